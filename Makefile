@@ -228,18 +228,23 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.compl
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting, line lengths and licenses, run clippy, ruff, mypy, Error Prone; warnings are errors
+lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, ruff, mypy, Error Prone; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc -p deltalog --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(bin)/python scripts/public_api.py --check
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
 	$(bin)/python scripts/line_length.py
+	$(bin)/python scripts/rooms.py
+	$(bin)/python scripts/words.py
+	$(bin)/typos
 	$(bin)/python scripts/licenses.py --check
 	$(bin)/python scripts/planted_bugs.py --check
+	$(bin)/python -m scripts.floors
+	$(bin)/python -m scripts.picture --check
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters
@@ -248,6 +253,10 @@ format: .venv/.deps ## apply the formatters
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 	$(bin)/python -m scripts.java_lint .cache/java-lint --fix
+
+.PHONY: picture
+picture: .venv/.deps ## draw the floors of the core in ARCHITECTURE.md, from the imports
+	$(bin)/python -m scripts.picture
 
 .PHONY: bench
 bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios

@@ -1,6 +1,6 @@
 """Measures what a DELETE by deletion vectors takes in a driver of 512 MB: `benches/run.py driver`.
 
-- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, half of which are deleted, scattered.
+- Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, with half of the rows deleted, scattered.
 - An application of Spark for each, whose executor is a process of its own. So the driver holds what a statement leaves
   there: bitmaps and lists of files.
 - Shown are the peak of the driver's heap during the statement, what is live there after a garbage collection, and the

@@ -1,7 +1,7 @@
 """Measures look-ups of single keys with and without Bloom filters: `benches/run.py lookups`.
 
 A table has keys in random order, so that the statistics of each file and row group span nearly all of them. It is
-written with filters (`deltalog.bloomFilterColumns`) and without, and keys are looked up, half of which are there.
+written with filters (`deltalog.bloomFilterColumns`) and without, and keys are looked up, half of them present.
 
 - The measures are seconds for writing, the size of the files, seconds for a look-up, and the bytes that it reads. The
   bytes are those that the process has asked the operating system for (`rchar` of `/proc/self/io`).

@@ -106,9 +106,7 @@ def _warm(table: Path) -> None:
 
 
 def _compare_answers(outcomes: Sequence[Outcome]) -> None:
-    """Fails the contenders whose answers differ from those of the last contender, which is a peer if the case
-    has one.
-    """
+    """Fails the contenders whose answers differ from the last contender's, which is a peer if the case has one."""
     able = [outcome for outcome in outcomes if outcome.failure is None]
     for outcome in able:
         expected = able[-1].samples[0]["answer"]

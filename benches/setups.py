@@ -67,7 +67,7 @@ def with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str
 
 
 def copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links. Whoever writes a file that is there replaces it, and leaves the original alone."""
+    """Copies the log by links. Writing a file that is there replaces it, and leaves the original alone."""
     shutil.copytree(table, scratch / "table", copy_function=os.link)
     return {"table": str(scratch / "table")}
 

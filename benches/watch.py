@@ -43,8 +43,8 @@ class Watch:
         self._also.append(process)
 
     def took(self, measure: str, seconds: float, peak_bytes: int) -> None:
-        """Records a lap that a program has measured itself, with its own clock, and its memory without that
-        of its parent.
+        """Records a lap that a program has measured itself, with its own clock, and its memory without its
+        parent's.
         """
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
 

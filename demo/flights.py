@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The flights of the last day are late. Spark appends those of one airport while a second writer appends the
+# The flights of the last day are late. Spark appends the flights of one airport while a second writer appends the
 # others.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR", "LGA")

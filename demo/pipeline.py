@@ -205,7 +205,7 @@ def carry_on(spark: SparkSession, places: Places) -> list[silver.Changes]:
     whole = silver.delays(spark.read.format("deltalog").load(places.silver))
     wrong = whole.exceptAll(spark.read.format("deltalog").load(places.delays)).count()
     if wrong:
-        raise SystemExit(f"gold: {wrong} sums differ from those of silver, so the feed is not complete")
+        raise SystemExit(f"gold: {wrong} sums differ from the sums of silver, so the feed is not complete")
     return changed
 
 

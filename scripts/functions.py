@@ -1,6 +1,6 @@
 """Writes FUNCTIONS.md: every operator and function of conditions and values, with an example and its result.
 
-The results are those of the built package. `--check` only compares the page with them.
+The results come from the built package. `--check` only compares the page with them.
 """
 
 import sys
@@ -277,7 +277,7 @@ def page() -> str:
 
 
 def further() -> list[str]:
-    """Returns the functions that only Spark evaluates, in expressions of tables that others have defined."""
+    """Returns the functions that only Spark evaluates, in expressions of tables that other engines have defined."""
     always, _ = _internal.rule_functions()
     return sorted(set(always) - set(_internal.function_names()))
 

@@ -5,8 +5,8 @@
 
 TOOLS is a directory for the jars of both tools. They are fetched if they are not there.
 
-The sources are compiled for the Spark of this interpreter. Those of older releases are compiled when the wheel is
-built, with the warnings of javac.
+The sources are compiled for the Spark of this interpreter. The sources for older releases are compiled when the
+wheel is built, with the warnings of javac.
 """
 
 from __future__ import annotations

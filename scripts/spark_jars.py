@@ -4,8 +4,8 @@
     python -m scripts.spark_jars --check PLACE 4.0 4.1 4.2 4.3
                                               fails unless there is a jar of this version for each release
 
-The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled
-for all releases. Those of the other folders replace or complement them from the release on that the folder is named
+The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled for all
+releases. Classes of the other folders replace or complement them from the release on that the folder is named
 after, until a newer folder has a class of the same name.
 """
 

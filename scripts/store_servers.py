@@ -24,7 +24,7 @@ GO_PROGRAMS = (
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# The newest that run on Node 20. They name ranges of versions: those of this day were tested.
+# The newest that run on Node 20. They name ranges of versions: the versions of this day were tested.
 NPM_DAY = "2026-09-01"
 # The directory of each package, which has packages of its own, its version, and the program in it.
 NPM_PACKAGES = (

@@ -60,7 +60,7 @@ class CraftedTable:
         ]
 
     def write(self, name: str, data: pa.Table, **options: Any) -> Path:
-        """Writes a data file without adding it; `options` are those of `pyarrow.parquet.write_table`."""
+        """Writes a data file without adding it; `options` are passed to `pyarrow.parquet.write_table`."""
         pq.write_table(data, self.path / name, **options)
         return self.path / name
 

@@ -46,7 +46,7 @@ def measure(
 
 
 def measure_beside(watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None]) -> None:
-    """Measures the median of the appends that follow a checkpoint, after those of `measure`."""
+    """Measures the median of the appends that follow a checkpoint, after the appends of `measure`."""
     append()
     update()
     watch.took(lap, _median(BESIDE, append, update), peak_bytes())

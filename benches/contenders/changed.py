@@ -34,7 +34,7 @@ HALF = 500_000
 
 
 def source(schema: pa.Schema) -> pa.Table:
-    """Returns one row for each of some keys, most of which are keys of the table."""
+    """Returns one row for each of some keys, which are mostly keys of the table."""
     keys = np.random.default_rng(1).choice(1_000_000, MATCHING, replace=False)
     return _rows(schema, np.concatenate([keys, np.arange(1_000_000, 1_000_000 + KEYS - MATCHING)]))
 

@@ -23,7 +23,7 @@ def target_size(table: str) -> int:
 
 
 def answer(table: str) -> dict[str, Any]:
-    """Returns the number of rows and the sum of a column, which must be those of the peers."""
+    """Returns the number of rows and the sum of a column, which must equal the peers'."""
     import deltalog
 
     rows = pa.table(deltalog.DeltaTable(table).to_arrow(columns=["i5"]))

@@ -101,7 +101,7 @@ def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy
 def optimize(
     watch: Watch, spark: SparkSession, format_: str, table: str, size: int, order: str = ""
 ) -> dict[str, Any]:
-    """Joins files up to a size, or orders their rows. The setting is that of the JVM connector, and ours."""
+    """Joins files up to a size, or orders their rows. The setting is the JVM connector's, and ours."""
     with_jvm(watch, spark)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", size)
     with watch("z-order" if order else "optimize"):

@@ -1,4 +1,4 @@
-"""Two tables that differ in the number of their columns: longs, of which the table has statistics for all.
+"""Two tables that differ in the number of their columns: longs with statistics for all.
 
 Each has one file of four rows. What takes ten times as long for ten times as many columns is linear.
 """

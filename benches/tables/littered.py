@@ -1,6 +1,6 @@
 """A table of many files that exist, without content, with others that no version needs. All are old.
 
-- Its log is that of `Checkpointed`. A tenth as many files as the table has are left of writes that failed.
+- It has the log of `Checkpointed`. A tenth as many files as the table has are left of writes that failed.
 - `leave` puts such files beside a log alone, for those who delete them.
 """
 

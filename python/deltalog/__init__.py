@@ -12,7 +12,6 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 
 from deltalog import exceptions, storage, upkeep
 from deltalog._internal import AlreadyApplied, __version__
-from deltalog.alter import TableAlterer
 from deltalog.clone import CloneResult
 from deltalog.commit import CommitProperties, Transaction
 from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
@@ -39,12 +38,13 @@ from deltalog.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltalog.merge import TableMerger
-from deltalog.optimize import TableOptimizer
 from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
-from deltalog.table_log import Commit
-from deltalog.vacuum import VacuumPlan, VacuumResult
+from deltalog.table.alter import TableAlterer
+from deltalog.table.log import Commit
+from deltalog.table.merge import TableMerger
+from deltalog.table.optimize import TableOptimizer
+from deltalog.table.vacuum import VacuumPlan, VacuumResult
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
 from deltalog.writer_properties import BloomFilterProperties, ColumnProperties, WriterProperties

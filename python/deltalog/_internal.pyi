@@ -10,10 +10,10 @@ from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
 from deltalog.credentials import CredentialProvider
-from deltalog.merge import MergeArguments
 from deltalog.spark.dml.text import StatementText
 from deltalog.spark.write.compaction import AutoCompaction
-from deltalog.vacuum import VacuumArguments
+from deltalog.table.merge import MergeArguments
+from deltalog.table.vacuum import VacuumArguments
 
 __all__ = [
     "AccessDeniedError",
@@ -202,7 +202,8 @@ class Snapshot:
         table_id: str | None = None,
         max_age: timedelta | None = None,
     ) -> Snapshot:
-        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, that of the table opened before."""
+        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, the id of the table opened
+        before."""
     def at_version(self, version: int) -> Snapshot:
         """Opens another version of the same table, with the same storage options."""
     @property
@@ -229,7 +230,7 @@ class Snapshot:
     def physical_schema_json(self) -> str:
         """The schema with the names that columns have in data files, partition values and statistics.
 
-        Its fields correspond to those of `schema_json`. In the mode `id`, each field has its id as
+        Its fields correspond to the fields of `schema_json`. In the mode `id`, each field has its id as
         `parquet.field.id` in its metadata, as Spark's Parquet reader expects it, and no other metadata. Without
         column mapping, it is the same as the schema.
         """
@@ -271,7 +272,7 @@ class Snapshot:
     def after_commit(self, version: int) -> Snapshot:
         """Returns the version that a caller has committed since this one, or a later one with the same rows."""
     def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
-        """Returns the last version before what others have changed since `seen`; `own` are not by others."""
+        """Returns the last version before the changes of other writers since `seen`; `own` are the caller's."""
     def as_base(self, version: int) -> Snapshot:
         """Returns the version that an overwrite replaces. It is a conflict if the log no longer has it."""
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
@@ -611,7 +612,7 @@ def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | 
 def register_log_store(name: str, log_store: Any) -> bool:
     """Registers an object that decides commits under a name, see `deltalog.storage.register_log_store`.
 
-    Returns whether the name is not that of another object.
+    Returns whether the name is free or belongs to this object.
     """
 
 def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> bool:
@@ -641,7 +642,7 @@ def function_names() -> list[str]:
 def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
-    First those that have the same value for the same arguments, then those of the moment when the statement began.
+    First the deterministic ones, then the functions of the moment when the statement began.
     """
 
 def expression_bytes() -> int:
@@ -667,7 +668,7 @@ def evaluate(stream: Any, sql: str, time_zone: str) -> ArrowStream:
 def read_fragment(fragment: bytes, storage_options: Mapping[str, str] | None = None) -> ArrowStream:
     """Returns the rows of one piece of a scan, for Spark's workers. It does not carry credentials.
 
-    The columns are those of the table, in its order.
+    The columns match the table's, in its order.
     """
 
 @final
@@ -700,9 +701,9 @@ class StatementTask:
     ) -> StatementFragment:
         """Carries out one task, without a commit. `data` has the rows with marker columns:
 
-        `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the row
-        at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and those of
-        `Snapshot.scan_partitions`. If it fails, its files are deleted.
+        `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the
+        row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and
+        the columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
         """
     def commit(
         self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
@@ -834,9 +835,9 @@ class DistributedWrite:
         and other fragments may be committed.
 
         Returns:
-            The version that was committed; an `AlreadyApplied` if the table has recorded this write of an application
-            meanwhile; None if another writer has created the table meanwhile, and the mode is `ignore`. The files are
-            deleted then.
+            The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
+            application; None if another writer has created the table first, and the mode is `ignore`. The files
+            are deleted then.
 
         Raises:
             InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
@@ -847,7 +848,7 @@ class DistributedWrite:
                 files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
-        """Deletes all files of the write, also those of workers that died.
+        """Deletes all files of the write, also the files of workers that died.
 
         Raises:
             InvalidArgumentError: the write has ended already, or it is not known whether it was committed.
@@ -859,7 +860,7 @@ class DistributedWrite:
 class SparkChanges:
     """The files of a change data feed for Spark's scan.
 
-    Their partition values are those of the table, then `_commit_version` and `_commit_timestamp`.
+    Their partition values are the table's, then `_commit_version` and `_commit_timestamp`.
     """
 
     @property
@@ -939,7 +940,7 @@ class SparkOptimize:
         Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
     @property
     def tasks(self) -> int:
-        """The number of new files of all batches, each of which is written by a task."""
+        """The number of new files of all batches; a task writes each."""
     @property
     def batches(self) -> int:
         """The number of batches, which are one commit each."""
@@ -952,8 +953,9 @@ class SparkOptimize:
     def files(self, batch: int) -> SparkPlan:
         """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
     def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
-        """Returns for each bin the number of its old files, that of its new ones, whether its rows are ordered, how
-        many they are with deleted ones, if the log tells, and of the new files the directory and the partition values.
+        """Returns for each bin the number of its old files, the number of its new ones, whether its rows are
+        ordered, how many they are with deleted ones, if the log tells, and for the new files the directory and the
+        partition values.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -971,7 +973,7 @@ class SparkOptimize:
         finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
         position there, and returns as many, the number of the task and the position in its file; None gives up.
 
-        Returns the version; None if all bins had to be given up, because others have removed their rows meanwhile.
+        Returns the version; None if all bins had to be given up, because other writers have removed their rows.
 
         Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files
         are deleted then.
@@ -1009,8 +1011,8 @@ class SparkStatement:
     ) -> SparkPlan:
         """Returns the files that may have rows for which the filter is true, each with a number.
 
-        `removed_sql` is a condition for which all rows go that meet it, and no others. Files of which partition values
-        or statistics show that all rows meet it are removed unread, and are not among the files.
+        `removed_sql` is a condition for which all rows go that meet it, and no others. Files whose rows all meet
+        it, as partition values or statistics show, are removed unread, and are not among the files.
 
         The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
         matter to it as well: a commit that deletes rows of them is a conflict. It has also read the rows for which one
@@ -1027,7 +1029,7 @@ class SparkStatement:
         `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
         """
     def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
-        """Returns the files of which rows were reported as removed, without these rows; None if no row is left.
+        """Returns the files that lose the reported rows, without these rows; None if no row is left.
 
         With `with_removed`, the removed rows of these and all other files are returned too. There, -1 - n is the number
         of the file n.
@@ -1087,11 +1089,11 @@ class SparkWrite:
         table, it is only checked for what can never be stored (void, intervals, names that differ only in case);
         the caller then converts the data to `table_schema_json`.
 
-        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or `dynamic`:
-        an overwrite replaces all rows, or those of the partitions that get new ones. `replace_where` is a predicate
-        in SQL, the time zone of its times without one (empty if it is unknown, and then there must be none), and
-        whether new rows must meet it: an overwrite then replaces the rows for which it is true, and `checks` has it
-        as one more constraint.
+        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or
+        `dynamic`: an overwrite replaces all rows, or the rows of the partitions that get new ones. `replace_where`
+        is a predicate in SQL, the time zone of its times without one (empty if it is unknown, and then there must
+        be none), and whether new rows must meet it: an overwrite then replaces the rows for which it is true, and
+        `checks` has it as one more constraint.
 
         `reads` are the filters with which the plan reads the base, an empty one for all rows, and the time zone of
         their times. An append and an overwrite of some rows then depend on the rows of the base for which one of the
@@ -1190,10 +1192,12 @@ class SparkWrite:
 
         Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
 
-        If another writer has recorded the version of the application meanwhile, the files are deleted, and an
+        If another writer records the version of the application first, the files are deleted, and an
         `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
         if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
-        of the table itself. A report that does not fit the table, or a file that is not in
+        of the table itself.
+
+        A report that does not fit the table, or a file that is not in
         the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:

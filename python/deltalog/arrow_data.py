@@ -51,7 +51,7 @@ def _stored(data_type: "pyarrow.DataType") -> "pyarrow.DataType":
 
 
 def _copied(batches: "Iterator[pyarrow.RecordBatch]", columns: set[int]) -> "Iterator[pyarrow.RecordBatch]":
-    """Copies those of `columns` that have an offset."""
+    """Copies the `columns` that have an offset."""
     import pyarrow
 
     for batch in batches:

@@ -40,13 +40,13 @@ class CommitProperties:
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as it
-            does not conflict, and only because another writer has committed meanwhile.
-        app_transactions: the progress of applications, recorded with the commit. If the table has recorded
-            the same or a later version of one of them, nothing is written and `write_deltalake` returns an
-            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them
-            again.) If another writer records a lower version of an application meanwhile,
-            `CommitConflictError` is raised with the reason `app_transaction`.
+        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as
+            it does not conflict, and only because another writer has committed first.
+        app_transactions: the progress of applications, recorded with the commit. If the table has recorded the
+            same or a later version of one of them, nothing is written and `write_deltalake` returns an
+            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them again.)
+            If another writer records a lower version of an application first, `CommitConflictError` is raised with
+            the reason `app_transaction`.
     """
 
     custom_metadata: Mapping[str, Any] | None = None

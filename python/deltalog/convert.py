@@ -109,21 +109,22 @@ def convert_to_delta(
 ) -> DeltaTable:
     """Makes a table of a directory of Parquet files, in one commit, and opens it. The files stay as they are.
 
-    All files become part of the table, except for those that begin with `_` or `.`, or are in such directories, and
-    empty ones; links to directories are not followed. Their footers give the schema and the statistics. Columns that
-    some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing may write to the
-    directory meanwhile: what comes later is not part of the table, and VACUUM deletes it.
+    All files become part of the table, except for those that begin with `_` or `.`, or are in such directories,
+    and empty ones; links to directories are not followed. Their footers give the schema and the statistics.
+    Columns that some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing
+    may write to the directory at the same time: what comes later is not part of the table, and VACUUM deletes it.
 
     Args:
         uri: a path, or a URL.
         mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
         schema: the columns of the table beside its partition columns: a `Schema`, or anything with
-            `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are those of the files.
+            `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are taken from the
+            files.
         partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as
             a `pyarrow.Schema`. If None, they are those that the directories name (`column=value`), and their types are
             inferred from the values as Spark does.
         partition_strategy: how partitions are named; `hive` is the only way.
-        files: the files of the table, such as those of a manifest, instead of all files of the directory: an Arrow
+        files: the files of the table, for example from a manifest, instead of all files of the directory: an Arrow
             stream with the columns `path` (relative to `uri`, or a full path below it, not encoded), `size` and
             `modification_time` (milliseconds since the epoch, or a timestamp). With partition columns also
             `partition_values`, a map of texts in the form of the log, or a struct with a field for each column;
@@ -138,8 +139,8 @@ def convert_to_delta(
 
     Raises:
         TableAlreadyExistsError: there is a table, and the mode is `error`.
-        InvalidArgumentError: there are no files, or the partition columns are not those of the files, or a value is not
-            of its type, or there is another table inside of the directory. The message names the paths.
+        InvalidArgumentError: there are no files, or the partition columns differ from the files', or a value is
+            not of its type, or there is another table inside of the directory. The message names the paths.
         SchemaMismatchError: a column has different types in two files, or no table can have it.
         CorruptDataError: a file is not Parquet.
         UnsupportedFeatureError: a column has a type that no table has, or a property cannot be set by a conversion.
@@ -187,7 +188,8 @@ def plan_conversion(
 ) -> ConversionPlan | None:
     """Finds what `convert_to_delta` would commit; None if there is a table, and the mode is `ignore`.
 
-    Arguments and errors are those of `convert_to_delta`. The plan can be looked at, and carried out with `commit()`.
+    Arguments and errors are the same as in `convert_to_delta`. The plan can be looked at, and carried out with
+    `commit()`.
     """
     location = location_argument(uri, "uri")
     arguments = ConvertArguments(

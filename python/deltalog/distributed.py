@@ -21,7 +21,7 @@ from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
 from deltalog.schema import Schema, schema_argument
-from deltalog.table import DeltaTable, target_argument
+from deltalog.table.delta_table import DeltaTable, target_argument
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
@@ -109,14 +109,14 @@ def begin_write(
         table_or_uri: as for `write_deltalake`. A table stays at its version when the write is committed, perhaps by
             another process: call `update_incremental()`.
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
-            default it is that of the table.
+            default it is the table's.
         mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
             partition_overwrite, predicate, schema_mode, target_file_size, credential_provider, writer_properties: as
             for `write_deltalake`.
 
     Returns:
-        The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
-        write of an application. Whoever asks for one of these must look before a `with` statement.
+        The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded
+        this write of an application. Callers that ask for one of these must look before a `with` statement.
 
     Raises:
         NotATableError: there is no table, and no schema to create one with.

@@ -58,7 +58,7 @@ class DeltaError(Exception):
 
 
 def hinted(error: _Error, hint: str) -> _Error:
-    """Adds what to do to an error of Python, whose message ends with it, as those of the core do."""
+    """Adds what to do to an error of Python, at the end of its message, as in errors of the core."""
     error.args = (f"{error}; {hint}",)
     error.hint = hint
     return error
@@ -196,7 +196,7 @@ class CommittedInterrupt(KeyboardInterrupt):
     version: int | None = None
     """The version that was committed, if there are several, the last one."""
     versions: tuple[int, ...] = ()
-    """All versions that were committed, such as those of the batches of an OPTIMIZE."""
+    """All versions that were committed, such as the batches of an OPTIMIZE."""
 
 
 class UnknownCommitInterrupt(KeyboardInterrupt):

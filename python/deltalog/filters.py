@@ -153,7 +153,7 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number, boolean or array of numpy as that of Python, and any other value as it is."""
+    """Returns a number, boolean or array of numpy as Python's, and any other value as it is."""
     if type(value).__module__ != "numpy":
         return value
     import numpy as np

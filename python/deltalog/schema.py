@@ -224,9 +224,9 @@ class Schema:
     def from_arrow(cls, schema: ArrowSchemaExportable) -> "Schema":
         """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
 
-        The metadata of fields, at every depth, become those of Delta: comments, `delta.generationExpression`,
-        `delta.invariants`, `CURRENT_DEFAULT`, those of identity columns, lengths of strings, and keys that nobody
-        defines. Those of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
+        The metadata of fields, at every depth, become Delta's: comments, `delta.generationExpression`,
+        `delta.invariants`, `CURRENT_DEFAULT`, the metadata of identity columns, lengths of strings, and undefined
+        keys. Keys of Arrow itself (`ARROW:…`, `PARQUET:…`) and of the schema as a whole (`pandas`) are left out.
         """
         if not hasattr(schema, "__arrow_c_schema__"):
             raise wrong_argument("schema", schema, _SCHEMA)

@@ -25,7 +25,7 @@ class CacheStatistics(NamedTuple):
     """How often caches on the local disk were asked for a file or a range of one, and what they had."""
 
     hits: int
-    """What they had. That includes data files of which the store has said that they have not changed."""
+    """What they had. That includes data files that have not changed, as the store has said."""
     misses: int
     """What the store was asked for."""
     hit_bytes: int
@@ -124,8 +124,8 @@ def check(
 ) -> None:
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
-    Every commit relies on that: a store that replaces what it is asked to create loses commits, and nobody notices.
-    The stores of Amazon, Google and Microsoft are known to be right. With any other, the first commit of a process
+    Every commit relies on that: a store that replaces what it is asked to create loses commits unnoticed. The
+    stores of Amazon, Google and Microsoft are known to be right. With any other, the first commit of a process
     tries it, too. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
 
     Args:

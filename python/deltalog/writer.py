@@ -11,7 +11,7 @@ from deltalog.arrow_types import ArrowData
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.credentials import CredentialProvider
-from deltalog.table import DeltaTable, target_argument
+from deltalog.table.delta_table import DeltaTable, target_argument
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["write_deltalake"]
@@ -96,7 +96,7 @@ def write_deltalake(
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
             has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").
-        name, description, configuration: of a new table; those of an existing one stay.
+        name, description, configuration: of a new table; an existing one keeps its own.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
             that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.
@@ -109,13 +109,14 @@ def write_deltalake(
             given; without it the partition columns stay (the JVM connector drops them then). Properties, constraints
             and the table's id stay as well: `DeltaTable.create(mode="overwrite", data=...)` replaces them too. Schema
             and rows are one commit.
-        target_file_size: the size in bytes at which a file is closed and the next one is begun; by default that of the
-            table (`delta.targetFileSize`), or 128 MiB.
+        target_file_size: the size in bytes at which a file is closed and the next one is begun; by default the
+            table's (`delta.targetFileSize`), or 128 MiB.
         storage_options, credential_provider: options and credentials of the store, see `DeltaTable`. A table brings its
             own.
         commit_properties: what to record with the commit beside its data.
-        writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics, dictionaries,
-            Bloom filters. The codec is that of the table without it (`delta.parquet.compression.codec`), or Snappy.
+        writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics,
+            dictionaries, Bloom filters. The codec is the table's without it (`delta.parquet.compression.codec`),
+            or Snappy.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted. A Ctrl-C that comes too late for that raises `CommittedInterrupt`, which has the version.

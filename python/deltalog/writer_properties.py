@@ -43,7 +43,7 @@ class ColumnProperties:
     dictionary_enabled: bool | None = None
     """Whether values are put into a dictionary. By default as long as that pays."""
     statistics_enabled: Literal["NONE", "CHUNK", "PAGE"] | None = None
-    """The statistics in the file. A column that the log has bounds of has those of chunks at least."""
+    """The statistics in the file. A column that the log has bounds for has at least statistics of chunks."""
     bloom_filter_properties: BloomFilterProperties | None = None
     encoding: (
         Literal[

@@ -87,7 +87,7 @@ def change_vector(random: Random, place: Place) -> None:
 
 
 def _vector(random: Random) -> bytes:
-    """Returns a serialized bitmap of one container for each bucket, a few bytes of which may be wrong."""
+    """Returns a serialized bitmap of one container for each bucket, in which a few bytes may be wrong."""
     found = bytearray(struct.pack("<IQ", MAGIC, random.choice((0, 1, 2, 1, 1, 2**31, 2**63))))
     for key in range(random.choice((1, 2))):
         kind = random.randrange(3)
@@ -137,7 +137,7 @@ def varint(number: int) -> bytes:
 
 
 def _other_rows(random: Random, file: Path) -> pa.Table:
-    """Returns rows with the columns of `file`, if it can be read, of which some have another type."""
+    """Returns rows with the columns of `file`, if it can be read; some have another type."""
     try:
         rows = pq.read_table(file, partitioning=None)
         # A name that is no UTF-8 any more is found out here.

@@ -1,4 +1,4 @@
-"""A directory with a table and, around it, files that nobody may touch."""
+"""A directory with a table and, around it, files that must not be touched."""
 
 from __future__ import annotations
 

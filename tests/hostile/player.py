@@ -55,7 +55,7 @@ def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[st
         fault = call(game, name, place)
         if fault is None and time.monotonic() - began > MOST_SECONDS:
             fault = f"took {time.monotonic() - began:.0f} s"
-        # `ru_maxrss` would not do: on Linux a process begins with that of its parent.
+        # `ru_maxrss` would not do: on Linux a process begins with its parent's.
         if fault is None and peak_bytes() > MOST_MEMORY:
             fault = "took too much memory"
         faults += [fault] if fault else place.faults()

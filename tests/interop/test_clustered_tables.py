@@ -37,7 +37,7 @@ def ours(path: Path) -> list[str]:
 
 
 def files(path: Path) -> dict[str, dict[str, str] | None]:
-    """Returns the tags of the files of the newest version, by their paths; None for files that nobody has clustered."""
+    """Returns the tags of the files of the newest version, by their paths; None for unclustered files."""
     found: dict[str, dict[str, str] | None] = {}
     for commit in sorted((path / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -69,7 +69,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
 def test_each_goes_on_with_what_the_other_has_clustered(
     jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:
-    """Finished cubes stay as they are, whoever made them; rows and their ids stay."""
+    """Finished cubes of either engine stay as they are; rows and their ids stay."""
     table = f"delta.`{tmp_path}`"
     inner = "`b c`" if mode == "name" else "b"
     jvm.run(

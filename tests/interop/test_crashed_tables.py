@@ -38,6 +38,6 @@ def test_another_implementation_agrees_after_each_crash(operation: Path) -> None
         paths = sorted(
             str(Path(unquote(uri).removeprefix("file://")).relative_to(root)) for uri in opened.file_uris()
         )
-        # A logical file is a path, and a deletion vector after the number sign.
-        # Those of a shallow clone are URLs, of which `Path` has taken slashes away.
+        # A logical file is a path, and a deletion vector after the number sign. A shallow clone has URLs here,
+        # from which `Path` has taken slashes away.
         assert paths == sorted(str(Path(file.split("#")[0])) for file in expected["files"]), table

@@ -108,7 +108,7 @@ def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
 
 
 def test_they_read_our_sidecars(tmp_path: Path) -> None:
-    """Two checkpoints with sidecars, the second of which uses those of the first again, and nothing else."""
+    """Two checkpoints with sidecars, where the second uses the sidecars of the first again, and nothing else."""
     configuration = {"delta.checkpointPolicy": "v2"}
     number = add_many_files(tmp_path, configuration)
     deltalog.DeltaTable(tmp_path).create_checkpoint()
@@ -135,7 +135,7 @@ def test_metadata_that_we_write(tmp_path: Path) -> None:
 
 
 def test_change_data_feeds(tmp_path: Path) -> None:
-    """Both sides read the recorded and inferred changes of a feed that `deltalake` wrote, and those of our
+    """Both sides read the recorded and inferred changes of a feed that `deltalake` wrote, and the changes of our
     commits to it.
     """
     theirs = deltalake.DeltaTable.create(

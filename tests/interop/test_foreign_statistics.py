@@ -276,7 +276,7 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
 
 
 def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
-    """Whoever has made the struct may have changed it, with all that is in it."""
+    """The writer of the struct may have changed it, with all that is in it."""
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     write_deltalake(tmp_path, data, configuration=structs)

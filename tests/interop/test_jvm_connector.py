@@ -228,7 +228,7 @@ def test_they_go_on_with_the_features_of_our_tables(
 
 
 def test_they_read_every_form_of_our_checkpoints(jvm: Jvm, tmp_path: Path) -> None:
-    """Each checkpoint is the only source of its version; with sidecars, two of which were used again."""
+    """Each checkpoint is the only source of its version; with sidecars, two of them used again."""
     structs = {"delta.checkpoint.writeStatsAsStruct": "true"}
     forms = {
         "classic": {},

@@ -1,4 +1,4 @@
-"""Manifests, byte for byte those of the JVM connector; and what it reads after a purge and a repair."""
+"""Manifests, byte for byte the same as the JVM connector's; and what it reads after a purge and a repair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = pa.table(
 
 
 def manifests(path: Path) -> dict[str, list[str]]:
-    """The lines of manifests by their paths. Those of the JVM connector have no order."""
+    """The lines of manifests by their paths. The JVM connector's have no order."""
     root = path / "_symlink_format_manifest"
     found = (file for file in root.rglob("manifest"))
     return {str(file.relative_to(root)): sorted(file.read_text().splitlines()) for file in found}
@@ -41,7 +41,7 @@ def test_manifests_are_those_of_the_jvm_connector(jvm: Jvm, tmp_path: Path) -> N
         assert manifests(path) == expected
         for file in (path / "_symlink_format_manifest").rglob("manifest"):
             assert file.read_text() == "".join(line + "\n" for line in file.read_text().splitlines())
-        # What is no longer there goes, and checksums of Hadoop are those of the new manifests.
+        # What is no longer there goes, and checksums of Hadoop belong to the new manifests.
         jvm.run(f"GENERATE symlink_format_manifest FOR TABLE delta.`{path}`")
         write_deltalake(path, ROWS.slice(0, 1), mode="overwrite")
         DeltaTable(path).generate()

@@ -10,7 +10,7 @@ import pytest
 from tests.interop.conftest import Jvm
 from tests.merge_cases import CASES, Case, content, statement
 
-# Cases whose rows nobody doubts. Each costs seconds.
+# Cases with undisputed rows. Each costs seconds.
 CLEAR = (
     "update",
     "delete",

@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def quick(names: Iterable[str], *chosen: str) -> list[Any]:
-    """Returns parameters, most of which are left to thorough runs."""
+    """Returns parameters. Only thorough runs have the ones that are not chosen."""
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 

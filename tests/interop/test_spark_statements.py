@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on Spark beside those of the JVM connector: the same text is executed by both."""
+"""DELETE, UPDATE and MERGE on Spark beside the JVM connector's: the same text is executed by both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE beside those of the JVM connector: rows, metrics, and the change data feed.
+"""DELETE, UPDATE and MERGE beside the JVM connector's: rows, metrics, and the change data feed.
 
 Each statement is carried out by both, on copies of one table. The connector reads what deltalog has written.
 """

@@ -27,7 +27,7 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def _history(path: Path, properties: dict[str, str]) -> None:
-    """A history of partitions, one of which is named like a hidden directory, and files that no version has."""
+    """A history of partitions, one of them named like a hidden directory, and files that no version has."""
     write_deltalake(path, ROWS, partition_by=["_p", "q"], configuration=properties)
     table = DeltaTable(path)
     table.delete("id = 3")

@@ -243,7 +243,7 @@ def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
     table.alter.rename_column("key", "again")
     write_deltalake(tmp_path, pa.table(DeltaTable(tmp_path).to_arrow()), mode="append")
     table = DeltaTable(tmp_path)
-    # Files note by which names they were clustered, as those of the JVM connector do.
+    # Files note by which names they were clustered, as in the JVM connector.
     assert table.optimize.cluster()["numFilesRemoved"] == 1
     assert DeltaTable(tmp_path).optimize.cluster(full=True)["numFilesRemoved"] == 2
     table = DeltaTable(tmp_path)

@@ -263,7 +263,7 @@ def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
     assert table.alter.drop_feature("inCommitTimestamp") == 5
     assert "inCommitTimestamp" not in action(tmp_path, 5, "commitInfo")
     assert table.metadata().configuration == {"delta.constraints.c": "id > 0"}
-    # Version 3 of writers is that of constraints.
+    # Version 3 of writers stands for constraints.
     assert (table.protocol().min_writer_version, table.protocol().writer_features) == (3, None)
     table.alter.drop_constraint("c")
     assert table.alter.drop_feature("checkConstraints") == 7

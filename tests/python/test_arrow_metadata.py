@@ -151,7 +151,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     assert metadata_of(pa.schema(table.to_arrow())) == {"n": {}, "v": {}}
     write_deltalake(tmp_path / "copy", table.to_arrow())
     assert DeltaTable(tmp_path / "copy").schema() == Schema([Field("n", "long"), Field("v", "string")])
-    # Whoever says that the values are always counted cannot give them.
+    # A definition that says that the values are always counted cannot give them.
     with pytest.raises(SchemaMismatchError, match="identity column 'n' are always generated"):
         write_deltalake(tmp_path / "none", pa.table([[1], ["a"]], schema=schema))
     assert not (tmp_path / "none").exists()

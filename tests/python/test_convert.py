@@ -224,7 +224,7 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
 
 
 def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
-    """Its log says which files count; those of batches that were tried again do not."""
+    """Its log says which files count; files of batches that were tried again do not."""
     (partitioned / "_spark_metadata").mkdir()
     (partitioned / "_spark_metadata" / "0").write_text("v1")
     with pytest.raises(

@@ -314,7 +314,7 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
-    """Rows that others have committed since it was read are not lost."""
+    """Rows that other writers have committed since it was read are not lost."""
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
     write_deltalake(tmp_path, ROWS, mode="append")
     with refused(tmp_path, CommitConflictError, "version 1"):

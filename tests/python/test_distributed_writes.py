@@ -257,7 +257,7 @@ def test_workers_count_identity_columns_by_the_numbers_of_their_tasks(tmp_path: 
     with ProcessPoolExecutor(1, SPAWN) as pool:
         parts = [data.slice(0, 3), data.slice(3, 1), data.slice(4)]
         fragments = list(pool.map(workers.write, tasks, parts))
-    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments are those of the task 1 of 3"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments belong to the task 1 of 3"):
         write.commit([*fragments, tasks[1].write(data)])
     write.commit(fragments)
     found = pa.table(DeltaTable(tmp_path).to_arrow()).sort_by("id").to_pydict()

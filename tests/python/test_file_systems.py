@@ -20,7 +20,7 @@ CALLS = {"x86_64": (86, 265, 316), "aarch64": (-1, 37, 276)}
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in CALLS,
-    reason="filters of system calls are those of Linux",
+    reason="filters of system calls exist on Linux only",
 )
 
 FILTER = """

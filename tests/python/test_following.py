@@ -1,4 +1,4 @@
-"""Tables that others have changed, or that have changed themselves: what a change of them is based on."""
+"""Tables that other writers have changed, or that have changed themselves: what a change of them is based on."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_pickled_table_that_follows_is_at_its_version_and_changes_the_newest(t
 
 
 def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
-    """Rows of others must not disappear, whatever the table has committed meanwhile."""
+    """Rows of other writers must not disappear, whatever the table has committed in between."""
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     assert write_deltalake(table, rows(2), mode="append") == 1
@@ -194,7 +194,9 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
     write_deltalake(tmp_path, rows(8), mode="append")
     with pytest.raises(deltalog.CommitConflictError):
         write_deltalake(table, rows(9), mode="overwrite")
-    assert (in_files(tmp_path), opened(table)) == ([6, 7, 8], [6, 7]), "not what others have committed since"
+    assert (in_files(tmp_path), opened(table)) == ([6, 7, 8], [6, 7]), (
+        "not what other writers have committed since"
+    )
 
 
 @pytest.mark.parametrize("change", ["append", "delete", "partition"])

@@ -236,7 +236,7 @@ def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_pat
 
 
 def test_a_copy_keeps_what_a_pickle_leaves_out(tmp_path: Path) -> None:
-    """Staged commits and storage options are those of the process."""
+    """Staged commits and storage options belong to the process."""
     append(tmp_path)
     table = DeltaTable(tmp_path, staged_commits=[])
     with pytest.raises(UnsupportedFeatureError, match="staged commits cannot be pickled") as caught:

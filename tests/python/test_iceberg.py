@@ -241,7 +241,7 @@ def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None
 
 
 def adds_of(path: Path) -> list[str]:
-    """The files of the newest version, those of the newest commit last."""
+    """The files of the newest version, ending with the newest commit's."""
     version = DeltaTable(path).version()
     return [str(path / add["path"]) for number in range(version + 1) for add in adds(path, number)]
 

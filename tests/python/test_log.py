@@ -120,8 +120,8 @@ def test_times_and_changes_below_a_late_checkpoint_are_not_found(late: Path) -> 
 
 
 def test_a_checksum_without_a_version_changes_nothing(table: Path) -> None:
-    """PROTOCOL, "Version Checksum File": a checksum is that of its version. Such a file may be there because its commit
-    was removed by hand. No later version is derived from it."""
+    """PROTOCOL, "Version Checksum File": a checksum belongs to its version. Such a file may be there because its
+    commit was removed by hand. No later version is derived from it."""
     checksum = (table / "_delta_log" / f"{11:020}.crc").read_text()
     (table / "_delta_log" / f"{13:020}.crc").write_text(checksum.replace('"numFiles":12', '"numFiles":99'))
     found = DeltaTable(table).verify()

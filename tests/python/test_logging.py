@@ -1,4 +1,4 @@
-"""Warnings of the core reach Python's `logging` from any thread, whoever holds the interpreter lock."""
+"""Warnings of the core reach Python's `logging` from any thread, whichever thread holds the interpreter lock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Records(logging.Handler):
         self.records.append(record)
 
     def wait_for(self, number: int) -> list[logging.LogRecord]:
-        """Waits for `number` records, because those of other threads arrive with a delay."""
+        """Waits for `number` records, because records of other threads arrive with a delay."""
         until = time.monotonic() + 30
         while len(self.records) < number and time.monotonic() < until:
             time.sleep(0.01)

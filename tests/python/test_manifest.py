@@ -96,7 +96,7 @@ def test_vectors_that_others_add_meanwhile_are_a_conflict(tmp_path: Path) -> Non
     write_deltalake(path, ROWS, configuration={vectors: "true"})
     old = DeltaTable(path)
     DeltaTable(path).delete("id = 1")
-    with pytest.raises(CommitConflictError, match="deletion vectors, of which manifests do not tell"):
+    with pytest.raises(CommitConflictError, match="deletion vectors, which manifests cannot express"):
         overtaken(old).alter.set_table_properties({vectors: "false", ENABLED: "true"})
     assert DeltaTable(path).version() == 1
 

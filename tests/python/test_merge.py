@@ -25,7 +25,7 @@ from deltalog import (
     UnsupportedFeatureError,
 )
 from deltalog._internal import AlreadyApplied
-from deltalog.merge import TableMerger
+from deltalog.table.merge import TableMerger
 from tests.python.interfering import Interfering, overtaken
 from tests.python.place import data_files, tree
 from tests.python.statement_support import (
@@ -405,7 +405,7 @@ def test_changed_rows_keep_their_ids_and_new_ones_get_theirs(
 
 
 def test_sources_of_every_kind(tmp_path: Path) -> None:
-    """A stream is read once; its types are converted as those of other writes."""
+    """A stream is read once; its types are converted as for other writes."""
     table = created(tmp_path, FILES, VECTORS)
     schema = pa.schema([("ID", pa.int32()), ("p", pa.dictionary(pa.int8(), pa.string())), ("n", pa.uint8())])
     batches = [

@@ -16,7 +16,7 @@ import pytest
 
 import deltalog
 from deltalog import DeltaTable, write_deltalake
-from deltalog.handle import Opened
+from deltalog.table.handle import Opened
 
 
 def ids(table: DeltaTable) -> list[int]:

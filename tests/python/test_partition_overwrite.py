@@ -68,7 +68,7 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_wider_partition_column_holds_old_and_new_values(tmp_path: Path) -> None:
-    """Table feature `typeWidening`: the partitions of the old type are those of the new one."""
+    """Table feature `typeWidening`: the partitions of the old type equal the new type's."""
     configuration = {"delta.enableTypeWidening": "true"}
     deltalog.write_deltalake(
         tmp_path, table(id=[1, 2], p=[1, 2]), partition_by="p", configuration=configuration

@@ -178,7 +178,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     }
     old = [(1, "a", 1), (2, "a", 2), (3, "b", None)]
     write_deltalake(tmp_path, rows_of(old), partition_by=partition_by, configuration=properties)
-    # A file that goes as a whole, and one of which no row goes.
+    # A file that goes as a whole, and one that keeps all rows.
     write_deltalake(tmp_path, rows_of([(4, "c", 1), (5, "c", 1)]), mode="append")
     write_deltalake(tmp_path, rows_of([(6, "c", 6)]), mode="append")
     new = rows_of([(7, "b", 1), (8, "a", 1)])

@@ -44,7 +44,8 @@ def sorted_rows(path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def test_restored_files_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Deletion Vectors": a tombstone with a vector is that of a live file to readers without the feature."""
+    """PROTOCOL, "Deletion Vectors": to readers without the feature, a tombstone with a vector belongs to a live
+    file."""
     created(tmp_path, configuration=VECTORS)
     before = sorted_rows(tmp_path)
     delete(tmp_path, "id = 1")
@@ -208,7 +209,7 @@ def test_physical_names(tmp_path: Path, mode: str) -> None:
         assert b"PARQUET:field_id" not in (in_file.field("id").metadata or {})
     assert "delta.columnMapping" not in table.schema().to_json()
     assert not any(name.startswith("delta.columnMapping") for name in table.metadata().configuration)
-    # Names of earlier versions are those of before.
+    # Names of earlier versions stay as before.
     assert pa.table(DeltaTable(tmp_path, version=1).to_arrow()).column_names == ["id", "p", "s"]
     write_deltalake(tmp_path, pa.table({"id": [9], "q": ["a"]}), mode="append")
     assert len(sorted_rows(tmp_path)) == 3
@@ -237,7 +238,7 @@ def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
 
 
 def test_rules_are_not_evaluated_again(tmp_path: Path) -> None:
-    """A constraint that cannot be evaluated here keeps nobody from moving the rows."""
+    """A constraint that cannot be evaluated here does not keep the rows from being moved."""
     supported = {"delta.feature.checkConstraints": "supported"}
     table = created(tmp_path, configuration={**VECTORS, **supported})
     delete(tmp_path, "id = 1")

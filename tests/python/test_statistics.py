@@ -38,7 +38,7 @@ def bounds(table: DeltaTable) -> list[Any]:
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_columns_are_found_by_their_ids(tmp_path: Path, nested: bool) -> None:
-    """Column mapping by ids: the names in a file may be those of other columns. Protocol: "Column Mapping"."""
+    """Column mapping by ids: the names in a file may belong to other columns. Protocol: "Column Mapping"."""
 
     def in_file(name: str, number: int) -> pa.Field:
         return pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(number)})

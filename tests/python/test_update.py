@@ -86,7 +86,7 @@ def test_vectors_write_changed_rows_only(tmp_path: Path) -> None:
 
 @BOTH
 def test_changed_rows_keep_their_ids_and_get_the_version(tmp_path: Path, properties: dict[str, str]) -> None:
-    """Protocol, "Row Tracking": a row keeps its id, and its commit version is that of its last change."""
+    """Protocol, "Row Tracking": a row keeps its id, and its commit version is the version of its last change."""
     table = created(tmp_path, FILES, {**TRACKED, **properties})
 
     def ids() -> dict[int, tuple[int, int]]:

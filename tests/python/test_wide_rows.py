@@ -69,7 +69,7 @@ def test_a_slice_of_a_very_large_column_is_written(tmp_path: Path, text: bool) -
 
 
 def test_a_long_default_value_is_repeated_for_a_few_rows_at_once(tmp_path: Path) -> None:
-    """Whoever made the table decides how long it is: 300 rows would take 300 MB."""
+    """The maker of the table decides how long it is: 300 rows would take 300 MB."""
     schema = Schema([Field("id", "long"), Field("doc", "string")])
     feature = {"delta.feature.allowColumnDefaults": "supported", "delta.enableChangeDataFeed": "true"}
     table = DeltaTable.create(tmp_path, schema=schema, configuration=feature)

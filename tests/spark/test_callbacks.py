@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import deltalog
-from deltalog.spark import errors
 from deltalog.spark.errors import DeltaError
+from deltalog.spark.failures import transport
 from deltalog.spark.jvm import callback
 from deltalog.spark.read import planner
 from tests.spark.processes import run_python
@@ -128,7 +128,7 @@ def test_the_text_of_a_plan_makes_no_call_to_python(
 def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
     with pytest.raises(DeltaError):
         spark.read.format("deltalog").load(path)
-    kept = list(errors._pending.values())
+    kept = list(transport._pending.values())
     assert kept
     for error in kept:
         seen: BaseException | None = error
@@ -138,7 +138,7 @@ def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
 
 
 def test_processes_that_share_a_jvm_do_not_confuse_their_errors() -> None:
-    code = "from deltalog.spark import errors; print(errors.keep(ValueError()))"
+    code = "from deltalog.spark.failures import transport; print(transport.keep(ValueError()))"
     first, second = (run_python(code).stdout for _ in range(2))
     assert first
     assert second

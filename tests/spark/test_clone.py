@@ -64,7 +64,7 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
 
 
 def test_a_clone_without_a_location_goes_with_its_name(spark: SparkSession, source: str) -> None:
-    """The entry is that of a managed table, in the database that is the current one or that the name has."""
+    """The entry is a managed table's, in the database that is the current one or that the name has."""
     for name in ("deep", "default.deep"):
         spark.sql(f"CREATE TABLE {name} DEEP CLONE src")
         found = {row.col_name: row.data_type for row in spark.sql("DESCRIBE EXTENDED deep").collect()}

@@ -255,7 +255,7 @@ def test_what_the_driver_copies(
 
 
 def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
-    """As Spark shares out those of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
+    """As Spark shares out the files of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
     write_deltalake(path, pa.table({"id": [1]}))
     mib = 1 << 20
 

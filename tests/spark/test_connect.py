@@ -277,7 +277,7 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
 
 @pytest.mark.newest
 def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, tmp_path: Path) -> None:
-    """The server has the credentials, and the client says where the store is. Nobody sees a secret."""
+    """The server has the credentials, and the client says where the store is. No secret is visible."""
     uri = "s3a://tables/a t"
     options = s3.options()
     place = {name: options[name] for name in ("aws_endpoint_url", "aws_region", "aws_allow_http")}

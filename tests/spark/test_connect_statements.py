@@ -297,7 +297,7 @@ print(outcome(lambda: merge(after("id = 9").union(itself))))
     assert not {5, 6, 9} & found.keys()
     assert found[8] == "s8"
     assert DeltaTable(path).history(1)[0]["operation"] == "DELETE"
-    # Of the statements' files, only that of the first is left.
+    # Of the statements' files, only the first one's is left.
     [written] = [file for file in files(str(path)) if "/" in file]
     assert any(file.endswith(written) for file in DeltaTable(path, version=2).file_uris())
 

@@ -58,7 +58,7 @@ def create(spark: SparkSession, more: str = "") -> None:
 
 @pytest.mark.every_spark
 def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
-    """Columns that no file has are NULL, and the types of partition columns are those of the catalog."""
+    """Columns that no file has are NULL, and the types of partition columns come from the catalog."""
     create(spark)
     spark.sql("ALTER TABLE c ADD COLUMNS (later INT COMMENT 'new')")
     spark.table("c").cache()

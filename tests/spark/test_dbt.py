@@ -1,6 +1,6 @@
 """dbt with the materialisations that it has for Delta tables: in a session, and through a Thrift server.
 
-dbt is fetched from PyPI into an environment of its own, because it does not fit that of the tests.
+dbt is fetched from PyPI into an environment of its own, because it does not fit the tests' environment.
 """
 
 import json

@@ -106,7 +106,7 @@ def of_kind(actions: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 def test_the_files_are_those_of_the_driver(
     spark: SparkSession, tmp_path: Path, properties: str, partitions: str
 ) -> None:
-    """The rows of each new file, and their order, are those of the file that the core writes."""
+    """The rows of each new file, and their order, are the same as in the file that the core writes."""
     path, other = str(tmp_path / "by spark"), str(tmp_path / "by the core")
     table = create(spark, path, properties, partitions)
     if VECTORS in properties:

@@ -103,7 +103,7 @@ def test_spark_writes_the_partition_columns_that_a_table_asks_for(
     table.update_incremental()
     files = [uri.removeprefix("file://") for uri in table.file_uris()]
     assert len(files) > len(by_spark)
-    # Those of both writers have the same columns.
+    # Files of both writers have the same columns.
     assert len({str(shape(file)) for file in files}) == 1
     names = {
         field["name"]: field["metadata"].get("delta.columnMapping.physicalName", field["name"])

@@ -21,7 +21,7 @@ from tests.spark.processes import run_python
 
 @pytest.fixture
 def vector_table(tmp_path: Path) -> str:
-    """A table with the rows 0 to 9, of which 3 is deleted. A scan needs our classes on the executors."""
+    """A table with the rows 0 to 9, with 3 deleted. A scan needs our classes on the executors."""
     table = tmp_path / "vectors"
     (table / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array(range(10), pa.int64())}), table / "part.parquet")

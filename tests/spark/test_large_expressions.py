@@ -1,6 +1,6 @@
 """Expressions of a stranger's table with small texts and large values stop the write, and not the process.
 
-The values are those of Spark: the driver computes default values, executors all else.
+The values are Spark's: the driver computes default values, executors all else.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.crafted import CraftedTable, field
 FEATURES = ["appendOnly", "invariants", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
 LONG = "s" * 1000
 
-# Texts of which each has a value of gigabytes, if it is computed.
+# Texts that each have a value of gigabytes, if it is computed.
 LARGE = {
     "repeat": "repeat('x', 2000000000)",
     "repeat of repeat": "repeat(repeat('x', 40000), 40000)",

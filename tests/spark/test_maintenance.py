@@ -47,7 +47,7 @@ def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, t
 
 
 def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, table: str) -> None:
-    """The setting is that of the JVM connector, in bytes."""
+    """The setting is the JVM connector's, in bytes."""
     setting = "spark.databricks.delta.optimize.maxFileSize"
     try:
         spark.conf.set(setting, "1")

@@ -24,7 +24,7 @@ REWRITING = (
 
 
 class Targets:
-    """Tables with the rows of cases, each of which is created once."""
+    """Tables with the rows of cases; each is created once."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark, self._directory = spark, directory

@@ -1,6 +1,6 @@
 """How much Python and the JVM talk: each message is a round trip between two processes.
 
-Messages in both directions count, apart from those by which Python releases objects, and those of PySpark itself are
+Messages in both directions count, apart from messages by which Python releases objects, and PySpark's own are
 among them.
 """
 
@@ -84,7 +84,7 @@ _TABLES = {
     "'delta.constraints.positive' = 'id >= 0')",
 }
 
-# Statements, and how many messages each takes at most, among them those of PySpark: five for `sql`, and seven more for
+# Statements, and how many messages each takes at most, including PySpark's own: five for `sql`, and seven more for
 # `collect`. Deletion vectors save a job.
 _STATEMENTS = {
     "SELECT": ("SELECT max(v) FROM {table} WHERE id > {row}", 15),

@@ -71,7 +71,7 @@ def overlap(path: str, column: str) -> float:
 
 
 def target(path: str, count: int) -> int:
-    """Returns the size of files of which the table has about so many."""
+    """Returns a size of files by which the table has about so many files."""
     sizes = [Path(file).stat().st_size for file in files(path)]
     return sum(sizes) // count
 
@@ -263,7 +263,7 @@ def without_statistics(path: str) -> None:
 def test_partition_columns_in_the_files(
     spark: SparkSession, path: str, partitions: int, has_statistics: bool
 ) -> None:
-    """Protocol, "Iceberg Compatibility V2": the columns of the directories come behind those of the files."""
+    """Protocol, "Iceberg Compatibility V2": the columns of the directories come behind the columns of the files."""
     table = f"deltalog.`{path}`"
     columns = ["region", "day"][:partitions]
     spark.sql(
@@ -290,7 +290,7 @@ def test_partition_columns_in_the_files(
 @pytest.mark.newest
 @pytest.mark.parametrize("name", ["__deltalog_file", "__deltalog_row", "__deltalog_task", "__deltalog_place"])
 def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> None:
-    """Only positions tell our columns apart from those of the table."""
+    """Only positions tell our columns apart from the table's."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id INT, v INT, w INT, {name} INT) USING deltalog PARTITIONED BY ({name})"
@@ -344,7 +344,7 @@ def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path
 def test_deletes_beside_it_are_carried_over(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str]
 ) -> None:
-    """No task notes where it writes which row. Rows that others have deleted are found by their places."""
+    """No task notes where it writes which row. Rows that other writers have deleted are found by their places."""
     create(path, configuration, ["p"], 500)
     table = f"deltalog.`{path}`"
     spark.sql(f"DELETE FROM {table} WHERE id % 9 = 4")
@@ -483,7 +483,7 @@ def test_the_session_does_not_change_what_is_moved(
 @pytest.mark.newest
 @pytest.mark.parametrize(("dimensions", "bits"), [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2)])
 def test_the_curve_is_that_of_the_core(spark: SparkSession, dimensions: int, bits: int) -> None:
-    """Each cell of Hilbert's curve is next to the one before it, and each place is that of one cell."""
+    """Each cell of Hilbert's curve is next to the one before it, and each place belongs to one cell."""
     jvm = Jvm(spark.sparkContext._gateway)
     places = list(jvm.new("CurveGrid", True, dimensions, bits).all())
     # Places begin with the highest bit, and are filled up to bytes.

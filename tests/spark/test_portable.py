@@ -18,8 +18,8 @@ from pyspark.sql.types import StructType
 import deltalog
 from deltalog._internal import SparkWrite
 from deltalog.spark import portable
+from deltalog.spark.connect import exchange
 from deltalog.spark.portable import DeltalogDataSource, DeltalogWriter
-from deltalog.spark.read import commands
 from deltalog.spark.sql import maintenance
 from tests.conftest import missing
 from tests.crafted import CraftedTable, field
@@ -45,7 +45,7 @@ def read(golden: Golden, **options: Any) -> pa.Table:
         for partition in reader.partitions()
         for batch in pickle.loads(pickle.dumps(reader)).read(partition)  # noqa: S301
     ]
-    from deltalog.spark.portable import arrow_schema
+    from deltalog.spark.schema import arrow_schema
 
     return pa.Table.from_batches(batches, arrow_schema(schema))
 
@@ -104,12 +104,12 @@ ZONE = {"condition": None, "time_zone": "UTC"}
 
 def ask(path: str, command: str, **arguments: Any) -> Any:
     """Executes a command as `DeltaTable` does on a Connect server."""
-    options = {"path": path, commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
+    options = {"path": path, exchange.COMMAND: command, exchange.ARGUMENTS: json.dumps(arguments)}
     source = DeltalogDataSource(options)
-    assert source.schema().names == [commands.ANSWER]
+    assert source.schema().names == [exchange.ANSWER]
     reader = pickle.loads(pickle.dumps(source.reader(source.schema())))  # noqa: S301
     [row] = [row for partition in reader.partitions() for row in reader.read(partition)]
-    return commands.value_of(*row)
+    return exchange.value_of(*row)
 
 
 def test_results_of_commands_agree_with_python(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(portable, "TaskContext", Context)
     repeated, write = writer(path), writer(path)
     messages = counted(repeated, 0, 7, 7)
-    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments are those of the task 7"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments belong to the task 7"):
         repeated.commit(messages)
     messages = counted(write, 0, 7, 65535)
     with pytest.raises(deltalog.InvalidArgumentError, match="this task of the write has none"):

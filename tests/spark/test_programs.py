@@ -265,7 +265,7 @@ WRONG: dict[str, tuple[dict[str, str], str, str]] = {
     "connector": (
         {},
         f"{OF_CONNECTOR},{OURS}",
-        "the extension of the JVM connector, beside that of deltalog",
+        "the extension of the JVM connector, beside deltalog's",
     ),
 }
 

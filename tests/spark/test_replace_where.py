@@ -130,7 +130,7 @@ def test_the_portable_source_replaces_the_same_rows(tmp_path: Path) -> None:
     assert rows(path) == [(2, "y"), (4, "x"), (5, None)]
     with pytest.raises(deltalog.InvalidArgumentError, match="replaceWhere"):
         write("p = 'x'", a=[4], p=["y"])
-    for zone, message in [("", "does not know that of the session"), ("+00:00", "no column t")]:
+    for zone, message in [("", "does not know the zone of the session"), ("+00:00", "no column t")]:
         with pytest.raises(deltalog.InvalidArgumentError, match=message):
             write(f"t > TIMESTAMP '2024-01-01 00:00:00{zone}'", a=[4], p=["x"])
 

@@ -102,9 +102,9 @@ attempt("nowhere", lambda: options_of(data.write, same).save("s3a://nowhere/t"))
 for secret in (f"s3a://{same['aws_access_key_id']}:{same['aws_secret_access_key'].replace('/', '%2F')}@tables/t",):
     attempt("location", lambda: spark.read.format("deltalog").load(secret))
 deltalog.write_deltalake(uri, pa.table({"id": [7], "s": ["a"]}), storage_options=others)
-attempt("others read", lambda: options_of(spark.read, others).load(uri).collect())
-attempt("others explain", lambda: options_of(spark.read, others).load(uri).explain(True))
-attempt("others write", lambda: options_of(data.write, others).mode("append").save(uri))
+attempt("other read", lambda: options_of(spark.read, others).load(uri).collect())
+attempt("other explain", lambda: options_of(spark.read, others).load(uri).explain(True))
+attempt("other write", lambda: options_of(data.write, others).mode("append").save(uri))
 
 def environment(batches):
     for _ in batches:
@@ -159,10 +159,10 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
         "wrong read",
         "nowhere",
         "location",
-        "others write",
+        "other write",
     ):
         assert f"failed {done}" in said, done
-    assert "did others read [Row(id=7, s='a')]" in said
+    assert "did other read [Row(id=7, s='a')]" in said
     assert "did workers" in said
     for words in (
         "SignatureDoesNotMatch",

@@ -334,7 +334,7 @@ def test_a_statement_that_its_application_has_recorded_runs_no_job(spark: SparkS
 def test_rows_that_a_merge_inserts_get_new_identities(
     spark: SparkSession, path: str, kind: str, feed: str
 ) -> None:
-    """Those of changed and copied rows stay, and move no mark. (PROTOCOL.md, "Identity Columns".)"""
+    """Changed and copied rows keep theirs, and move no mark. (PROTOCOL.md, "Identity Columns".)"""
     properties = {**KINDS[kind][0], "delta.enableChangeDataFeed": feed}
     given = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     table = f"deltalog.`{path}`"

@@ -169,7 +169,7 @@ def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, pa
     table = f"deltalog.`{path}`"
     spark.sql(f"INSERT INTO {table} (id, st) SELECT id, named_struct('a', 1, 'b', array(2)) FROM range(4)")
     DeltaTable(path).alter.add_constraint({"small": "id < 100"})
-    # Values of another writer, of which the rules do not hold.
+    # Values of another writer for which the rules do not hold.
     metadata = next(line["metaData"] for line in actions(Path(path), 0) if "metaData" in line)
     schema = json.loads(metadata["schemaString"])
     schema["fields"][1]["metadata"] = {}

@@ -13,7 +13,7 @@ from deltalog import DeltaTable, MissingFileError
 from tests.spark.statement_tables import VECTORS
 
 ROWS = 150_000
-"""Those of several pages, each of which has 20,000 at most, and more than are looked at to decide how to read."""
+"""Enough for several pages of at most 20,000 rows, and for more than are looked at to decide how to read."""
 
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "plain": (VECTORS, False),
@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
 
 
 def data(spark: SparkSession) -> DataFrame:
-    """Returns rows in one task, of which `k` has all numbers below ROWS, in no order."""
+    """Returns rows in one task, where `k` has all numbers below ROWS, in no order."""
     return spark.range(0, ROWS, numPartitions=1).selectExpr(
         "id",
         f"(id * 7919) % {ROWS} AS k",
@@ -125,7 +125,7 @@ def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kin
     keys = [5, 6, 70_000, ROWS - 1]
     at = position_of(spark, 70_000)
     spark.createDataFrame([(key,) for key in [*keys, ROWS + 5]], "k long").createOrReplaceTempView("source")
-    # One row; rows beside each other, of which some have gone before; rows everywhere; and rows of a source.
+    # One row; rows beside each other, some already deleted; rows everywhere; and rows of a source.
     near = f"id BETWEEN {at - 20} AND {at + 20} AND k % 3 <> 1"
     spark.sql(f"DELETE FROM {table} WHERE k IN (5, 77) OR id = {at - 1}")
     expected = expected.where(f"k NOT IN (5, 77) AND id <> {at - 1}")

@@ -127,7 +127,7 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
 
 
 def test_drawn_values_of_structs_and_maps_are_refused(spark: SparkSession) -> None:
-    """Spark would draw again for each field, and make values that nobody has drawn."""
+    """Spark would draw again for each field, and make values that were never drawn."""
     spark.sql("CREATE TABLE nested (s STRUCT<a: LONG, b: LONG>, m MAP<STRING, LONG>) USING deltalog")
     try:
         for value in (

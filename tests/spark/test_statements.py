@@ -32,7 +32,7 @@ SparkTable = deltalog.tables.DeltaTable
     params=[pytest.param(kind, marks=() if kind in BASIC_KINDS else pytest.mark.newest) for kind in KINDS]
 )
 def table(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> str:
-    """The name of a table of some files, the first of which has vectors if the table may have some."""
+    """The name of a table of some files; the first has vectors if the table may have some."""
     return created(spark, path, request.param)
 
 

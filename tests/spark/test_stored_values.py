@@ -101,7 +101,7 @@ def test_what_sql_casts_on_request_is_cast(spark: SparkSession, table: str, writ
         WRITES[write](spark, table, column, value)
         assert stored(table, column) == [expected]
     WRITES[write](spark, table, "t", "'2024-01-02 03:04:05'")
-    # In the time zone of the session, which is that of New York.
+    # In the time zone of the session, New York.
     assert stored(table, "t") == [datetime.datetime(2024, 1, 2, 8, 4, 5, tzinfo=datetime.UTC)]
 
 

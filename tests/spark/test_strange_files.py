@@ -1,6 +1,6 @@
 """Files of strangers that Spark's own Parquet code would follow, wait for, or end at: it never meets them.
 
-The rule is that of the core (`tests/python/test_links.py`): the root may be a link, and nothing within it is.
+The rule is the core's (`tests/python/test_links.py`): the root may be a link, and nothing within it is.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ BUILD = "cargo build -p deltalog-testkit --bin deltalog-s3-server"
 
 
 def binary() -> Path:
-    """Returns the path of the server's binary; `DELTALOG_S3_SERVER` names another than that of the debug build."""
+    """Returns the path of the server's binary; `DELTALOG_S3_SERVER` names another one than the debug build's."""
     path = Path(os.environ.get("DELTALOG_S3_SERVER") or ROOT / "target" / "debug" / "deltalog-s3-server")
     if not path.is_file():
         profile = " --release" if path.parent.name == "release" else ""

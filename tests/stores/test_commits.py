@@ -108,7 +108,7 @@ def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
 
 
 def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
-    """Before anything of a commit is there: such a store would lose commits, and nobody would notice."""
+    """Before anything of a commit is there: such a store would lose commits unnoticed."""
     s3.create_bucket("replaces")
     s3.set(ignores_conditions=True)
     options = s3.options()

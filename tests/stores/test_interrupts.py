@@ -178,7 +178,7 @@ def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]
 
 
 def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, str]) -> None:
-    """As those of supervisors and of tests with time limits."""
+    """As supervisors and tests with time limits do."""
 
     def stop(*_: object) -> None:
         raise TimeoutError("too late")

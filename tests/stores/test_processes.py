@@ -49,7 +49,7 @@ assert table.version() == 3 and table.count() == 12
 
 
 def in_place() -> bool:
-    """Returns whether the package is that of the checkout."""
+    """Returns whether the package comes from the checkout."""
     return (ROOT / "python" / "deltalog").samefile(Path(deltalog.__file__).parent)
 
 
@@ -79,7 +79,7 @@ def test_threads_share_a_table(s3: S3Server) -> None:
 
 
 def test_a_pickled_table_has_no_options(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process opens it with those of its own environment."""
+    """Another process opens it with the credentials of its own environment."""
     write_deltalake(URI, ROWS, storage_options=s3.options())
     text = pickle.dumps(DeltaTable(URI, storage_options=s3.options()))
     assert b"testkit" not in text

@@ -104,7 +104,7 @@ def test_append(s3: S3Server, counted: Count) -> None:
         for repeated in range(5):
             append, behind = costs(table)
             assert append == Counter(list=1, put=2), append
-            # The checksum, which is derived from that of the version that the handle has: it is read once.
+            # The checksum, which is derived from the checksum of the version that the handle has: it is read once.
             assert behind <= Counter(put=1, get=0 if repeated else 1), behind
     table.update_incremental()
     append, behind = costs(table)
@@ -130,8 +130,8 @@ def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count
 def test_checkpoint(s3: S3Server, counted: Count) -> None:
     table = table_of(s3, 3)
     made = counted(table.create_checkpoint)
-    # The version is found again: it may have been cleaned up, or have a checkpoint. Then the checkpoint and the hint at
-    # it. Between them it is made sure that the table was not dropped meanwhile.
+    # The version is found again: it may have been cleaned up, or have a checkpoint. Then the checkpoint and the
+    # hint at it. Between them a look makes sure that the table was not dropped.
     assert made <= Counter(list=2, put=2, get=3, head=1), made
 
 

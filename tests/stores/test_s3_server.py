@@ -97,7 +97,7 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     status = Path(f"/proc/{pid}/stat")
-    # Nobody may have asked for the exit status of a process without a parent yet.
+    # The exit status of a process without a parent may not have been asked for yet.
     return not (status.exists() and re.search(r"\) Z ", status.read_text()))
 
 

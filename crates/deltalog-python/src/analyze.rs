@@ -1,6 +1,6 @@
 //! Statistics of files that have none or poor ones.
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{RecomputeMetrics, RecomputeRequest, recompute_statistics as core_recompute};
 use pyo3::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{CloneMetrics, CloneRequest, Cloned, Result, Storage, clone_table as core_clone};
 use pyo3::prelude::*;
 

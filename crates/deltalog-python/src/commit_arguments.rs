@@ -1,7 +1,7 @@
 //! What a writer says about its commit, and what became of it.
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ impl CommitArguments {
     /// Returns the operation with the further fields of `commitInfo`.
     ///
     /// # Errors
-    /// Those of [`Operation::custom_metadata`].
+    /// The errors of [`Operation::custom_metadata`].
     pub(crate) fn describe(&self, operation: Operation) -> Result<Operation> {
         operation.custom_metadata(self.fields()?)
     }

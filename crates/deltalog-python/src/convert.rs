@@ -1,7 +1,7 @@
 //! CONVERT: the plan of a table that a directory of Parquet files becomes, and its commit.
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Conversion, ConvertRequest, ConvertSource, plan_conversion as core_plan};
 use pyo3::prelude::*;
 

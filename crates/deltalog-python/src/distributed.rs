@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{Environment, Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
@@ -299,7 +299,7 @@ pub(crate) enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-/// Checks a write and returns it, to be given to workers. Without a schema, the data have that of the table.
+/// Checks a write and returns it, to be given to workers. Without a schema, the data have the table's.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
 pub(crate) fn begin_write(

@@ -16,8 +16,8 @@ pub(crate) fn function_names() -> Vec<String> {
     deltalog::function_names()
 }
 
-/// Returns the names, in lower case, of the functions that expressions of tables may call: those that have the same
-/// value for the same arguments, and those of the moment when the statement began.
+/// Returns the names, in lower case, of the functions that expressions of tables may call: deterministic functions,
+/// and functions of the moment when the statement began.
 #[pyfunction]
 pub(crate) fn rule_functions() -> (Vec<String>, Vec<String>) {
     deltalog::rule_functions()

@@ -173,7 +173,7 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// Reads the rows of a fragment. It has no credentials, so that those of a store come as options.
+/// Reads the rows of a fragment. It has no credentials, so the store's credentials come as options.
 #[pyfunction]
 #[pyo3(signature = (fragment, storage_options = None))]
 pub(crate) fn read_fragment(

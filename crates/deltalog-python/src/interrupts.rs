@@ -1,7 +1,7 @@
 //! Ctrl-C and other signals whose handlers raise, while a call runs.
 //!
-//! - Python runs handlers of signals on its main thread only. So calls of that thread look for signals now and then
-//!   (`deltalog::engine::interrupt`), and those of other threads do not.
+//! - Python runs handlers of signals on its main thread only. So calls on that thread look for signals now and then
+//!   (`deltalog::engine::interrupt`), and calls on other threads do not.
 //! - What a handler raises is kept until the call has stopped, and is raised then. If the call has made a commit, a
 //!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
 //!   becomes an `UnknownCommitInterrupt`.
@@ -123,7 +123,8 @@ fn unknown_commit(py: Python<'_>, raised: &PyErr, failure: &Error) -> PyResult<P
     Ok(told)
 }
 
-/// Returns an exception of `class` in place of a `KeyboardInterrupt`. Another one is that of the user, with a note.
+/// Returns an exception of `class` in place of a `KeyboardInterrupt`. An exception of another class comes from the
+/// user, and gets a note.
 fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<PyErr> {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
         let class = py.import("deltalog.errors")?.getattr(class)?;

@@ -18,8 +18,8 @@ const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);
 
-/// Registers an object under a name. Returns whether the name is not that of another object: tables that are open,
-/// and snapshots that the process keeps, use that one.
+/// Registers an object under a name. Returns whether the name is free or belongs to this object: open tables, and
+/// snapshots that the process keeps, use the object that has the name.
 #[pyfunction]
 pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,8 +5,8 @@
 //!
 //! - A thread never waits for the interpreter while the interpreter's holder may wait for that thread. Only a
 //!   thread that has just released the interpreter ([`with_immediate_delivery`]) delivers its records itself.
-//!   All other threads (the crate's own, and those of consumers of streams) enqueue their records, and a
-//!   separate thread delivers them to Python. Records from threads of a call are delivered before the call
+//!   All other threads (the crate's own, and the threads of consumers of streams) enqueue their records, and
+//!   a separate thread delivers them to Python. Records from threads of a call are delivered before the call
 //!   returns.
 //! - An event that is not logged costs one comparison. The first record imports `logging` and queries its
 //!   levels.

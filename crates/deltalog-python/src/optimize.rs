@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{
     ClusteringStats, ColumnPath, Curve, Error, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest,
     optimize as core_optimize,
@@ -198,8 +198,8 @@ pub(crate) type ZOrder = (Vec<String>, String);
 /// How a clustered table is clustered: whether as a whole, and the size of cubes.
 type Cluster = (bool, Option<u64>);
 
-/// Makes fewer, larger files of small ones, `purges` files, clusters rows, or orders those of all files. Returns the
-/// metrics, and the version of the last commit, if there is one.
+/// Merges small files into fewer, larger ones, `purges` files, clusters rows, or orders the rows of all files.
+/// Returns the metrics, and the version of the last commit, if there is one.
 #[pyfunction]
 #[pyo3(signature = (
     snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,

@@ -1,9 +1,9 @@
 //! Panics of Rust code, as `deltalog.errors.InternalError`.
 //!
-//! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which
-//! `except Exception` does not catch. Its class is told to make an `InternalError` instead, so that no call needs a
-//! guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the
-//! process.
+//! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
+//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call
+//! needs a guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there
+//! ends the process.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! FSCK: checks of the files of a table, and repairs of its log.
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{
     CheckLevel, Error, FileCheck, RepairMetrics, RepairRequest, RepairedFile, check_files as core_check,
     repair as core_repair,

@@ -1,6 +1,6 @@
 //! RESTORE.
 
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{RestoreMetrics, RestoreRequest, restore as core_restore};
 use pyo3::prelude::*;
 

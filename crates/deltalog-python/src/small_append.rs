@@ -1,16 +1,16 @@
 //! An append of a few rows through an open table: its commit's listing is the only one.
 //!
 //! Other writes are based on the newest version, which a listing tells, and their commits list the log again. Here the
-//! version that the handle has is taken for the newest. The commit compares it with what others have committed, as
-//! every commit does. If it was too old, because the schema has changed or because rows are refused that the newest
-//! version accepts, the rows are still there, and are written as those of any other write.
+//! version that the handle has is taken for the newest. The commit compares it with concurrent commits, as every
+//! commit does. If it was too old, because the schema has changed or because rows are refused that the newest version
+//! accepts, the rows are still there, and are written like the rows of any other write.
 //!
 //! - Rows are held in memory up to [`MOST_BYTES`]. Whether there are more is known before a file is begun.
 //! - A schema that does not fit is refused before the source produces any row.
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
-use deltalog::engine::transaction::Operation;
+use deltalog::engine::commit::Operation;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, WriteOutcome, WriteRequest};
 
 use crate::write_batches::{ROWS_AT_ONCE, pieces, written_pieces};
@@ -46,7 +46,7 @@ impl Rows {
 /// Appends the rows of `reader` to the table at `base`, if there are few.
 ///
 /// # Errors
-/// Those of any write.
+/// The errors of any write.
 pub(crate) fn small_append(
     base: &Snapshot,
     request: &WriteRequest,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
+use deltalog::engine::commit::{Conflict, ConflictReason, find_commit};
 use deltalog::engine::commit_actions::commit_actions_schema;
 use deltalog::engine::constraints::describe_rows;
 use deltalog::engine::history::{history_batch, history_schema};
@@ -12,7 +13,6 @@ use deltalog::engine::log::StagedCommit;
 use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
-use deltalog::engine::transaction::{Conflict, ConflictReason, find_commit};
 use deltalog::{
     Environment, Error, ErrorKind, RowsRead, Snapshot as CoreSnapshot, SnapshotBuilder, clean_up_log,
     compact_log, write_checkpoint,
@@ -292,8 +292,8 @@ impl Snapshot {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Returns the last version before what others have changed since `seen`, if the versions `own` come from the
-    /// caller.
+    /// Returns the last version before the changes of other writers since `seen`, if the versions `own` come from
+    /// the caller.
     fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
         call(py, || self.0.unchanged_since(seen, &own))
     }

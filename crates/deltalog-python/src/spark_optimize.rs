@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
-use deltalog::engine::transaction::Operation;
 use deltalog::{Curve, Error, ErrorKind, OptimizeRequest, Optimized, Result, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -63,7 +63,7 @@ fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32,
     let answer: Option<Vec<u8>> = Python::attach(|py| {
         let called = function.bind(py).call1((PyBytes::new(py, &asked),));
         called.and_then(|answer| answer.extract()).map_err(|exception| {
-            let message = "Spark could not tell where rows are that others have deleted meanwhile";
+            let message = "Spark could not tell where rows are now that other writers have deleted";
             Error::new(ErrorKind::Unavailable, message).with_source(exception)
         })
     })?;
@@ -121,7 +121,7 @@ impl SparkOptimize {
         })
     }
 
-    /// The number of new files of all batches, each of which is written by a task.
+    /// The number of new files of all batches; a task writes each.
     #[getter]
     fn tasks(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.tasks())))

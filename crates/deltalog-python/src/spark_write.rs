@@ -6,11 +6,11 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::dml::files_of_statement;
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::{Reported, TableWriteSpec};
 use deltalog::{
     ColumnPath, DistributedWrite, Error, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, Storage,
@@ -167,8 +167,8 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     }
     if ReplaceWhere::new(&predicate).depends_on_time_zone()? {
         return Err(Error::invalid_argument(format!(
-            "the predicate {predicate} has a time without a time zone, and a Python data source does not know that of \
-             the session"
+            "the predicate {predicate} has a time without a time zone, and a Python data source does not know the \
+             zone of the session"
         ))
         .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
     }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use deltalog::engine::commit::Operation;
 use deltalog::engine::dml::{self, Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, Snapshot as CoreSnapshot};
 use pyo3::prelude::*;
 
@@ -94,7 +94,7 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE, as `deltalog.merge.MergeClause` has it.
+/// A clause of a MERGE, as `deltalog.table.merge.MergeClause` has it.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
@@ -122,7 +122,7 @@ impl ClauseArguments {
     }
 }
 
-/// What a MERGE does, as `deltalog.merge.MergeArguments` has it.
+/// What a MERGE does, as `deltalog.table.merge.MergeArguments` has it.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,

@@ -129,7 +129,8 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
     options.unwrap_or_default().open(uri)
 }
 
-/// Runs `work`, which may wait for a store. If this thread holds the interpreter, a provider gets it meanwhile.
+/// Runs `work`, which may wait for a store. If this thread holds the interpreter, it is released for a provider
+/// while the store works.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if !HAS_PROVIDERS.load(Ordering::Relaxed) {
         return work();
@@ -158,7 +159,7 @@ fn provider(py: Python<'_>, object: Py<PyAny>) -> Arc<Provider> {
     provider
 }
 
-/// Returns the name of a function, or that of the class of an object. It is no `repr`, which may show secrets.
+/// Returns the name of a function, or the name of an object's class. It is no `repr`, which may show secrets.
 fn name(object: &Bound<'_, PyAny>) -> String {
     let of = |object: &Bound<'_, PyAny>| -> PyResult<String> {
         let name: String = object.getattr("__qualname__")?.extract()?;

@@ -44,8 +44,8 @@ pub(crate) struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// Starts a stream and reads the first batch, so that early errors are our exceptions and not those of the
-    /// consumer.
+    /// Starts a stream and reads the first batch, so that early errors are our exceptions and not the
+    /// consumer's.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,

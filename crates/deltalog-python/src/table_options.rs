@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use deltalog::engine::commit::SaveMode;
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::protocol::properties::spelled;
-use deltalog::engine::transaction::SaveMode;
 use deltalog::{TableDefinition, WriteRequest};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep;
 
-/// What a VACUUM is asked for, as `deltalog.vacuum.VacuumArguments` has it.
+/// What a VACUUM is asked for, as `deltalog.table.vacuum.VacuumArguments` has it.
 #[derive(FromPyObject)]
 pub(crate) struct VacuumArguments<'py> {
     retention: Option<Duration>,

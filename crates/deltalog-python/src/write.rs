@@ -1,8 +1,8 @@
 //! Writing and committing Arrow data without an engine.
 
 use deltalog::PendingWrite;
+use deltalog::engine::commit::SaveMode;
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::SaveMode;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;

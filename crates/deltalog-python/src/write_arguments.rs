@@ -1,7 +1,7 @@
 //! What a writer asks for beside its data.
 
+use deltalog::engine::commit::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::{Environment, PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
 use pyo3::prelude::*;
 
@@ -42,7 +42,7 @@ impl WriteArguments {
     /// Returns the environment of the write.
     ///
     /// # Errors
-    /// Those of [`environment_with`].
+    /// The errors of [`environment_with`].
     pub(crate) fn environment(&self) -> Result<Environment> {
         environment_with(self.file_format.as_deref())
     }
@@ -50,7 +50,7 @@ impl WriteArguments {
     /// Returns what the commit of `pending` says about itself.
     ///
     /// # Errors
-    /// Those of [`CommitArguments::describe`].
+    /// The errors of [`CommitArguments::describe`].
     pub(crate) fn operation(&self, pending: &PendingWrite) -> Result<Operation> {
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation = Operation::new("WRITE")

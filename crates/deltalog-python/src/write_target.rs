@@ -20,7 +20,7 @@ impl WriteTarget {
     /// that the snapshot was opened with.
     ///
     /// # Errors
-    /// `InvalidArgument` if `base` is a snapshot of another table, and those of opening the store.
+    /// `InvalidArgument` if `base` is a snapshot of another table, and errors of opening the store.
     pub(crate) fn new(
         uri: &str,
         storage_options: Option<StoreOptions>,
@@ -41,11 +41,12 @@ impl WriteTarget {
         &self.storage
     }
 
-    /// Begins a write of data with the schema `schema_json`, or with that of the table. `request` makes the request for
-    /// a schema.
+    /// Begins a write of data with the schema `schema_json`, or with the table's. `request` makes the request for a
+    /// schema.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is neither a schema nor a table, and those of [`WriteTarget::begin`].
+    /// `InvalidArgument` if there is neither a schema nor a table, and the errors of
+    /// [`WriteTarget::begin`].
     pub(crate) fn begin_with_schema(
         &self,
         schema_json: Option<&str>,

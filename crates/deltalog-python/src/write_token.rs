@@ -1,10 +1,8 @@
 //! `Token`: a write in a form that other processes can read.
 
+use deltalog::engine::commit::{Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers};
+use deltalog::engine::protocol::TableHeader;
 use deltalog::engine::protocol::{Metadata, Protocol, StructType};
-use deltalog::engine::transaction::TableHeader;
-use deltalog::engine::transaction::{
-    Conflict, ConflictReason, PartitionOverwrite, SaveMode, changed_for_writers,
-};
 use deltalog::engine::write::TableWriteSpec;
 use deltalog::{
     Environment, Error, ErrorKind, IdentityValues, ParseMode, PendingWrite, ReplaceWhere, Result, RowsRead,
@@ -128,8 +126,8 @@ impl Token {
     /// Opens the snapshot that the write is based on.
     ///
     /// An append that has read no rows of the table does not depend on the files of that version, so it is based on the
-    /// newest one if the version was cleaned up meanwhile, unless protocol or metadata have changed in a way that
-    /// concerns writers, or unless the values that it has given to identity columns are taken.
+    /// newest one if the version was cleaned up, unless protocol or metadata have changed in a way that concerns
+    /// writers, or unless the values that it has given to identity columns are taken.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {

@@ -7,7 +7,7 @@
 //!
 //! - No message carries a credential: locations are put in without user information and query.
 //! - A conflict between writers is not an error of this crate's commit loop but a value, see
-//!   [`crate::transaction`].
+//!   [`crate::commit`].
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ pub enum ErrorKind {
     /// Another writer's commit makes this one impossible; nothing was committed.
     CommitConflict,
     /// The store's answer was lost and the commit could not be read back: it may or may not stand.
-    /// [`Error::transaction_id`] names it, and [`find_commit`](crate::transaction::find_commit) finds out.
+    /// [`Error::transaction_id`] names it, and [`find_commit`](crate::commit::find_commit) finds out.
     CommitStateUnknown,
     /// The store refused or failed a request; the same call may succeed later.
     Unavailable,
@@ -223,7 +223,7 @@ impl Error {
     }
 
     /// The id of the transaction concerned, as in its `commitInfo.txnId`. Every `CommitStateUnknown` has one:
-    /// [`find_commit`](crate::transaction::find_commit) looks for it in the log.
+    /// [`find_commit`](crate::commit::find_commit) looks for it in the log.
     pub fn transaction_id(&self) -> Option<&str> {
         self.0.transaction_id.as_deref()
     }

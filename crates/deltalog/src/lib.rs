@@ -75,127 +75,89 @@
 //! # }
 //! ```
 
-mod alter;
-mod analyze;
-mod auto_compaction;
-mod background;
-mod by_name;
-mod byte_size;
-mod calendar;
-mod change_files;
-mod changes;
-mod checkpoint;
-mod clone;
-mod commit_actions;
-mod constraints;
-mod conversion;
-mod convert;
-mod definition;
-mod deletion_vector;
-mod distributed;
-mod dml;
+mod commit;
 #[doc(hidden)]
 pub mod engine;
-mod environment;
 mod error;
-mod footer;
-mod history;
-mod int96;
-mod interrupt;
+mod expression;
 mod limits;
 mod log;
-mod manifest;
-mod optimize;
-mod panics;
-mod parallel;
-mod pending_write;
-mod predicate;
-mod progress;
+mod operations;
 mod protocol;
-mod repair;
-mod replacement;
-mod replay;
-mod restore;
-mod rewrite;
-mod row_bytes;
-mod row_copy;
-mod row_counts;
-mod row_moves;
+mod runtime;
 mod scan;
 mod snapshot;
-mod spelling;
-mod stats;
 mod storage;
-mod stream;
-mod table;
-mod transaction;
-mod unused_files;
 mod upkeep;
-mod vacuum;
-mod verify;
+mod values;
 mod write;
-mod write_request;
 
-pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_feature};
-pub use analyze::{RecomputeMetrics, RecomputeRequest, Recomputed, recompute_statistics};
-pub use background::Background;
-pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
-pub use checkpoint::write_checkpoint;
-pub use clone::{CloneMetrics, CloneRequest, Cloned, clone_table};
-pub use commit_actions::{CommitActions, CommitEntry, Commits};
+pub use commit::{
+    AlreadyApplied, Committed, Operation, PartitionOverwrite, RowsRead, SaveMode, SchemaMode, find_commit,
+};
+pub use error::{Error, ErrorKind, Result};
 #[doc(hidden)]
-pub use constraints::rule_functions;
-pub use constraints::{
+pub use expression::constraints::rule_functions;
+pub use expression::constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
-pub use convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
-pub use definition::{CreationMode, TableDefinition};
-pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
-pub use environment::{AutoCompaction, ColumnFormat, Environment, FileFormat};
-pub use error::{Error, ErrorKind, Result};
-pub use history::HistoryEntry;
-pub use log::StagedCommit;
-pub use manifest::{GeneratedManifests, generate_manifests};
-pub use optimize::{
-    ClusteringStats, Curve, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize,
-};
-pub use pending_write::{PendingWrite, WriteOutcome};
 #[doc(hidden)]
-pub use predicate::expression_bytes;
+pub use expression::predicate::expression_bytes;
 #[doc(hidden)]
-pub use predicate::function_names;
-pub use predicate::{
+pub use expression::predicate::function_names;
+pub use expression::predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,
     parse as parse_predicate,
+};
+pub use log::StagedCommit;
+pub use log::commit_actions::{CommitActions, CommitEntry, Commits};
+pub use operations::define::alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_feature};
+pub use operations::define::{CreationMode, TableDefinition};
+pub use operations::exchange::clone::{CloneMetrics, CloneRequest, Cloned, clone_table};
+pub use operations::exchange::convert::{Conversion, ConvertRequest, ConvertSource, plan_conversion};
+pub use operations::insert::distributed::{
+    CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask,
+};
+pub use operations::insert::replacement::ReplaceWhere;
+pub use operations::insert::write_request::WriteRequest;
+pub use operations::insert::{PendingWrite, WriteOutcome};
+pub use operations::maintain::analyze::{
+    RecomputeMetrics, RecomputeRequest, Recomputed, recompute_statistics,
+};
+pub use operations::maintain::optimize::{
+    ClusteringStats, Curve, FileCount, FileSizes, OptimizeMetrics, OptimizeRequest, Optimized, optimize,
+};
+pub use operations::maintain::repair::{
+    CheckLevel, FileCheck, FileProblem, RepairMetrics, RepairRequest, Repaired, RepairedFile, check_files,
+    repair,
+};
+pub use operations::maintain::restore::{RestoreMetrics, RestoreRequest, Restored, restore};
+pub use operations::maintain::vacuum::{
+    VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum,
+};
+pub use operations::stream::{
+    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,
     FieldMetadata, Format, MapType, Metadata, PrimitiveType, Protocol, SetTransaction, StructField,
     StructType,
 };
-pub use repair::{
-    CheckLevel, FileCheck, FileProblem, RepairMetrics, RepairRequest, Repaired, RepairedFile, check_files,
-    repair,
-};
-pub use replacement::ReplaceWhere;
-pub use restore::{RestoreMetrics, RestoreRequest, Restored, restore};
+pub use runtime::background::Background;
+pub use runtime::environment::{AutoCompaction, ColumnFormat, Environment, FileFormat};
+pub use scan::changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
+pub use snapshot::history::HistoryEntry;
+pub use snapshot::table::Table;
+pub use snapshot::verify::{Difference, Verification};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::{
     CacheStatistics, CommitCoordinator, CoordinatorEntry, CredentialProvider, Credentials, Storage,
 };
-pub use stream::{
-    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
-};
-pub use table::Table;
-pub use transaction::{
-    AlreadyApplied, Committed, Operation, PartitionOverwrite, RowsRead, SaveMode, SchemaMode, find_commit,
-};
+pub use upkeep::checkpoint::write_checkpoint;
+pub use upkeep::manifest::{GeneratedManifests, generate_manifests};
 pub use upkeep::{CleanedLog, clean_up_log, compact_log};
-pub use vacuum::{VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum};
-pub use verify::{Difference, Verification};
 pub use write::DataWriter;
-pub use write_request::WriteRequest;
 
 /// Compiles the Rust example of the README.
 #[cfg(doctest)]

@@ -1,5 +1,5 @@
-//! The limits of what tables may contain. What goes beyond them is an error, so that nobody's
-//! table ends the process.
+//! The limits of what tables may contain. What goes beyond them is an error, so that no table ends
+//! the process.
 
 /// The levels of structs, arrays and maps in a table's schema.
 pub(crate) const SCHEMA_LEVELS: usize = 100;
@@ -29,7 +29,7 @@ pub(crate) const EXPRESSION_BYTES: usize = 128 << 20;
 /// The bytes of a constant that is computed once, and not for each batch.
 pub(crate) const CONSTANT_BYTES: usize = 4 << 10;
 
-/// The bytes of a regular expression, and those of memory that it takes after it was compiled.
+/// The bytes of a regular expression, and the bytes of memory that it takes after it was compiled.
 pub(crate) const REGEX_TEXT: usize = 16 << 10;
 pub(crate) const REGEX_BYTES: usize = 4 << 20;
 

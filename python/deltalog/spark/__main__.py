@@ -14,7 +14,7 @@ def main() -> None:
     of_jar.add_argument(
         "--spark",
         metavar="RELEASE",
-        help="the minor release of Spark, such as 4.2; by default that of PySpark",
+        help="the minor release of Spark, such as 4.2; by default PySpark's",
     )
     arguments = parser.parse_args()
     try:

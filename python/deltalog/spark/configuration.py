@@ -55,7 +55,7 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
 
 @raises_pyspark_errors
 def jar(spark: str | None = None) -> str:
-    """Returns the path of the jar for a minor release of Spark, such as `4.2`; by default for that of PySpark.
+    """Returns the path of the jar for a minor release of Spark, such as `4.2`; by default for PySpark's release.
 
     Raises `UnsupportedFeatureError` if there is none.
     """
@@ -86,7 +86,7 @@ def _check_extensions(given: str) -> None:
     if OF_CONNECTOR in map(str.strip, given.split(",")):
         raise InvalidArgumentError(
             f"{EXTENSIONS} has {OF_CONNECTOR}, the extension of the JVM connector, which cannot be in one session "
-            "with that of deltalog: remove one of them"
+            "with deltalog's: remove one of them"
         )
 
 

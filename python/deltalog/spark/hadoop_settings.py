@@ -1,11 +1,11 @@
 """Hadoop's settings for object stores as options of our own storage, so that a session is configured once.
 
-The names are those of the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
+The names come from the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
 (`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`).
-The client of HDFS in the core knows Hadoop's own names, and takes those of `Locations.java`.
-The settings by which the JVM connector lets DynamoDB decide about commits are those of its documentation. What they do
-not say is left to the environment and to what the machine has, as for all other users of the core. So is what a class
-of credentials says that is not known here.
+The client of HDFS in the core knows Hadoop's own names, and takes the settings that `Locations.java` finds. The
+settings by which the JVM connector lets DynamoDB decide about commits come from its documentation. What they do
+not say is left to the environment and to what the machine has, as for all other users of the core. So is what a
+class of credentials says that is not known here.
 """
 
 import ipaddress
@@ -116,7 +116,7 @@ def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, 
 
 
 def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns how new files are encrypted. Those of the log are encrypted as the data is."""
+    """Returns how new files are encrypted. Log files are encrypted as data files are."""
     algorithm = setting("encryption.algorithm") or setting("server-side-encryption-algorithm")
     if not algorithm:
         return {}
@@ -184,7 +184,7 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
     hosts = (host, host.replace(".dfs.", ".blob.", 1))
 
     def setting(name: str) -> str:
-        """Returns a setting of the account, else that of all accounts."""
+        """Returns a setting of the account, else the setting for all accounts."""
         named = (f"fs.azure.{name}.{account}" for account in hosts)
         return next(filter(None, map(settings.get, named)), "") or settings.get(f"fs.azure.{name}", "")
 

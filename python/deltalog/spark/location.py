@@ -83,8 +83,7 @@ _of_thread = threading.local()
 def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
     """Returns the location that the options name, which also say how its store is reached.
 
-    Hadoop's settings are those of the session, and those among the options. The names of storage options come before
-    them.
+    Hadoop's settings come from the session and from the options. The names of storage options come before them.
 
     Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
     """

@@ -40,7 +40,7 @@ _STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
-# The names of options of stores, which are those of `storage_options` in Python.
+# The names of options of stores, the same as in `storage_options` in Python.
 _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
@@ -204,7 +204,8 @@ class Options:
         return value.strip().lower() == "true"
 
     def _warn_of_misspelled(self) -> None:
-        """Warns of options that are nearly those of ours. Spark and other sources ignore options in the same way."""
+        """Warns of options that nearly have the name of one of ours. Spark and other sources ignore options in the
+        same way."""
         for name in sorted(self.values.keys() - {known.lower() for known in _KNOWN}):
             if "." in name or name.startswith(("__", *_STORE_PREFIXES)):
                 continue

@@ -10,7 +10,6 @@ because Spark does not tell the source which ones are needed.
 """
 
 import contextlib
-import inspect
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -42,14 +41,14 @@ from deltalog._internal import (
 )
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
+from deltalog.spark.connect.exchange import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.connect.place import Place, check_plain, connect_uri, place_of
 from deltalog.spark.connect.statement import POSITION_FIELDS
 from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
-from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.read.filters import filter_text
-from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, of_query, with_fields
+from deltalog.spark.schema import ROW_ID_FIELDS, arrow_schema, feed_schema, of_query, with_fields
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
@@ -89,7 +88,7 @@ def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
 
 
 def has_alias(spark: SparkSession) -> bool:
-    """Returns whether `delta` is a name of ours in a session. Raises an error if it is that of another source.
+    """Returns whether `delta` is a name of ours in a session. Raises an error if another source has it.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
@@ -344,18 +343,6 @@ class ChangesReader(DataSourceReader):
         expected = arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(rows):
             yield batch.cast(expected)
-
-
-def arrow_schema(schema: StructType) -> Any:
-    """Returns the Arrow schema that Spark expects.
-
-    Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.
-    """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    if "timezone" in inspect.signature(to_arrow_schema).parameters:
-        return to_arrow_schema(schema, timezone="UTC")
-    return to_arrow_schema(schema)
 
 
 class PruningReader(DeltalogReader):

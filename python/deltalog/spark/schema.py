@@ -1,7 +1,10 @@
 """Changes to schemas in the JSON form that Spark and the log share."""
 
+import inspect
 import json
 from typing import Any
+
+from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot
 
@@ -105,3 +108,15 @@ def with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
 
 def field_names(schema_json: str) -> list[str]:
     return [field["name"] for field in json.loads(schema_json)["fields"]]
+
+
+def arrow_schema(schema: StructType) -> Any:
+    """Returns the Arrow schema that Spark expects.
+
+    Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.
+    """
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)

@@ -1,4 +1,4 @@
-"""Options of stores that may be secrets, and where nobody may see them.
+"""Options of stores that may be secrets, and where they must not be seen.
 
 - Spark hides options in plans by their names, and so in its event log and its user interface. It knows only some of
   those that are secrets: `aws_access_key_id` and the keys of accounts of Azure are not among them.
@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.options import Options
 
-# The options of stores that are no secrets. All others may be, also those that the core does not know yet.
+# The options of stores that are no secrets. All other options may be, also options that the core does not know
+# yet.
 _PLAIN = {
     "allow_http",
     "allow_invalid_certificates",
@@ -81,7 +82,7 @@ _WITH_USER = re.compile(r"://[^/]*@")
 
 _SETTING = "spark.sql.redaction.options.regex"
 _SPARKS_OWN = "(?i)url"
-# By names of storage options, and by those of Hadoop's settings.
+# By names of storage options, and by names of Hadoop's settings.
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
 # Settings of Hadoop whose values are no secrets, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")

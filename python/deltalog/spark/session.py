@@ -8,14 +8,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from deltalog.caller import warn_caller
-from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.connect.server import has_our_catalog, without_extensions
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.exceptions import raises_pyspark_errors
+from deltalog.spark.failures import transport
+from deltalog.spark.failures.java import kept
 from deltalog.spark.jvm import Jvm, alias, callback
-from deltalog.spark.jvm.failures import kept
 from deltalog.spark.jvm.jars import PACKAGE, ClassesError, load
 from deltalog.spark.secrecy import hide_from_py4j, hide_secrets
 from deltalog.spark.sql.names import is_connect
@@ -30,9 +30,9 @@ _bridged: Any = None  # The gateway whose JVM calls this process.
 def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSession:
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
-    Later sessions are those of `newSession()` and `cloneSession()`, of the batches of streams, of new Spark contexts,
-    and of Spark Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in
-    use before needs a call of its own; until then, it refuses statements on tables that are named.
+    Later sessions are `newSession()` and `cloneSession()`, the batches of streams, new Spark contexts, and Spark
+    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use
+    before needs a call of its own; until then, it refuses statements on tables that are named.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
     ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the
@@ -125,7 +125,7 @@ def _bridge(jvm: Jvm) -> None:
                 f"the Python process {other} has enabled deltalog in the JVM of this session, and receives its calls: "
                 "end that process first. Without enable, SQL and DataFrames of this process use the other one"
             )
-        errors.install_conversion()
+        transport.install_conversion()
         jvm.static("Bridge", "install", callback.serve(jvm, Bridge(jvm, kept)))
         _bridged = jvm.gateway
 

@@ -16,10 +16,10 @@ import pyspark
 from pyspark import SparkContext
 
 from deltalog.errors import DeltaError, UnsupportedFeatureError
-from deltalog.spark import errors
 from deltalog.spark.bridge import Bridge
+from deltalog.spark.failures import transport
+from deltalog.spark.failures.java import told
 from deltalog.spark.jvm import Jvm, callback
-from deltalog.spark.jvm.failures import told
 from deltalog.spark.jvm.jars import ClassesError, own_version
 from deltalog.spark.secrecy import hide_from_py4j
 
@@ -48,7 +48,7 @@ def connect() -> None:
     _check_pyspark(gateway.entry_point.sparkVersion())
     jvm = Jvm(gateway)
     _check_version(jvm.classes.version(), own_version())
-    errors.install_conversion()
+    transport.install_conversion()
     logging.getLogger("SQLQueryContextLogger").disabled = True  # What it logs as JSON is raised as well.
     gateway.entry_point.connected(callback.serve(jvm, Bridge(jvm, told)))
 

@@ -47,7 +47,7 @@ CLUSTERED = {
     *(pa.decimal128(9, 2), pa.decimal128(38, 10), pa.string(), pa.date32()),
     *(pa.timestamp("us", "UTC"), pa.timestamp("us")),
 }
-# The connector fails to merge if a name has a backtick, or that of a partition column a dot.
+# The connector fails to merge if a name has a backtick, or the name of a partition column a dot.
 NAMES = ["{0}", "Upper{0}", "é{0}"]
 QUOTED_NAMES = [*NAMES, "a name {0}", "{0},;{{}}()=", "it's {0}", 'quote"{0}']
 
@@ -65,7 +65,7 @@ def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) 
 
 
 def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.Action], bool]) -> does.Action:
-    """Draws an action of which `plays` is true."""
+    """Draws an action for which `plays` is true."""
     while True:
         ((draw, _),) = rng.choices(_DRAWN, [weight for _, weight in _DRAWN])
         action = draw(rng, model)

@@ -43,7 +43,7 @@ def in_backticks(name: str) -> str:
 
 
 def make_older(path: Path, kept: int) -> None:
-    """Makes all files of a log but those of the last `kept` versions forty days older, in their order."""
+    """Makes all files of a log, except the last `kept` versions, forty days older, in their order."""
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for file in log.iterdir():

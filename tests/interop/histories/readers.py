@@ -79,8 +79,8 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which tells neither the clustering nor the names of applications: those of `like` are
-    asked for."""
+    """Reads with `deltalake`, which tells neither the clustering nor the names of applications: `like` says which
+    ones to ask for."""
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}
     applications = {name: known for name, known in asked.items() if known is not None}
@@ -112,7 +112,7 @@ def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:
 
 
 def clustered_by(schema: Any, domains: list[Any]) -> list[str]:
-    """The clustering columns of a table, none of which is in a struct. Protocol: "Clustered Table"."""
+    """The clustering columns of a table; none is in a struct. Protocol: "Clustered Table"."""
     physical = {
         column["metadata"].get("delta.columnMapping.physicalName", column["name"]): column["name"]
         for column in schema["fields"]

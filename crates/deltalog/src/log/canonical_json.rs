@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 /// Everything but letters, digits and `-._~`. (PROTOCOL, "How to URL encode keys and string values".)
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The maximum nesting depth, which is that of serde_json.
+/// The maximum nesting depth, the same as in serde_json.
 const MAX_DEPTH: u8 = 127;
 
 /// The key that holds the checksum and is not covered by it.

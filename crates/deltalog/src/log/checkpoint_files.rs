@@ -49,7 +49,7 @@ impl CheckpointFiles {
     }
 }
 
-/// The checkpoint files of a listing, of which not all form complete checkpoints.
+/// The checkpoint files of a listing, including incomplete checkpoints.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointCandidates {
     whole: Vec<CheckpointFiles>,
@@ -100,7 +100,8 @@ impl CheckpointCandidates {
         })
     }
 
-    /// Returns the complete checkpoints, newest first. Those of one version are ordered by what reading them costs.
+    /// Returns the complete checkpoints, newest first. Checkpoints of one version are ordered by what reading them
+    /// costs.
     pub(super) fn newest_first(&self) -> Vec<CheckpointFiles> {
         let mut found: Vec<_> = self.complete().collect();
         found.sort_by_key(|checkpoint| {

@@ -56,7 +56,7 @@ impl CommitFile {
         Self { version, size: file.size, modified_ms: file.modified_ms, kind, listed: file.listed() }
     }
 
-    /// Returns the published commit of `version`, of which nothing else is known.
+    /// Returns the published commit of `version`, with nothing else known about it.
     pub(crate) fn named(version: u64) -> Self {
         Self { version, size: 0, modified_ms: 0, kind: CommitKind::Published, listed: None }
     }

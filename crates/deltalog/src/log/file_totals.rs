@@ -3,7 +3,7 @@
 //!
 //! - Totals are changed file by file, in both directions, so that they can be carried from version to version.
 //! - A total that is not known stays unknown; the others are kept.
-//! - A change that would make a total negative is refused: the totals are not those of the log.
+//! - A change that would make a total negative is refused: the totals do not belong to the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +149,7 @@ impl FileTotals {
     }
 
     /// Counts a file of `size` bytes whose deletion vector, if it has one, marks `deleted` rows. Returns `None` if
-    /// the totals cannot be those of the log, or if the file has an impossible size.
+    /// the totals cannot belong to the log, or if the file has an impossible size.
     pub(crate) fn count(&mut self, direction: Change, size: i64, deleted: Option<i64>) -> Option<()> {
         let rows = deleted.unwrap_or_default();
         if size < 0 || rows < 0 {

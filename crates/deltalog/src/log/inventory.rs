@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::protocol::log_name::LogFileName;
 use crate::storage::{FileMeta, Storage};
 
-/// The files of a log, in the order of their names, so that those of older versions come first.
+/// The files of a log in the order of their names, so that files of older versions come first.
 #[derive(Debug)]
 pub(crate) struct LogInventory {
     files: Vec<(LogFileName, FileMeta)>,
@@ -42,7 +42,7 @@ impl LogInventory {
         self.files.iter()
     }
 
-    /// Returns the files in the directory of the log whose names are not those of log files.
+    /// Returns the files in the directory of the log that do not have a log file's name.
     pub(crate) fn others(&self) -> impl Iterator<Item = &FileMeta> {
         self.others.iter()
     }

@@ -1,7 +1,7 @@
 //! What a listing of the log shows.
 //!
-//! - A listing is not a consistent snapshot of a directory: if commits are added meanwhile, it may show N + 1
-//!   but not N. A commit that seems to be missing is requested by name before it is reported as missing.
+//! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N
+//!   + 1 but not N. A commit that seems to be missing is requested by name before it is reported as missing.
 //! - Files may be strays: a commit below a gap that a clean-up has left, or the checksum of a version that does not
 //!   exist. No version begins or ends with such a file.
 
@@ -201,8 +201,8 @@ pub(super) fn not_a_table(storage: &Storage) -> Error {
         .with_hint(hint)
 }
 
-/// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
-/// are requested by name. Returns the first version whose commit is missing, if there is one.
+/// Completes `commits` to all versions from `first` to `last`. Commits that the listing did not show are
+/// requested by name. Returns the first version whose commit is missing, if there is one.
 pub(super) fn fill_gaps(
     storage: &Storage,
     first: u64,

@@ -3,12 +3,15 @@
 mod canonical_json;
 mod checkpoint_files;
 mod checksum;
+pub(crate) mod commit_actions;
 mod commit_files;
+pub(crate) mod deletion_vector;
 mod extent;
 mod file_totals;
 mod inventory;
 mod last_checkpoint;
 mod listing;
+pub(crate) mod replay;
 mod segment;
 mod staged;
 mod times;

@@ -45,10 +45,10 @@ pub struct LogSegment {
     pub(crate) searched: u64,
 }
 
-/// The versions after that of a segment.
+/// The versions after a segment.
 #[derive(Debug)]
 pub(crate) struct NewerVersions {
-    /// The newest version, or that of the segment if there is no newer one.
+    /// The newest version, or the segment's version if there is no newer one.
     pub(crate) newest: u64,
     /// The entries of the published commits of newer versions, as far as the listing shows them.
     pub(crate) entries: BTreeMap<u64, FileMeta>,
@@ -57,7 +57,7 @@ pub(crate) struct NewerVersions {
 /// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
 const MOST_LISTED: u64 = 100;
 
-/// How newer versions than that of a segment are looked for.
+/// How to look for versions that are newer than a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Files of the segment need not be there any more if they were read.
@@ -68,7 +68,7 @@ pub(crate) enum Look {
     Place,
 }
 
-/// What a look for newer versions than that of a segment has found.
+/// The result of a look for versions that are newer than a segment.
 #[derive(Debug)]
 pub(crate) enum Newer {
     /// There is neither a newer version nor a newer checkpoint.
@@ -126,7 +126,7 @@ impl LogSegment {
     }
 
     /// Lists the log, and returns the segment of the newest version. It begins with the newest checkpoint, which may
-    /// have been written for this version or an older one meanwhile, and has the files of `self` that it needs.
+    /// have been written after `self` for this version or an older one, and has the files of `self` that it needs.
     ///
     /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are listed now and
     /// then only, so that a listing costs one request, unless `look` asks for all.
@@ -260,7 +260,7 @@ impl LogSegment {
     /// version was found; `None` if it is still there.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub(crate) fn dropped_since(&self, storage: &Storage) -> Result<Option<Error>> {
         Ok(match self.fate_in(storage)? {
             Fate::Dropped(error) => Some(error),
@@ -272,7 +272,7 @@ impl LogSegment {
     /// written since.
     ///
     /// # Errors
-    /// Those of the store.
+    /// The errors of the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
         // A version may be there without its commit.
         let Some(own) = &self.commit else { return Ok(Fate::There) };

@@ -27,7 +27,7 @@ impl StagedCommit {
     /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the table's own log.
     ///
     /// # Errors
-    /// `InvalidArgument` if the name is not that of a staged commit.
+    /// `InvalidArgument` if the name is not a staged commit's.
     pub fn file(path: &str) -> Result<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let staged = format!("{LOG_DIRECTORY}/_staged_commits");

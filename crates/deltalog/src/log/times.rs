@@ -7,7 +7,8 @@
 //!   previous one.
 //! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an
 //!   earlier one only among the other versions.
-//! - Commits may be missing below a checkpoint. A time between those around them is that of an unknown version.
+//! - Commits may be missing below a checkpoint. A time between the commits around them belongs to an unknown
+//!   version.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

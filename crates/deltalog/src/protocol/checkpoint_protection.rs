@@ -11,7 +11,7 @@
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The property with the version before which checkpoints are protected.
 pub(crate) const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";

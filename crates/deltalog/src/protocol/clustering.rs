@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::action::DomainMetadata;
 use super::schema::MappedSchema;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The metadata domain that lists the clustering columns.
 pub const CLUSTERING_DOMAIN: &str = "delta.clustering";
@@ -79,7 +79,7 @@ pub fn clustering_domain(columns: &[Vec<String>], schema: &MappedSchema) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::error::ErrorKind;
     use crate::protocol::schema::{ColumnMappingMode, StructType};
 
     fn schema() -> MappedSchema {

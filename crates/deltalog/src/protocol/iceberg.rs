@@ -17,14 +17,15 @@
 //! | add files with `numRecords` only | yes | yes | yes | `Transaction` |
 //!
 //! - The rules count if the protocol supports the feature and the property is set. Only one version can be in force.
-//! - The rule on type changes is that of newer editions of the protocol's text, and of the JVM implementation.
+//! - The rule on type changes comes from newer editions of the protocol's text, and from the JVM
+//!   implementation.
 //! - A renamed partition column is not a replacement: files keep its physical name and its id.
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
 use super::row_tracking::tracks_rows;
 use super::schema::{ColumnMappingMode, DataType, PrimitiveType, StructType, is_iceberg_widening};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 const VECTORS: &str = "delta.enableDeletionVectors";
 const ROW_TRACKING: &str = "delta.enableRowTracking";
@@ -202,7 +203,7 @@ impl IcebergCompat {
         outcome
     }
 
-    /// Refuses other partition columns in place of those of `old`.
+    /// Refuses partition columns that differ from `old`.
     ///
     /// # Errors
     /// `InvalidArgument`.
@@ -250,7 +251,8 @@ impl IcebergCompat {
             DataType::Map(map) => self
                 .excluded(&map.key_type, format!("{place}.key"))
                 .or_else(|| self.excluded(&map.value_type, format!("{place}.value"))),
-            // "Block adding Map/Array/Void types": the list of V1 does not name variants. That of V3 allows them.
+            // "Block adding Map/Array/Void types": the list of V1 does not name variants. The list of V3 allows
+            // them.
             DataType::Variant => (self == Self::V2).then_some((place, "variant")),
         }
     }

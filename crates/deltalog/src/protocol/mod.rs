@@ -11,6 +11,7 @@ pub mod path;
 pub mod properties;
 pub mod row_tracking;
 pub mod schema;
+mod table_header;
 pub(crate) mod text;
 
 pub use action::{
@@ -35,3 +36,4 @@ pub use schema::{
     ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, NewMapping, PrimitiveType,
     StructField, StructType, TypeChange,
 };
+pub use table_header::TableHeader;

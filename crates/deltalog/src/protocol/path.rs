@@ -22,7 +22,7 @@ use std::fmt::{self, Write as _};
 
 use url::Url;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A decoded path of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,7 +107,7 @@ impl PathResolver {
     /// Creates a resolver for the table at `table`.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the location is not a hierarchical URL or
+    /// [`InvalidArgument`](crate::error::ErrorKind::InvalidArgument) if the location is not a hierarchical URL or
     /// has a `..` segment.
     pub fn new(table: &Url) -> Result<Self> {
         Ok(Self { table: root(table)?, allowed: Vec::new() })
@@ -155,8 +155,8 @@ impl PathResolver {
     /// Decodes a path of the log; refuses one that is neither below the table nor below an allowed root.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for an invalid path,
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for one outside every root.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for an invalid path,
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for one outside every root.
     pub fn resolve(&self, raw: &str) -> Result<LogPath> {
         let path = self.parse(raw)?;
         match &path {
@@ -203,7 +203,7 @@ impl PathResolver {
     /// give equal results.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for an invalid path.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for an invalid path.
     pub fn parse(&self, raw: &str) -> Result<LogPath> {
         let refuse = |error: Error| error.at_path(redacted(raw));
         let (scheme, rest) = split_scheme(raw);
@@ -253,7 +253,7 @@ impl PathResolver {
     /// `_delta_log/_sidecars`.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for anything else.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for anything else.
     pub fn sidecar_name(raw: &str) -> Result<String> {
         let name = decode(raw).map_err(|error| error.at_path(redacted(raw)))?.into_owned();
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
@@ -295,7 +295,7 @@ pub fn encode(path: &str) -> String {
 /// Decodes the percent escapes of a URI's path, once.
 ///
 /// # Errors
-/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits and for bytes that
+/// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits and for bytes that
 /// are not UTF-8.
 pub fn decode(encoded: &str) -> Result<Cow<'_, str>> {
     let mut bytes = encoded.bytes();

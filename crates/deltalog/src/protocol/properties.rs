@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use super::checkpoint_protection::PROTECTED_BEFORE;
 use super::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
-use crate::spelling::nearest;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
+use crate::runtime::spelling::nearest;
 
 /// The kind of a property's value.
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +214,7 @@ pub(crate) fn byte_size(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::error::ErrorKind;
 
     fn check(name: &str, value: &str) -> Result<()> {
         check_properties(&BTreeMap::from([(name.to_owned(), value.to_owned())]))

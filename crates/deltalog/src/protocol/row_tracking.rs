@@ -2,7 +2,7 @@
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The domain with the high water mark of row ids.
 pub(crate) const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";

@@ -11,7 +11,7 @@
 //!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
 //!   writer rounds.
 //! - This holds for counts and bounds of every writer, as in every engine that answers from a log: an answer changes
-//!   nothing. Statements look closer ([`crate::stats::is_own`]).
+//!   nothing. Statements look closer ([`crate::values::stats::is_own`]).
 
 mod extremes;
 mod partition_counts;
@@ -31,11 +31,13 @@ use super::rows::RowScan;
 use super::statistics::StatisticsColumns;
 use super::table::{TableScan, data_files};
 use crate::error::{Error, Result};
-use crate::parallel;
-use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Expr, Predicate, col, filter_mask};
-use crate::replay::DeletionVectorColumn;
+use crate::expression::predicate::{
+    BoundColumn, BoundPredicate, ColumnPath, Expr, Predicate, col, filter_mask,
+};
+use crate::log::replay::DeletionVectorColumn;
+use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
-use crate::stats::is_unrounded;
+use crate::values::stats::is_unrounded;
 
 /// Queries on the log of a snapshot.
 ///

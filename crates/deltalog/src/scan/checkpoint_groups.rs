@@ -11,7 +11,7 @@
 //!   it does not know its own.
 //! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
 //!   else it is unknown.
-//! - A checkpoint in the old calendar ([`crate::calendar`]) is not pruned.
+//! - A checkpoint in the old calendar ([`crate::values::calendar`]) is not pruned.
 //! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
 //!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.
 
@@ -28,11 +28,11 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::partitions::PartitionColumns;
 use super::rows::{is_ordered, without_nan};
-use crate::calendar::may_be_old;
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::log::replay::RowGroupFilter;
 use crate::protocol::MappedSchema;
-use crate::replay::RowGroupFilter;
-use crate::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
+use crate::values::calendar::may_be_old;
+use crate::values::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
 
 /// A column of the predicate and its place in a checkpoint.
 struct Column {
@@ -61,7 +61,7 @@ pub(super) fn row_group_filter(
     let place = |parents: &[&str], path: &[String]| {
         parents.iter().map(|name| (*name).to_owned()).chain(path.iter().cloned()).collect()
     };
-    let column = |column: &crate::predicate::BoundColumn| {
+    let column = |column: &crate::expression::predicate::BoundColumn| {
         let physical = schema.physical_path(column.path.parts())?;
         let is_partition = matches!(column.path.parts(), [name] if partitions.fields().find(name).is_some());
         let (path, data_type) = (column.path.clone(), column.data_type.clone());
@@ -271,7 +271,7 @@ mod tests {
     use parquet::file::statistics::{Statistics, ValueStatistics};
 
     use super::*;
-    use crate::predicate::{ParseMode, parse};
+    use crate::expression::predicate::{ParseMode, parse};
     use crate::protocol::{ColumnMappingMode, PrimitiveType, StructField, StructType};
 
     /// Returns the footer of a checkpoint with one file for each maximum of the column `s`. The row group has the
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &cut)), [true, false]);
     }
 
-    /// PROTOCOL, "Per-file Statistics": maxima that were cut are those of files, not of row groups.
+    /// PROTOCOL, "Per-file Statistics": truncated maxima belong to files, not to row groups.
     #[test]
     fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
         let a = "a".repeat(31);

@@ -12,13 +12,13 @@ use super::partitions::PartitionColumns;
 use super::pruner::Pruner;
 use super::statistics::StatisticsColumns;
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, Predicate};
-use crate::protocol::{LogPath, PathResolver, path};
-use crate::replay::{
+use crate::expression::predicate::{BoundPredicate, ColumnPath, Predicate};
+use crate::log::replay::{
     AddRequest, FileColumn, FileColumns, FileFilter, FileReplay, apply, are_plain, deletion_vector_fields,
 };
+use crate::protocol::{LogPath, PathResolver, path};
 use crate::snapshot::Snapshot;
-use crate::stats::leaf_columns;
+use crate::values::stats::leaf_columns;
 
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! Reading of snapshots: the list of files, and their rows.
 
 mod answers;
+pub(crate) mod changes;
 mod checkpoint_groups;
 mod files;
 mod partition_groups;

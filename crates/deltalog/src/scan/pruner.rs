@@ -17,11 +17,11 @@ use super::partition_groups::PartitionGroups;
 use super::partitions::PartitionColumns;
 use super::statistics::StatisticsColumns;
 use crate::error::{Error, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, Predicate, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, Predicate, prune};
+use crate::log::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
 use crate::protocol::MappedSchema;
-use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
 use crate::snapshot::Snapshot;
-use crate::stats::{StatsBounds, is_own, leaf_columns, without_nan};
+use crate::values::stats::{StatsBounds, is_own, leaf_columns, without_nan};
 
 /// Returns filters that keep the files that may hold a row of `snapshot` for which `predicate` is true. Parts that are
 /// not understood may be true. The batches must have all columns of the log.
@@ -34,7 +34,7 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
     Ok(pruner.filters())
 }
 
-/// Returns filters as [`file_filters`] does, of which statistics leave out a file only if this crate has computed them.
+/// Returns filters as [`file_filters`] does, whose statistics leave out a file only if this crate has computed them.
 ///
 /// # Errors
 /// As [`file_filters`].

@@ -39,10 +39,10 @@ use arrow::array::{Array, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::{Error, Result};
-use crate::parallel;
-use crate::predicate::BoundPredicate;
+use crate::expression::predicate::BoundPredicate;
 use crate::protocol::{LogPath, MaterializedRowTracking, PathResolver};
-use crate::row_bytes::BatchBytes;
+use crate::runtime::parallel;
+use crate::runtime::row_bytes::BatchBytes;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -140,8 +140,8 @@ impl PartitionRow {
 /// - Files are returned in the given order, unless any order is allowed ([`RowScan::in_any_order`]). Rows are
 ///   returned in the order of the file.
 /// - Memory is bounded: each thread holds a few batches and the pages they come from, regardless of the
-///   number of files. With a predicate, it also holds the matching values of one row group for those of the
-///   predicate's columns that are returned, unless they are large: then they are read again.
+///   number of files. With a predicate, it also holds the matching values of one row group for the columns
+///   that are both returned and used by the predicate, unless they are large: then they are read again.
 /// - A batch of wide rows has about 32 MiB.
 #[derive(Debug, Clone)]
 pub struct RowScan {
@@ -207,7 +207,7 @@ impl RowScan {
     }
 
     /// Finds columns in files by the names in `physical`, or by the ids of its fields (under the Parquet
-    /// reader's key) if they have some. Its shape is that of the table's schema, as in
+    /// reader's key) if they have some. It has the shape of the table's schema, as in
     /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow).
     ///
     /// If ids are required, a file without any field id is refused (protocol, "Reader Requirements for Column

@@ -13,9 +13,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 
 use crate::error::{Error, Result};
-use crate::predicate::ColumnPath;
+use crate::expression::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructField};
-use crate::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
+use crate::values::stats::{decode_stats, decode_stats_with_origin, normalize_stats, stats_fields};
 
 /// The leaf columns whose statistics are requested.
 #[derive(Debug, Clone)]
@@ -140,7 +140,7 @@ fn was_float(field: &StructField, path: &[String]) -> bool {
     }
 }
 
-/// Renames the fields of `array` to those of `fields`, which has the same shape.
+/// Renames the fields of `array` to the names in `fields`, which has the same shape.
 fn renamed(array: &StructArray, fields: &Fields) -> Result<StructArray> {
     let column = |(column, field): (&ArrayRef, &Arc<Field>)| -> Result<ArrayRef> {
         match field.data_type() {

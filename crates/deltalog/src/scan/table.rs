@@ -9,9 +9,9 @@ use super::files::{FileList, FileListing, ListColumn, partition_map, required};
 use super::partitions::PartitionColumns;
 use super::rows::{DataFile, PartitionRow, RowScan, RowStream, RowTracking, with_row_ids};
 use crate::error::{Error, Result};
-use crate::predicate::Predicate;
+use crate::expression::predicate::Predicate;
+use crate::log::replay::{DeletionVectorColumn, FileColumn};
 use crate::protocol::{MaterializedRowTracking, PathResolver};
-use crate::replay::{DeletionVectorColumn, FileColumn};
 use crate::snapshot::Snapshot;
 
 /// A scan of a snapshot's rows.

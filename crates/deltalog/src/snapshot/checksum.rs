@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use super::Snapshot;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::{Commit, State};
 use crate::log::{LogSegment, VersionChecksum};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::{Commit, State};
 use crate::storage::{FileMeta, Storage};
 
 /// The path of the checksum file of a segment's version.
@@ -31,7 +31,7 @@ fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<Versi
         Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(None),
         bytes => bytes?,
     };
-    let warn = |error: &crate::Error| {
+    let warn = |error: &crate::error::Error| {
         tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
     };
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
@@ -71,7 +71,7 @@ pub(crate) struct KnownChecksum {
 }
 
 impl Snapshot {
-    /// Returns the checksum of this version, or that of an earlier one if all commits since are in memory.
+    /// Returns the checksum of this version, or of an earlier one if all commits since are in memory.
     ///
     /// # Errors
     /// Errors of the store.

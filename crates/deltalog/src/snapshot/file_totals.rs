@@ -5,8 +5,8 @@ use arrow::datatypes::Int64Type;
 
 use super::Snapshot;
 use crate::error::{Error, Result};
+use crate::log::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::log::{Change, FileSizeHistogram, FileTotals};
-use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 
 impl Snapshot {
     /// Counts the live files by the log alone. Their sizes are counted in the bins of `sizes`, which has none yet.

@@ -16,7 +16,7 @@ pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 /// The size in bytes up to which they are kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
-/// The most tables of which it is known that their checksums were doubted.
+/// The most tables whose checksums may be recorded as doubted.
 const MOST_DOUBTED: usize = 64;
 
 /// The tables whose checksums this process has doubted, by store and place, whatever the handle.
@@ -99,7 +99,7 @@ impl LeftOver {
         self.has_files.load(Ordering::Relaxed)
     }
 
-    /// Takes the files that a clean-up has left, so that of several commits only one deletes them.
+    /// Takes the files that a clean-up has left, so that only one of several commits deletes them.
     pub(crate) fn take(&self) -> Expired {
         let mut expired = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_files.store(false, Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl LeftOver {
         *expired = files;
     }
 
-    /// Records that this process has committed `version`. `tag` is that of the file.
+    /// Records that this process has committed `version`. `tag` is the file's tag.
     pub(crate) fn note_own_commit(&self, version: u64, payload: &PutPayload, tag: Option<u64>) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.newest = own.newest.max(version);
@@ -137,7 +137,7 @@ impl LeftOver {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).newest
     }
 
-    /// Keeps a checksum that was derived, in the place of that of another version.
+    /// Keeps a checksum that was derived, in place of another version's.
     pub(crate) fn keep_checksum(&self, version: u64, checksum: &VersionChecksum) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, checksum.clone()));
     }

@@ -9,16 +9,16 @@ use url::Url;
 use super::checksum::{believable, understood};
 use super::{Facts, LeftOver, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::{State, TableAction};
 use crate::log::{
     CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, VersionChecksum, replaced,
 };
+use crate::protocol::TableHeader;
 use crate::protocol::{
     Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable,
     ensure_readable_with_catalog,
 };
-use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
-use crate::transaction::TableHeader;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
@@ -65,8 +65,8 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: those of a
-    /// shallow clone lie outside of it. Without, a table whose log names such files is refused when they are
+    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: a shallow
+    /// clone has files outside of it. Without, a table whose log names such files is refused when they are
     /// to be read.
     ///
     /// # Errors
@@ -76,7 +76,8 @@ impl SnapshotBuilder {
         Ok(self)
     }
 
-    /// Opens the table only if its id in the metadata is `id`: that of the table that was opened before.
+    /// Opens the table only if its id in the metadata is `id`, the id of the table that was opened
+    /// before.
     #[doc(hidden)]
     #[must_use]
     pub fn table_id(mut self, id: &str) -> Self {

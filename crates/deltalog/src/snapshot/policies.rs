@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Snapshot;
 use crate::error::{Error, Result};
-use crate::protocol::ensure_removable;
 use crate::protocol::properties::{TRUNCATED_HISTORY, interval_ms};
+use crate::protocol::{IcebergCompat, TableFeature, ensure_removable};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -24,7 +24,7 @@ impl Snapshot {
     /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it, and never less than an hour.
     ///
     /// A writer that pauses between reading a version and creating the next one would find the next one free again if
-    /// it was committed and deleted meanwhile. Its commit would be lost. The JVM implementation has no such minimum,
+    /// it was committed and deleted in between. Its commit would be lost. The JVM implementation has no such minimum,
     /// and says that the time must be longer than the longest transaction.
     ///
     /// # Errors
@@ -48,6 +48,17 @@ impl Snapshot {
     /// `InvalidArgument` if the table is append-only.
     pub fn ensure_removable(&self) -> Result<()> {
         ensure_removable(self.metadata()).map_err(|error| self.located(error))
+    }
+
+    /// Returns whether rows of the table are deleted by vectors.
+    ///
+    /// # Errors
+    /// `CorruptLog` for properties that contradict each other.
+    pub fn deletes_by_vectors(&self) -> Result<bool> {
+        let (protocol, metadata) = (self.protocol(), self.metadata());
+        Ok(metadata.is_enabled("delta.enableDeletionVectors")
+            && protocol.writer_features().contains(&TableFeature::DeletionVectors)
+            && IcebergCompat::of(protocol, metadata)?.is_none_or(IcebergCompat::allows_vectors))
     }
 
     fn interval(&self, property: &str, default: Duration) -> Result<Duration> {

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
-use crate::interrupt::Interrupted;
+use crate::runtime::interrupt::Interrupted;
 
 tokio::task_local! {
     static LAST: RefCell<Option<Box<Note>>>;
@@ -96,7 +96,7 @@ pub(super) struct Refusal {
     pub(super) region: Option<String>,
 }
 
-/// Runs `request`, and returns with its output the last failure that was noted meanwhile.
+/// Runs `request`, and returns with its output the last failure that was noted while it ran.
 pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box<Note>>) {
     let noting = async move {
         let output = request.await;
@@ -270,7 +270,7 @@ impl Failure {
             }
             (Some(Note::Refused(refusal)), _) => refusal.verdict(),
             (Some(Note::NotAStore(_)), _) => {
-                Verdict::new(Unavailable, "the endpoint is not that of a store: it answers with a web page")
+                Verdict::new(Unavailable, "the endpoint is not a store: it answers with a web page")
                     .hint("check the endpoint; the console of a store often has another port")
             }
             (Some(Note::NoAnswer { reason: NoAnswerReason::Silent(waited), request, .. }), _) => Verdict {
@@ -367,7 +367,7 @@ impl Refusal {
                 | "NotSignedUp"
                 | "UnrecognizedClientException",
             ) => Verdict::new(PermissionDenied, "the store does not know the access key")
-                .hint(format!("check the key ({credentials}), and that the endpoint is that of its account")),
+                .hint(format!("check the key ({credentials}), and that the endpoint belongs to its account")),
             (_, "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidSignatureException") => {
                 signature(secret)
             }
@@ -392,7 +392,7 @@ impl Refusal {
                     .hint("try again later, or with fewer processes at once")
             }
             // The same request will not succeed later. A proxy that does not understand it gives no code. The codes of
-            // DynamoDB, which end like this, may be about what others do.
+            // DynamoDB, which end like this, may be about other clients' requests.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")
@@ -509,7 +509,7 @@ mod tests {
         Refusal { request, status, code, message: None, detail, request_id: None, region }
     }
 
-    /// ("Authentication and authorization errors" of Azure Storage.) The details are those of the service.
+    /// The details are the service's.
     #[test]
     fn azure_says_in_a_detail_what_is_wrong_with_a_signature() {
         let cases = [

@@ -6,9 +6,9 @@
 //! may be a link, and nothing beneath it is**. Files that a log names by an absolute path are beneath no root of
 //! ours; which of them may be read is for the user to say.
 //!
-//! - Reads and deletions go from directory to directory by their descriptors, so that nobody can put a link in the way
-//!   in the meantime. Of what is written or listed, the directories are looked at before. A new file is never created
-//!   through a link of its name.
+//! - Reads and deletions go from directory to directory by their descriptors, so that a link that is put in the way in
+//!   the meantime is not followed. Of what is written or listed, the directories are looked at before. A new file is
+//!   never created through a link of its name.
 //! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
 
 use std::fmt;
@@ -78,7 +78,7 @@ impl Place {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => return Err(Refused::Link.error()),
                 Ok(_) => {}
-                // Nothing is beneath what is not there. Other failures are those of the operation.
+                // Nothing is beneath what is not there. Other failures come from the operation.
                 Err(_) => break,
             }
         }
@@ -88,7 +88,7 @@ impl Place {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// [`Refused`]; `IsADirectory`; those of the file system.
+    /// [`Refused`]; `IsADirectory`; errors of the file system.
     pub(super) fn open(&self) -> io::Result<(File, Metadata)> {
         let file = self.open_any()?;
         let metadata = file.metadata()?;
@@ -163,7 +163,7 @@ mod descriptors {
         /// Deletes a file, or a link that has its name.
         ///
         /// # Errors
-        /// [`Refused::Link`] if a directory above it is a link; those of the file system.
+        /// [`Refused::Link`] if a directory above it is a link; errors of the file system.
         pub(in crate::storage) fn delete(&self) -> io::Result<()> {
             match self.directory()? {
                 None => std::fs::remove_file(&self.path),
@@ -188,7 +188,7 @@ mod descriptors {
         /// Deletes a file.
         ///
         /// # Errors
-        /// [`super::Refused::Link`]; those of the file system.
+        /// [`super::Refused::Link`]; errors of the file system.
         pub(in crate::storage) fn delete(&self) -> io::Result<()> {
             fs::remove_file(self.path()?)
         }
@@ -242,7 +242,7 @@ mod tests {
             assert!(place(name).path().is_ok(), "{name}");
         }
         assert_eq!(place("a/b").open().unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        // A path beneath no root is that of the file system.
+        // A path beneath no root is a path of the file system.
         let absolute = Place::new(real.join("link/b/f"), &outside);
         assert!(absolute.open().is_ok() && absolute.path().is_ok());
     }

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// A table that was deleted meanwhile stays deleted, whatever was about to be written beside its log.
+    /// A table that was deleted stays deleted, whatever was about to be written beside its log.
     #[test]
     fn nothing_beside_a_log_creates_the_log() {
         type Write = fn(&Storage, &str) -> Result<()>;

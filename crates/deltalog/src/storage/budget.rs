@@ -55,7 +55,7 @@ impl Budget {
         Arc::new(Self { limit, account: PerProcess::new() })
     }
 
-    /// Takes `bytes`, after others have given back what they hold. Returns `None` if that takes longer than `patience`.
+    /// Takes `bytes`, once enough was given back. Returns `None` if that takes longer than `patience`.
     pub(super) fn take(self: &Arc<Self>, bytes: u64, patience: Duration) -> Option<Share> {
         let deadline = Instant::now() + patience;
         let mut taken = self.taken();

@@ -1,8 +1,8 @@
 //! Finding out whether a store can hold tables: whether it refuses to create what exists.
 //!
-//! Every commit relies on that. A store that ignores the condition of a put would let a writer replace the commit of
-//! another one, and nobody would notice. The stores of Amazon, Google and Microsoft are known to be right. Any other is
-//! tried once in a process, before the first commit: a file of a new name is created twice.
+//! Every commit relies on that. A store that ignores the condition of a put would let a writer replace another writer's
+//! commit unnoticed. The stores of Amazon, Google and Microsoft are known to be right. Any other is tried once in a
+//! process, before the first commit: a file of a new name is created twice.
 
 use uuid::Uuid;
 
@@ -51,7 +51,7 @@ impl Storage {
     }
 
     fn check_at(&self, path: &str) -> Result<()> {
-        // Nobody else knows the name: if the file exists, an earlier create had its effect.
+        // No other writer knows the name: if the file exists, an earlier create had its effect.
         self.create_for_check(path, "first")?;
         match self.create_for_check(path, "second")? {
             PutOutcome::AlreadyExists if self.read(path)? == "first" => Ok(()),

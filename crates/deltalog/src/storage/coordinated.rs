@@ -1,7 +1,7 @@
 //! Commits that a coordinator decides.
 //!
-//! The protocol is that of the JVM's `BaseExternalLogStore`, so that its writers may commit to the same table at the
-//! same time. `T(N)` is a file with the bytes of version N, `E(N)` the entry of the coordinator.
+//! The protocol is the same as in the JVM's `BaseExternalLogStore`, so that its writers may commit to the same table
+//! at the same time. `T(N)` is a file with the bytes of version N, `E(N)` the entry of the coordinator.
 //!
 //! ```text
 //! 0  N.json must not exist
@@ -17,10 +17,10 @@
 //!
 //! Why nothing is lost or doubled, with writers of both kinds, on a store with put-if-absent or without:
 //!
-//! - **One winner.** Whoever writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step 3, or
-//!   a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is the last
-//!   one: the JVM's looks whether the file exists and may replace it a moment later; on a store with conditions, ours
-//!   cannot.
+//! - **One winner.** A process that writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step
+//!   3, or a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is
+//!   the last one: the JVM's looks whether the file exists and may replace it a moment later; on a store with
+//!   conditions, ours cannot.
 //! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
 //!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
 //!   again: if it has other bytes, that commit stays and this writer has lost. The same holds beside writers that know
@@ -29,16 +29,16 @@
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
 //! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
 //!   was our own. If neither the put nor the question has an answer, the outcome is unknown, and the commit rule
-//!   (`transaction::put`) reads `N.json` back, with recovery.
+//!   (`commit::put`) reads `N.json` back, with recovery.
 //! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
 //!   if it still names the same T(N). T(N) is deleted when E(N) is complete, so when `N.json` exists; a recovery that
 //!   finds no T(N) looks for `N.json` again.
-//! - **A crash** after step 2 leaves a file that nobody reads; after 3 or 4 an entry that the next reader or writer
-//!   recovers; after 5 nothing.
+//! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
+//!   writer recovers; after 5 nothing.
 //!
 //! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor they
-//! from it. A writer with conditions but without the coordinator is safe beside our writers, but not beside those of
-//! the JVM, which may replace its commit between their look and their copy.
+//! from it. A writer with conditions but without the coordinator is safe beside our writers, but not beside the
+//! JVM's, which may replace its commit between their look and their copy.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ use uuid::Uuid;
 use super::coordinator::{CommitCoordinator, CoordinatorEntry};
 use super::{Backend, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interrupt;
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
+use crate::runtime::interrupt;
 
 /// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
 const TRIES: u32 = 3;
@@ -246,8 +246,8 @@ impl Storage {
             match with.coordinator.get(&entry.table_path, &entry.file_name) {
                 Ok(Some(found)) if found.temp_path == entry.temp_path => return Ok(Claim::Own),
                 Ok(Some(found)) => return Ok(Claim::Foreign(found)),
-                // An entry that was deleted meanwhile, or a put without effect. It may take effect later: then the
-                // next one of the same entry finds it.
+                // An entry that was deleted in between, or a put without effect. It may take effect later: then
+                // the next one of the same entry finds it.
                 Ok(None) => {}
                 Err(error) => return Ok(Claim::Unknown(error.in_table(self.url()))),
             }
@@ -328,7 +328,8 @@ impl Storage {
         }
     }
 
-    /// Notes that the file of an entry is in the log. A failure changes nothing: whoever finds the entry does it again.
+    /// Notes that the file of an entry is in the log. A failure changes nothing: the next process that finds the entry
+    /// does it again.
     fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
         match with.coordinator.complete(entry) {
             Ok(()) => self.delete_temporary(entry),

@@ -312,7 +312,7 @@ fn an_entry_without_files_is_an_error() {
     let error = fixture.storage.list_after("_delta_log", "").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CorruptLog);
     assert!(error.to_string().contains("delete the entries of 's3a://bucket/my table'"), "{error}");
-    // Complete, it is that of an earlier table.
+    // If it is complete, it belongs to an earlier table.
     fixture.coordinator.complete(&entry).unwrap();
     assert!(fixture.names().is_empty());
     let error = fixture.storage.put_if_absent(&commit(0), "a").unwrap_err();

@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::error::Result;
 
-/// Decides which writer has a version of a table: keeps one entry per version, and never replaces it by that of another
-/// writer.
+/// Decides which writer has a version of a table: keeps one entry per version, and never replaces it by another
+/// writer's.
 ///
 /// Any service with a put-if-absent will do. `Storage::with_coordinator` says how it is used; with the feature `s3`,
 /// the option `log_store = "dynamodb"` uses DynamoDB as the JVM's `S3DynamoDBLogStore` does.
@@ -35,7 +35,7 @@ pub trait CommitCoordinator: fmt::Debug + Send + Sync {
     /// The service failed.
     fn newest(&self, table_path: &str) -> Result<Option<CoordinatorEntry>>;
 
-    /// Notes that the file of an entry is in the log, unless the entry has gone or is that of another writer. After a
+    /// Notes that the file of an entry is in the log, unless the entry has gone or belongs to another writer. After a
     /// day or more the entry may be deleted: by then no writer remains that has not seen the file.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use object_store::path::Path;
 
 use super::{Backend, Storage};
 use crate::error::Result;
-use crate::{interrupt, parallel};
+use crate::runtime::{interrupt, parallel};
 
 /// The number of threads that delete local files. A network file system answers slowly.
 const LOCAL_THREADS: usize = 4;
@@ -50,8 +50,8 @@ impl Storage {
         }
     }
 
-    /// Removes those of the local directories `directories` that have no entries and had the same entries, none, at the
-    /// time `before_ms` already. Returns how many were removed. Stores without directories have none to remove.
+    /// Removes the local directories in `directories` that are empty and were empty at the time `before_ms` already.
+    /// Returns how many were removed. Stores without directories have none to remove.
     ///
     /// # Errors
     /// `CorruptLog` for a path that is not valid in the store.
@@ -68,7 +68,7 @@ impl Storage {
                 let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
                 metadata.is_dir() && modified_ms.is_some_and(|modified_ms| modified_ms < before_ms)
             };
-            // A directory that is not empty, or was removed meanwhile, is left as it is.
+            // A directory that is not empty, or that was removed in the meantime, is left as it is.
             let found = fs::symlink_metadata(&path);
             if found.is_ok_and(|metadata| is_old(&metadata)) && fs::remove_dir(&path).is_ok() {
                 removed += 1;

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 
 use super::answers::{self, Failure, Note};
 use super::runtime::{self, Running};
-use crate::interrupt::{self, Interrupted};
+use crate::runtime::interrupt::{self, Interrupted};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Driver {

@@ -1,6 +1,6 @@
 //! The checksums that Hadoop keeps beside local files: `.name.crc` for the file `name`.
 //!
-//! Hadoop refuses to read a file whose checksum is that of other bytes. A program that replaces a file must therefore
+//! Hadoop refuses to read a file whose checksum does not fit its bytes. A program that replaces a file must therefore
 //! remove it. Without one, Hadoop reads the file unchecked.
 
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Removes Hadoop's checksum of a local file that is about to be replaced, if there is one.
 ///
 /// # Errors
-/// Those of the file system. The file must not be replaced then.
+/// The errors of the file system. The file must not be replaced then.
 pub(super) fn remove_checksum(file: &Path) -> io::Result<()> {
     let Some(name) = file.file_name() else { return Ok(()) };
     let mut checksum = std::ffi::OsString::from(".");

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::{Backend, FileMeta, Storage, markers};
 use crate::error::Result;
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// Whether a listing includes nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +165,7 @@ pub(super) fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<Fil
     Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
-/// Returns whether `name` is that of an unfinished put of the local store: `name#7`.
+/// Returns whether `name` belongs to an unfinished put of the local store: `name#7`.
 pub(super) fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -62,8 +62,8 @@ use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::LogPath;
-use crate::row_bytes::BatchBytes;
-use crate::{interrupt, parallel};
+use crate::runtime::row_bytes::BatchBytes;
+use crate::runtime::{interrupt, parallel};
 
 use beneath::{Place, Refused};
 use cache::Cache;
@@ -224,8 +224,8 @@ impl Storage {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
-    /// Returns two numbers that differ from those of other stores that are open: of other accounts, with other options
-    /// or other credentials, or with commits that others decide. Local files are one store.
+    /// Returns two numbers that differ from the numbers of other open stores: of other accounts, with other options or
+    /// other credentials, or with another coordinator of commits. Local files are one store.
     #[doc(hidden)]
     pub fn store_id(&self) -> (usize, usize) {
         let store = match &self.backend {

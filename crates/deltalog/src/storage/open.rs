@@ -15,14 +15,14 @@ use super::location::{self, parse_location};
 use super::remote::Remote;
 use super::{Backend, Storage};
 use crate::error::{Error, Result};
-use crate::row_bytes::BatchBytes;
+use crate::runtime::row_bytes::BatchBytes;
 
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
     ///
     /// The schemes are `file`, and with features of the crate `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also
-    /// `abfs`, `wasbs`, `az`) and `hdfs`. `options` are those of the store, by the names of `object_store`. They
-    /// override the variables of the environment.
+    /// `abfs`, `wasbs`, `az`) and `hdfs`. `options` are the store's options, by the names of `object_store`.
+    /// They override the variables of the environment.
     ///
     /// # Errors
     /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
@@ -30,10 +30,11 @@ impl Storage {
         Self::open_any(uri, options, None)
     }
 
-    /// Does the same with credentials that `provider` hands out, instead of those of the options or the environment.
+    /// Does the same with credentials that `provider` hands out, instead of credentials from the options or the
+    /// environment.
     ///
     /// # Errors
-    /// The same as [`Storage::open`]. Those of the provider are errors of the first request.
+    /// The same as [`Storage::open`]. Errors of the provider are errors of the first request.
     pub fn open_with_credentials<'a>(
         uri: &str,
         options: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -6,7 +6,7 @@ use object_store::{Error, MultipartUpload};
 
 use super::answers::Failure;
 use super::driver::{Driver, Pending};
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// The number of parts that are under way at the same time.
 const PARALLEL: usize = 4;
@@ -28,7 +28,7 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, once few enough others are under way. The error may be that of an earlier part.
+    /// Sends the next part, once few enough others are under way. The error may come from an earlier part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;

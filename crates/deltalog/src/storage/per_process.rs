@@ -13,7 +13,7 @@ pub(super) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
 struct Owned<T> {
     process: u32,
     value: T,
-    /// That of a child, if this process was forked.
+    /// The value of a child, if this process was forked.
     next: PerProcess<T>,
 }
 

@@ -257,8 +257,8 @@ struct Held {
 }
 
 impl Unit {
-    /// Returns the unit that is read by `ranges`, which are not empty. Those of a large unit stay apart, because a
-    /// piece is dropped when the next one of its range is read. Only what one piece may have is joined.
+    /// Returns the unit that is read by `ranges`, which are not empty. The ranges of a large unit stay apart,
+    /// because a piece is dropped when the next one of its range is read. Only what one piece may have is joined.
     fn new(ranges: Vec<Range<u64>>) -> Self {
         let apart = joined(ranges.clone(), CLOSE, LEAST_AHEAD);
         let (most, whole) = (ahead(ranges.len()), joined(ranges.clone(), CLOSE, u64::MAX));

@@ -69,7 +69,7 @@ impl WeakRemote {
 /// The clients of one store.
 #[derive(Debug)]
 enum Clients {
-    /// That of the caller.
+    /// The caller's client.
     Given(Client),
     /// Those that each process makes, because their connections belong to the runtime of a process.
     #[cfg(feature = "_cloud")]

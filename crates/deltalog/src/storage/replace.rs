@@ -15,7 +15,7 @@ use object_store::{ObjectMeta, PutMode, UpdateVersion};
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
-use crate::interrupt;
+use crate::runtime::interrupt;
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 use super::per_process::PerProcess;
-use crate::interrupt::{self, Interrupted};
+use crate::runtime::interrupt::{self, Interrupted};
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;
@@ -56,7 +56,7 @@ pub(super) fn start<T: Send + 'static>(
 ) -> io::Result<Running<T>> {
     let (done, output) = sync_channel(1);
     let task = current()?.spawn(async move {
-        // Nobody waits any more if the caller has failed.
+        // The caller has failed and no longer waits.
         let _ = done.send(AssertUnwindSafe(future).catch_unwind().await);
     });
     Ok(Running { output, future: task.abort_handle() })

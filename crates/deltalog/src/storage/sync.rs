@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::parallel;
+use crate::runtime::parallel;
 
 /// The number of syncs at once. Each sync waits for the disk, not for a core.
 const THREADS: usize = 8;

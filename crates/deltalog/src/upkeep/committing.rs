@@ -1,8 +1,8 @@
 //! A commit, and what follows it.
 
 use super::after_commit;
+use crate::commit::{Committed, Outcome, Transaction};
 use crate::error::Result;
-use crate::transaction::{Committed, Outcome, Transaction};
 
 impl Transaction {
     /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is

@@ -16,14 +16,14 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::duties::Duties;
-use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitKind;
+use crate::log::replay::file_key;
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
-use crate::replay::file_key;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+use crate::upkeep::checkpoint;
 
 /// The table property that says after how many commits a compaction is written; 0 for never. The protocol defines
 /// none, and other writers ignore this one.
@@ -93,7 +93,7 @@ fn interval(metadata: &Metadata, checkpoint_interval: u64) -> u64 {
 }
 
 /// Returns the first version of the compaction that ends with `version`, if one does. Intervals end at multiples,
-/// as those of checkpoints do, so that a compaction begins after the checkpoint and not with it.
+/// as for checkpoints, so that a compaction begins after the checkpoint and not with it.
 fn start_of(version: u64, interval: u64) -> Option<u64> {
     let is_end = interval >= 2 && version > 0 && version.is_multiple_of(interval);
     is_end.then(|| version + 1 - interval)
@@ -145,7 +145,7 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     let path = LogFileName::Compaction { start, end }.path();
     let text = Bytes::from(text);
     let put = storage.put_beside_log_if_absent(&path, text.clone());
-    // In a store without directories it goes to its place also if the table was dropped meanwhile.
+    // In a store without directories it goes to its place also if the table was dropped in between.
     if !storage.has_directories()
         && let Some(dropped) = snapshot.segment().dropped_since(storage)?
     {
@@ -245,7 +245,7 @@ impl<'a> Reconciled<'a> {
         }))
     }
 
-    /// Returns the lines, those of the oldest commit first.
+    /// Returns the lines, beginning with the oldest commit.
     fn text(&self) -> Vec<u8> {
         let mut text = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 1).sum());
         for line in self.lines.iter().rev() {
@@ -270,7 +270,7 @@ mod tests {
             storage.put(&LogFileName::Commit(version).path(), r#"{"commitInfo":{}}"#.into()).unwrap();
         }
         let sizes = |known: &[(u64, u64)]| Sizes(known.iter().copied().collect());
-        // Versions 2 and 5 do not exist: nobody must read them.
+        // Versions 2 and 5 do not exist: they must not be read.
         for (known, most) in [(sizes(&[(2, 11)]), 10), (sizes(&[(2, 5), (3, 6)]), 10), (sizes(&[(2, 1)]), 17)]
         {
             assert_eq!(text(&storage, &resolver, 2, 5, &known, most).unwrap(), None);

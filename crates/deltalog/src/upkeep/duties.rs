@@ -3,14 +3,14 @@
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
 use super::{NO_CHECKSUM, compaction};
-use crate::background::{Task, Turn};
-use crate::checkpoint;
-use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::panics::caught;
 use crate::protocol::log_name::LogFileName;
+use crate::runtime::background::{Task, Turn};
+use crate::runtime::environment::Environment;
+use crate::runtime::panics::caught;
 use crate::snapshot::{Snapshot, was_doubted};
 use crate::storage::Storage;
+use crate::upkeep::checkpoint;
 
 /// The time in milliseconds after a commit from which its checksum is only written if the table is still there.
 const SOON_MS: u64 = 1_000;
@@ -46,7 +46,7 @@ impl Duties {
         self.submit_in(lane, environment, duty, work);
     }
 
-    /// Does the same in another lane than that of the table.
+    /// Does the same in another lane than the table's.
     pub(super) fn submit_in(
         self,
         lane: String,
@@ -106,8 +106,8 @@ impl Duties {
                 true => checksum::write_behind(self.storage(), self.version, &derived),
                 false => checksum::write_later(self, &derived),
             }?;
-            // A checkpoint has found out meanwhile that the checksum from which this one was derived is wrong, and may
-            // have deleted those that were there.
+            // A checkpoint may have found out in the meantime that the checksum from which this one was derived is
+            // wrong, and may have deleted the existing ones.
             match was_doubted(self.storage(), self.version) {
                 true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
                 false => Ok(()),

@@ -13,25 +13,25 @@
 //! - In a remote store, a version may have no checksum if the next one was committed before it could be written.
 //! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
 
+pub(crate) mod checkpoint;
 mod checksum;
 mod cleanup;
 mod committing;
 mod compaction;
 mod duties;
+pub(crate) mod manifest;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
 
-use crate::checkpoint;
-use crate::manifest;
+use crate::commit::CommittedVersion;
 use crate::snapshot::Snapshot;
-use crate::transaction::CommittedVersion;
 
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
 
-/// What is logged if the manifests are not those of the commit.
+/// What is logged if the manifests do not fit the commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
 
 /// What is logged if a commit has no checksum.

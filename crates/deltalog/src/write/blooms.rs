@@ -1,5 +1,6 @@
-//! Which columns of new files have Bloom filters, those of Parquet ("Bloom Filter" in Parquet's specification): the
-//! table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and `deltalog.bloomFilterNdv`.
+//! Which columns of new files have Bloom filters, as Parquet defines them ("Bloom Filter" in Parquet's
+//! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
+//! `deltalog.bloomFilterNdv`.
 //!
 //! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
 //!   files without filters, which are read as before.
@@ -8,8 +9,8 @@
 //! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
 //!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
 //! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
-//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is that of all
-//!   rows of a row group.
+//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is the number
+//!   of all rows of a row group.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,9 +20,9 @@ use parquet::schema::types::ColumnPath as FilePath;
 
 use super::indexed::{parse_names, resolve};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::stats::{IndexedColumns, indexed, leaf_columns};
+use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
 /// The property with the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
@@ -30,7 +31,8 @@ const RATE: &str = "deltalog.bloomFilterFpp";
 /// The property with the expected number of distinct values of a row group.
 const VALUES: &str = "deltalog.bloomFilterNdv";
 
-/// The rate of false positives if the table does not say otherwise: that of Parquet's Java writer.
+/// The rate of false positives if the table does not say otherwise, the same as in Parquet's Java
+/// writer.
 const DEFAULT_RATE: f64 = 0.01;
 
 /// The Bloom filters of a table's files.

@@ -10,11 +10,11 @@
 //!   groups, and the sizes at which files are closed: the same rows give the same files.
 //! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. Rows so large that this would take much
 //!   memory end it at a multiple of 32, and rows of many megabytes at any row.
-//! - The weight of rows is that of [`crate::row_bytes`].
+//! - [`crate::runtime::row_bytes`] gives the weight of rows.
 
 use arrow::record_batch::RecordBatch;
 
-use crate::row_bytes::weight_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// A number of rows at whose multiples a chunk may end, and the weight from which it does.
 struct Cut {

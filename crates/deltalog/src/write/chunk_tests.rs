@@ -10,10 +10,10 @@ use proptest::prelude::*;
 
 use super::chunk::Chunk;
 use super::{DataWriter, TableWriteSpec, WriteOptions};
-use crate::environment::Environment;
 use crate::protocol::path;
-use crate::stats::IndexedColumns;
+use crate::runtime::environment::Environment;
 use crate::storage::Storage;
+use crate::values::stats::IndexedColumns;
 
 /// Returns rows of most shapes: with NULLs, of different lengths, nested.
 fn rows(count: usize) -> RecordBatch {

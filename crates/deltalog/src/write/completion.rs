@@ -5,8 +5,8 @@ use arrow::record_batch::RecordBatch;
 use super::fit::fit;
 use super::spec::TableWriteSpec;
 use super::split::Splitter;
-use crate::constraints::Constraints;
 use crate::error::Result;
+use crate::expression::constraints::Constraints;
 
 /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
 ///

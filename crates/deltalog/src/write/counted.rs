@@ -7,7 +7,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::spec::TableWriteSpec;
 use crate::error::{Error, Result};
 use crate::protocol::Add;
-use crate::stats::whole_bounds;
+use crate::values::stats::whole_bounds;
 
 /// Notes the values of one file, whose footer is `metadata`, for the high water marks of the write.
 ///

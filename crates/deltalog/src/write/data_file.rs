@@ -22,7 +22,7 @@ use super::held::bytes;
 use super::nan_columns::NanColumns;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::Storage;
 
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
@@ -80,7 +80,7 @@ impl DataFile {
         }
     }
 
-    /// Lets the file be encoded by the thread that writes it alone, because others write other files.
+    /// Lets the thread that writes the file encode it alone, because other threads write other files.
     pub(super) fn alone(self) -> Self {
         Self { threads: 1, ..self }
     }

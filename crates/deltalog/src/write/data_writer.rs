@@ -22,12 +22,12 @@ use super::partitions::Partitions;
 use super::rename::renamed;
 use super::spec::TableWriteSpec;
 use super::split::{PartitionId, Splitter};
-use crate::constraints::{Constraints, Identities};
-use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::expression::constraints::{Constraints, Identities};
 use crate::protocol::Add;
-use crate::row_bytes::{is_too_large, weight_of};
+use crate::runtime::environment::Environment;
+use crate::runtime::interrupt;
+use crate::runtime::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
 /// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.
@@ -39,8 +39,8 @@ const BYTES_AT_ONCE: usize = 16 << 20;
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// The size in bytes at which a file is closed and the next one is begun, if it is not to be that of the table.
-    /// Files become slightly larger, because encoded rows are not split.
+    /// The size in bytes at which a file is closed and the next one is begun, if it differs from the table's. Files
+    /// become slightly larger, because encoded rows are not split.
     pub target_file_size: Option<u64>,
     /// The directory of the files, relative to the table's root, if it is not the root itself.
     pub directory: Option<String>,

@@ -4,8 +4,8 @@
 //! the file larger: its values are stored whole, and then an index for each row. Parquet's writers only give up a
 //! dictionary that reaches 1 MiB, which a file of less than 131,072 different numbers never does.
 //!
-//! - What the files before have shown decides: a column has no dictionary if that of the last file saved less than a
-//!   tenth of the bytes.
+//! - The previous files decide: a column has no dictionary if the last file's dictionary saved less than a tenth of
+//!   the bytes.
 //! - Each [`TRIED_AGAIN`]th file has all dictionaries again, because columns change along a curve.
 //! - Only the size of files depends on it. With several files at once, it depends on which of them ends first.
 
@@ -123,7 +123,7 @@ mod tests {
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, all, 9), [false, true]);
         }
-        // The columns have changed places meanwhile.
+        // The columns have changed places since.
         assert_eq!(write(&dictionaries, 9, all), [true, true]);
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, 9, all), [true, false]);

@@ -27,7 +27,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::dictionaries::Dictionaries;
 use super::format::Format;
 use super::nan_columns::NanColumns;
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::FileWriter;
 
 /// When a row group ends.
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Only what has become part of a file counts, so a caller that is told of an error can delete it.
+    /// Only what has become part of a file counts, so a caller that gets an error can delete it.
     #[test]
     fn a_chunk_that_does_not_fit_is_an_error() {
         let directory = tempfile::tempdir().unwrap();

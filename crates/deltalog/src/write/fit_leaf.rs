@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::protocol::schema::type_name;
 use crate::protocol::text::MICROS_PER_DAY;
-use crate::row_bytes::with_small_offsets;
+use crate::runtime::row_bytes::with_small_offsets;
 
 /// How values of one type are converted to another.
 enum Conversion {

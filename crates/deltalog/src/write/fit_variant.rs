@@ -3,7 +3,7 @@
 //!
 //! - Data have the same form. A shredded variant is refused, because its parts would be lost.
 //! - Only what tells variants from other pairs of bytes is checked: the version in the metadata, and that there is a
-//!   value. As with other writers, the encoding inside of them is that of the data.
+//!   value. As with other writers, the encoding inside of them stays as the data has it.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Fields};

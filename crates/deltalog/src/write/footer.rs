@@ -1,12 +1,12 @@
-//! The footers of data files that others have written.
+//! The footers of data files of other writers.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer;
-use crate::panics::caught;
+use crate::runtime::panics::caught;
 use crate::storage::FileReader;
+use crate::values::footer;
 
 /// The number of footers that are read at once. Their threads wait for the store, not for a core.
 pub(crate) const THREADS: usize = 8;

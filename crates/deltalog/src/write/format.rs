@@ -16,13 +16,13 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath as FilePath};
 
 use super::blooms::BloomFilters;
 use super::spec::TableWriteSpec;
-use crate::environment::{ColumnFormat, FileFormat};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::properties::{CODECS, COMPRESSION};
-use crate::stats::indexed;
+use crate::runtime::environment::{ColumnFormat, FileFormat};
+use crate::values::stats::indexed;
 
-/// The level of `zstd` if none is asked for: that of Parquet's Java writer.
+/// The level of `zstd` if none is asked for, the same as in Parquet's Java writer.
 const ZSTD_LEVEL: i32 = 3;
 
 /// How the files of a write are encoded.
@@ -339,7 +339,7 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
 }
 
 /// Returns the names that the column at `path` has in files: fields of both lists correspond to each other.
-/// `names` are those of `logical`.
+/// `names` belong to `logical`.
 fn physical_path(
     names: &FieldNames,
     logical: &Fields,

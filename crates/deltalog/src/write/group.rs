@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 
 /// Rows of some partitions.
 pub(super) struct Groups {
-    /// The rows that are copied, in this order. Without it, the ranges are those of the batch.
+    /// The rows that are copied, in this order. Without it, the ranges refer to the batch.
     order: Option<Vec<u32>>,
     /// The ranges of partitions, in the order of their first rows.
     pub(super) ranges: Vec<(PartitionId, Range<usize>)>,
@@ -127,7 +127,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each row is in exactly one group, that of its partition, and the rows of a partition keep their order.
+        /// Each row is in exactly one group, the group of its partition, and the rows of a partition keep their
+        /// order.
         #[test]
         fn groups_hold_the_rows_in_order(
             partitions in prop::collection::vec(0usize..6, 0..60),

@@ -18,7 +18,7 @@ use arrow::compute::{concat_batches, interleave_record_batch};
 use arrow::record_batch::RecordBatch;
 
 use crate::error::{Error, Result};
-use crate::row_bytes::weight_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;
@@ -73,7 +73,7 @@ impl Source {
         &self.rows
     }
 
-    /// Returns a range of the rows, of which there are less than 2³², as a piece.
+    /// Returns a range of the rows, which are fewer than 2³², as a piece.
     pub(super) fn piece(&mut self, rows: Range<usize>) -> Result<Piece> {
         let batch = match self.held.take() {
             Some(held) => held,

@@ -74,7 +74,7 @@ pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
     directory
 }
 
-/// Reads the name of a partition directory: the column and its value, of which `None` is NULL. Returns `None` for a
+/// Reads the name of a partition directory: the column and its value, where `None` is NULL. Returns `None` for a
 /// name of another form.
 ///
 /// Spark and Hive escape characters of ASCII; others, such as pyarrow, escape the bytes of UTF-8. A `%` without two

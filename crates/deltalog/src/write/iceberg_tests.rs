@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::iceberg::fault;
 use super::{DataWriter, TableWriteSpec, WriteOptions, read_footer};
-use crate::definition::TableDefinition;
+use crate::operations::define::TableDefinition;
 use crate::protocol::{
     Add, ArrayType, MapType, MaterializedRowTracking, PrimitiveType, StructField, StructType, path,
 };
@@ -201,7 +201,7 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
-/// "Require writing timestamp columns as int64": those of version 3 also have the unit and the zone of Iceberg's type.
+/// "Require writing timestamp columns as int64": version 3 also requires the unit and the zone of Iceberg's type.
 #[test]
 fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     let mut definition = definition(V3);
@@ -304,8 +304,11 @@ fn the_directories_of_an_engine_have_names_of_their_own() {
     assert_eq!(spec.directory_columns(), [format!("{column}-text")]);
     let schema =
         Schema::new(vec![Field::new("p", ArrowType::Utf8, true), Field::new("x", ArrowType::Int64, true)]);
-    let unmapped =
-        TableWriteSpec::unmapped(&Arc::new(schema), &["p".to_owned()], crate::stats::IndexedColumns::All);
+    let unmapped = TableWriteSpec::unmapped(
+        &Arc::new(schema),
+        &["p".to_owned()],
+        crate::values::stats::IndexedColumns::All,
+    );
     assert_eq!(unmapped.directory_columns(), ["p"]);
 }
 

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Fields, Schema};
 
 use crate::error::{Error, Result};
-use crate::predicate::{ColumnPath, FieldNames};
+use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::MappedSchema;
-use crate::stats::{IndexedColumns, indexed};
+use crate::values::stats::{IndexedColumns, indexed};
 
 /// The number of leaf columns with statistics if the table has neither property.
 const DEFAULT_COUNT: usize = 32;

@@ -36,6 +36,7 @@
 
 mod assignable;
 mod blooms;
+pub(crate) mod change_files;
 mod chunk;
 mod completion;
 mod counted;
@@ -60,6 +61,8 @@ mod overflow;
 mod partitions;
 mod rename;
 mod reported;
+pub(crate) mod row_copy;
+pub(crate) mod row_counts;
 mod spec;
 mod split;
 mod statement_report;

@@ -1,5 +1,5 @@
 //! The floating-point columns of a new file that have a NaN, which the footer lists for readers: bounds in Parquet
-//! leave NaN out. ([`crate::stats::KnownNans`].)
+//! leave NaN out. ([`crate::values::stats::KnownNans`].)
 //!
 //! - Columns are leaf columns by their numbers in the file. Those inside lists and maps have no bounds, so that they
 //!   are not searched.
@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use parquet::file::metadata::KeyValue;
 
 use crate::scan::leaf_count;
-use crate::stats::NANS;
+use crate::values::stats::NANS;
 
 /// The columns with a NaN.
 #[derive(Debug, Default)]

@@ -20,12 +20,12 @@ use super::fit::fit;
 use super::format::Format;
 use super::hive;
 use super::spec::TableWriteSpec;
-use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer;
 use crate::protocol::{Add, PartitionValues, path};
-use crate::stats::{CollectOptions, collect_stats};
+use crate::runtime::environment::Environment;
 use crate::storage::Storage;
+use crate::values::footer;
+use crate::values::stats::{CollectOptions, collect_stats};
 
 /// The files of one write.
 pub(super) struct Output {
@@ -42,7 +42,7 @@ pub(super) struct Output {
     adds: Vec<Option<Add>>,
 }
 
-/// A file that is complete, among those of its write.
+/// A file that is complete, within its write.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     path: String,
@@ -57,7 +57,7 @@ impl Output {
     /// Prepares the files of a write.
     ///
     /// # Errors
-    /// Those of [`Format::new`].
+    /// The errors of [`Format::new`].
     pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let format = Format::new(&spec, options.environment.file_format());
         Ok(Self {
@@ -203,7 +203,8 @@ impl Output {
     /// Deletes all files that exist.
     ///
     /// # Errors
-    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    /// The error of the first file that could not be deleted. The other files are deleted
+    /// nevertheless.
     pub(super) fn delete(&mut self) -> Result<()> {
         self.adds.clear();
         let results: Vec<Result<()>> = self.created.drain().map(|path| self.storage.delete(&path)).collect();

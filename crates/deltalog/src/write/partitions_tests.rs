@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::{DataWriter, TableWriteSpec, WriteOptions};
 use crate::protocol::{Add, path};
-use crate::stats::IndexedColumns;
 use crate::storage::Storage;
+use crate::values::stats::IndexedColumns;
 use crate::{Environment, ErrorKind};
 
 /// A table, and the directory of temporary files.

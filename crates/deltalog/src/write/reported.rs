@@ -2,7 +2,7 @@
 //! report to have removed.
 //!
 //! - Only what a report names belongs to a write, whatever else lies in the table's directories.
-//! - The statistics come from the footers in the reports, by the same code as those of all other files. No file is
+//! - The statistics come from the footers in the reports, by the same code as for all other files. No file is
 //!   opened.
 
 use std::collections::BTreeMap;
@@ -18,9 +18,9 @@ use super::split::null_in_partition_column;
 pub use super::task_report::ReportedBin;
 use super::task_report::{FileReport, RemovedRows, StatementCounts, TaskReports, read};
 use crate::error::{Error, Result};
-use crate::parallel;
 use crate::protocol::{Add, AddCdcFile, PartitionColumnBuilder, path};
-use crate::stats::{CollectOptions, collect_stats};
+use crate::runtime::parallel;
+use crate::values::stats::{CollectOptions, collect_stats};
 
 /// What the tasks of an engine have done.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,7 +31,8 @@ pub struct Reported {
     pub changes: Vec<AddCdcFile>,
     /// The rows that a statement removes, by the number of the file in the statement's plan.
     pub removed: BTreeMap<u32, RoaringTreemap>,
-    /// A file of which two tasks have removed the same row, or have seen that it matches a row of the source.
+    /// A file from which two tasks have removed the same row, or have seen that it matches a row of the
+    /// source.
     pub matched_twice: Option<u32>,
     /// How many rows the statement has changed.
     pub counts: StatementCounts,
@@ -104,7 +105,7 @@ pub fn removed_rows(reports: &[u8]) -> Result<BTreeMap<u32, RoaringTreemap>> {
     united(&read(reports)?.removed).map(|(removed, _)| removed)
 }
 
-/// Returns the rows of all tasks by the number of the file, and a file of which two tasks have the same row.
+/// Returns the rows of all tasks by the number of the file, and a file in which two tasks have the same row.
 fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, Option<u32>)> {
     let (mut all, mut twice) = (BTreeMap::<u32, RoaringTreemap>::new(), None);
     for rows in tasks {
@@ -212,7 +213,7 @@ fn is_plain(path: &str) -> bool {
 
 fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
     let bytes = bytes::Bytes::copy_from_slice(file.footer);
-    let metadata = crate::footer::decode(&bytes).map_err(|error| {
+    let metadata = crate::values::footer::decode(&bytes).map_err(|error| {
         Error::corrupt_data("a task has reported a footer that cannot be read").with_source(error)
     })?;
     if u64::try_from(metadata.file_metadata().num_rows()) != Ok(file.rows) {

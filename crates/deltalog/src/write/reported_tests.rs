@@ -10,7 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use super::task_report::FileReport;
 use super::task_report::tests::{written, written_with_changes};
 use super::{Reported, TableWriteSpec, has_change_files, removed_rows, reported, reported_paths};
-use crate::definition::TableDefinition;
+use crate::operations::define::TableDefinition;
 use crate::protocol::{Add, AddCdcFile, PrimitiveType, StructField, StructType, path};
 use crate::{Environment, ErrorKind, Result};
 

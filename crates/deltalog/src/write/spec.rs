@@ -8,7 +8,7 @@
 //!   V3" of the protocol's requests for comments.) Other tables may ask for the partition columns alone. ("Materialize
 //!   Partition Columns" of these requests.)
 //! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
-//!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
+//!   engine: this crate's with times without a zone in UTC, Spark's in the zone of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
 use std::collections::{BTreeMap, HashSet};
@@ -20,8 +20,8 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
-use crate::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::error::{Error, Result};
+use crate::expression::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
 use crate::protocol::{
     ColumnMappingMode, IcebergCompat, MappedSchema, MaterializedRowTracking, Metadata, PartitionValues,
@@ -29,7 +29,7 @@ use crate::protocol::{
 };
 use crate::scan::{ROW_COMMIT_VERSION, ROW_ID};
 use crate::snapshot::Snapshot;
-use crate::stats::{IndexedColumns, indexed};
+use crate::values::stats::{IndexedColumns, indexed};
 
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
@@ -195,8 +195,8 @@ impl TableWriteSpec {
         &self.physical_arrow
     }
 
-    /// Returns the directory of files with these partition values, by physical names, below that of a write: empty, or
-    /// with a slash at its end.
+    /// Returns the directory of files with these partition values, by physical names, below the directory of a write:
+    /// empty, or with a slash at its end.
     pub(crate) fn directory_of(&self, values: &PartitionValues) -> String {
         let columns = self.physical_partition_columns().iter();
         hive::directory(columns.map(|name| (name.as_str(), values.get(name).and_then(Option::as_deref))))
@@ -279,8 +279,8 @@ impl TableWriteSpec {
         self.physical_columns(self.file_columns())
     }
 
-    /// Returns the schema of the columns that have statistics: those of the files without the partition columns, whose
-    /// values the log has anyway.
+    /// Returns the schema of the columns that have statistics: the columns of the files without the partition columns,
+    /// whose values the log has anyway.
     pub(crate) fn data_schema(&self) -> SchemaRef {
         self.physical_columns(self.data_columns())
     }
@@ -338,7 +338,7 @@ impl TableWriteSpec {
         Ok(marked.map(|schema| Metadata { schema_string: schema.to_json(), ..metadata.clone() }))
     }
 
-    /// Returns the spec with one more condition that rows must meet. `time_zone` is that of times without one.
+    /// Returns the spec with one more condition that rows must meet. `time_zone` applies to times without one.
     #[must_use]
     pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
         let check = RuleText { time_zone: Some(time_zone.to_owned()), ..RuleText::new(name, sql) };
@@ -424,9 +424,9 @@ impl TableWriteSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::TableDefinition;
-    use crate::environment::Environment;
+    use crate::operations::define::TableDefinition;
     use crate::protocol::{PrimitiveType, StructField};
+    use crate::runtime::environment::Environment;
 
     #[test]
     fn the_table_says_how_large_files_become() {

@@ -55,7 +55,8 @@ pub struct ReportedBin {
     pub bin: u32,
     /// The index of the new file among all files that were reported; `None` if no row was written.
     pub file: Option<usize>,
-    /// The numbers of the old files of which rows were copied, in the order of the rows, and how many they were.
+    /// The numbers of the old files whose rows were copied, in the order of the rows, and how many rows each
+    /// gave.
     pub rows: Vec<(u32, u64)>,
 }
 
@@ -77,9 +78,9 @@ pub struct StatementCounts {
     pub updated: u64,
     /// Rows that were deleted.
     pub deleted: u64,
-    /// Those of the changed rows that no row of the source matches.
+    /// How many of the changed rows no row of the source matches.
     pub updated_by_source: u64,
-    /// Those of the deleted rows that no row of the source matches.
+    /// How many of the deleted rows no row of the source matches.
     pub deleted_by_source: u64,
     /// Rows that were added.
     pub inserted: u64,

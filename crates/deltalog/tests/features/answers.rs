@@ -1,4 +1,5 @@
-//! Answers from the log equal those of reading all rows (protocol: "Per-file Statistics", "Deletion Vectors").
+//! Answers from the log equal the answers of reading all rows (protocol: "Per-file Statistics", "Deletion
+//! Vectors").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

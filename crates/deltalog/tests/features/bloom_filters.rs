@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::DataType;
-use deltalog::engine::dml::{Request, delete, listed_files, update};
+use deltalog::engine::dml::{Request, delete, update};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, Environment, ErrorKind, Operation, OptimizeRequest, ParseMode, PendingWrite, Result,
     SaveMode, Snapshot, Storage, StructType, TableChange, TableScan, WriteRequest, alter_table, optimize,
@@ -54,7 +55,7 @@ fn footer(path: &Path) -> ParquetMetaData {
 fn filtered(directory: &Path, storage: &Storage) -> Vec<Vec<String>> {
     let snapshot = newest(storage);
     let files = listed_files(&snapshot, None).unwrap().into_iter();
-    let columns = |file: deltalog::engine::dml::ListedFile| {
+    let columns = |file: deltalog::engine::rewrite::ListedFile| {
         let footer = footer(&directory.join(file.file.path.to_string()));
         let columns =
             footer.row_group(0).columns().iter().filter(|column| column.bloom_filter_offset().is_some());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, RecomputeRequest, Snapshot, Storage, check_files, recompute_statistics,
 };
@@ -61,7 +61,8 @@ fn batch(numbers: &[Option<i64>]) -> RecordBatch {
     .unwrap()
 }
 
-/// Returns a table with one file of these rows and no statistics in the log; those of the footer are optional.
+/// Returns a table with one file of these rows and no statistics in the log; the footer's statistics are
+/// optional.
 fn table(rows: &RecordBatch, has_statistics: bool) -> (tempfile::TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("_delta_log")).unwrap();
@@ -110,7 +111,7 @@ fn recomputed(storage: &Storage) -> (BTreeMap<String, Value>, bool) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Those from a footer without statistics are those of one with them.
+    /// A footer without statistics gives the same as one with them.
     #[test]
     fn statistics_of_rows_are_those_of_footers(numbers in prop::collection::vec(prop::option::of(-60i64..60), 1..40)) {
         let rows = batch(&numbers);
@@ -118,7 +119,7 @@ proptest! {
         let (_by_footer, by_footer) = table(&rows, true);
         let ((by_rows, _), (by_footer, _)) = (recomputed(&by_rows), recomputed(&by_footer));
         prop_assert_eq!(&by_rows, &by_footer);
-        // And both are those of the numbers.
+        // And both equal the numbers' own.
         let known: Vec<i64> = numbers.iter().flatten().copied().collect();
         let least = known.iter().min().map_or(Value::Null, |least| json!(least));
         prop_assert_eq!(&by_rows["minValues"]["long"], &least);
@@ -146,7 +147,7 @@ fn nan_is_not_looked_for_again() {
     assert_eq!((&stats["minValues"]["double"], &stats["maxValues"]["double"]), (&json!(-1.5), &Value::Null));
 }
 
-/// Column mapping by ids: the names in a file may be those of other columns. Protocol: "Column Mapping".
+/// Column mapping by ids: the names in a file may belong to other columns. Protocol: "Column Mapping".
 #[test]
 fn columns_are_found_by_their_ids() {
     let column = |name: &str, id: i64| {

@@ -201,7 +201,7 @@ fn a_malformed_variant_is_an_error() {
     }
 }
 
-/// Statistics of a variant are not those of its parts.
+/// Statistics of a variant do not describe its parts.
 #[test]
 fn statistics_of_other_columns_still_prune() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);

@@ -1,4 +1,4 @@
-//! Files to mutate: those of other writers if available, and our own.
+//! Files to mutate: files of other writers if available, and our own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::DataType;
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Storage, WriteRequest};
 
 /// The files of a table by path.

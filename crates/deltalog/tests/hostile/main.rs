@@ -2,7 +2,7 @@
 //! table.
 //!
 //! - [`bytes`] mutates real files, one test per parser of bytes, for `DELTALOG_HOSTILE_SECONDS` each (default 2). The
-//!   corpus is a few tables of our own, and those of other writers if they are available (`DELTALOG_GOLDEN`).
+//!   corpus is a few tables of our own, and tables of other writers if they are available (`DELTALOG_GOLDEN`).
 //! - [`tables`] has whole malicious tables.
 //! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
 //!   failure names the seed that repeats it, and the input is kept in `target/tmp`.

@@ -133,7 +133,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 began: time.parse().unwrap(),
                 ended: None,
                 intent: Intent::write(Write {
-                    // Nobody has written rows to it.
+                    // No rows were written to it.
                     files: [(file.to_owned(), Vec::new())].into(),
                     replaces: base.parse().ok(),
                     ..Write::default()

@@ -1,8 +1,8 @@
 //! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
 //! "Row Tracking".
 
+use deltalog::engine::commit::{Committed, Transaction};
 use deltalog::engine::protocol::DomainMetadata;
-use deltalog::engine::transaction::{Committed, Transaction};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition,
@@ -202,7 +202,7 @@ fn an_append_conflicts_with_changes_that_concern_it() {
     }
 }
 
-/// "Clustered Table": the domain must not name a column that is gone, or nobody can write the table any more.
+/// "Clustered Table": the domain must not name a column that is gone, or the table can no longer be written.
 #[test]
 fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);

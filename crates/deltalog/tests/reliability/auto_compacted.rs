@@ -6,9 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use deltalog::engine::dml::{Request, delete, listed_files, update};
+use deltalog::engine::dml::{Request, delete, update};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     AutoCompaction, Environment, ErrorKind, Operation, PendingWrite, SaveMode, Snapshot, Storage,
     TableChange, WriteOutcome, WriteRequest, alter_table,
@@ -111,7 +112,7 @@ fn enough_small_files_become_one() {
     assert_eq!((newest(&storage).version(), file_count(&storage)), (8, 1));
 }
 
-/// The defaults are those of the JVM connector.
+/// The defaults are the same as in the JVM connector.
 #[test]
 fn fifty_files_are_enough_by_default() {
     let (_directory, storage) = table(&AUTO);
@@ -146,7 +147,7 @@ fn every_write_that_adds_files_starts_it() {
     assert_eq!(append(&created, 0, 4, &compacting()), 0);
     assert_eq!((newest(&created).version(), file_count(&created)), (1, 1));
 
-    // The UPDATE adds one file to those of the append.
+    // The UPDATE adds one file to the files of the append.
     let (_directory, storage) = table(&AUTO);
     append(&storage, 0, 5, &environment());
     let values = [("id".to_owned(), "id + 100".to_owned())];
@@ -261,7 +262,7 @@ fn other_writers_come_in_between() {
         let (_directory, storage) = table(&AUTO);
         append(&storage, 0, 3, &environment());
         let other = storage.clone();
-        // Three ids are those of the files and the transaction of the append, the next one is of the new file.
+        // Three ids belong to the files and the transaction of the append, the next one to the new file.
         let work =
             move || drop(delete(&newest(&other), Some(condition), Request::new(&environment())).unwrap());
         let environment = meanwhile(work, 4).with_auto_compaction(four(|_| {}));

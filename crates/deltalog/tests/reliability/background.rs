@@ -116,7 +116,8 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     append_times(&storage, 3, &environment);
     begun.recv_timeout(LONG).unwrap();
     let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
-    // It follows its commit, and the one of version 1 may have been skipped for that of version 3.
+    // It follows its commit, and the one of version 1 may have been skipped for the one of version
+    // 3.
     let began = std::time::Instant::now();
     while !has_checksum(3) && began.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));
@@ -238,9 +239,9 @@ fn miscount(storage: &Storage, version: u64) {
     storage.put(&path, checksum.to_string().into()).unwrap();
 }
 
-/// The first checksum says that the table has more files than it has. Those of the versions that were committed while
-/// the checkpoint was written follow from it, and are deleted. No later one follows, by a writer with a handle, which
-/// has read them, or without.
+/// The first checksum says that the table has more files than it has. The checksums of the versions that were
+/// committed while the checkpoint was written follow from it, and are deleted. No later one follows, by a writer with
+/// a handle, which has read them, or without.
 #[test]
 fn a_wrong_number_of_files_is_not_carried_on() {
     for has_handle in [true, false] {

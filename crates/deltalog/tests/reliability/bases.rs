@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::{ConflictReason, Outcome, WhatWasRead};
 use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::protocol::log_name::LogFileName;
-use deltalog::engine::transaction::{ConflictReason, Outcome, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{FaultyStore, Op};

@@ -100,7 +100,7 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let late = Snapshot::open(&writer, Some(2)).unwrap();
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("00000.json") {
-            // A thread that asks a store cannot ask another one meanwhile.
+            // A thread that is in a request to a store cannot ask another one.
             let write = || write_checkpoint(&late, &environment()).unwrap();
             std::thread::scope(|scope| scope.spawn(write).join().unwrap());
         }
@@ -241,7 +241,7 @@ fn nothing_is_deleted_without_a_checkpoint() {
     assert_eq!(Snapshot::open(&storage, Some(0)).unwrap().version(), 0);
 }
 
-/// "`cutoffCommit` … a commit exactly at midnight is an acceptable cutoff": days are those of UTC.
+/// "`cutoffCommit` … a commit exactly at midnight is an acceptable cutoff": days are in UTC.
 #[test]
 fn versions_expire_at_midnight() {
     // The retention is 30 days, and version 5 is of day 5.
@@ -442,8 +442,8 @@ fn tables_that_ask_for_more_are_refused_by_name() {
     }
 }
 
-/// "Checkpoint Protection": history of which a feature is unknown is deleted together with all that is protected, or
-/// not at all, and commits before checkpoints.
+/// "Checkpoint Protection": history with an unknown feature is deleted together with all that is protected, or not
+/// at all, and commits before checkpoints.
 #[test]
 fn protected_checkpoints_stay_unless_their_history_is_known() {
     let protocol = |features: &[&str]| {

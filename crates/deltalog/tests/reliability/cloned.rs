@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::protocol::{Add, DeletionVectorStorage, TableFeature};
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CloneMetrics, CloneRequest, Cloned, ColumnPath, CreationMode, ErrorKind, NewColumn, Operation,
     OptimizeRequest, PendingWrite, PrimitiveType, Result, SaveMode, Snapshot, Storage, StructField,
@@ -77,7 +78,7 @@ fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// The rows, the schema and the properties are those of the source, at any of its versions.
+/// The rows, the schema and the properties come from the source, at any of its versions.
 #[test]
 fn each_version_can_be_cloned_both_ways() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableChangeDataFeed", "true")]);
@@ -106,7 +107,7 @@ fn each_version_can_be_cloned_both_ways() {
                             .into_iter()
                             .all(|vector| vector.storage_type == DeletionVectorStorage::AbsolutePath)
                     );
-                    // A reader that has not allowed the root is told to do so.
+                    // A reader that has not allowed the root gets an error that says to allow it.
                     let error = TableScan::new(&newest(&to))
                         .read()
                         .and_then(|rows| rows.collect::<Result<Vec<_>>>())
@@ -160,7 +161,7 @@ fn the_commit_says_what_was_done() {
     );
 }
 
-/// Only what is new is copied, whatever has happened to both tables meanwhile.
+/// Only what is new is copied, whatever has happened to both tables in between.
 #[test]
 fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
     for properties in [&[][..], &[ROW_IDS]] {
@@ -196,7 +197,7 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         assert_eq!(again(), (None, 0, 0));
         optimize(&newest(&from), OptimizeRequest::default(), &environment()).unwrap();
         assert_eq!(again(), (Some(7), 1, 3));
-        // Nobody else has these files.
+        // No other table has these files.
         let live: BTreeSet<String> = adds(&to).into_iter().map(|add| add.path).collect();
         assert!(live.is_subset(&stored(&directory)));
         assert_eq!(newest(&to).metadata().id, Snapshot::open(&to, Some(0)).unwrap().metadata().id);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, CreationMode, ErrorKind, Operation, OptimizeRequest, Optimized, ParseMode, PendingWrite,
     SaveMode, Snapshot, Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest,
@@ -165,7 +165,7 @@ fn files_with(snapshot: &Snapshot, condition: &str) -> usize {
 }
 
 /// "Writers must set the name of the clustering implementation in the `clusteringProvider` field", and tags and
-/// commits are those of the JVM implementation.
+/// commits are the same as in the JVM implementation.
 #[test]
 fn files_say_how_they_are_clustered() {
     let (_directory, storage) = table(&["a", "b"]);
@@ -337,12 +337,9 @@ fn files_of_other_providers_stay() {
     let mut foreign = adds(&newest(&storage));
     foreign[0].clustering_provider = Some("other".to_owned());
     foreign[0].data_change = false;
-    let mut transaction = deltalog::engine::transaction::Transaction::new(
-        &newest(&storage),
-        Operation::new("X"),
-        &environment(),
-    )
-    .unwrap();
+    let mut transaction =
+        deltalog::engine::commit::Transaction::new(&newest(&storage), Operation::new("X"), &environment())
+            .unwrap();
     transaction.add_files(&foreign).unwrap();
     transaction.commit().unwrap();
     append(&storage, 100..200);
@@ -420,7 +417,7 @@ fn a_dry_run_writes_nothing() {
     assert_eq!((newest(&storage).version(), files()), before);
 }
 
-/// The clustering columns are those of the version on which it commits.
+/// The clustering columns are taken from the version on which it commits.
 #[test]
 fn a_change_of_the_clustering_columns_is_a_conflict() {
     let (directory, storage) = table(&["a"]);
@@ -513,7 +510,7 @@ proptest! {
         }
     }
 
-    /// Rows that others delete meanwhile are deleted, and no others.
+    /// Rows that other writers delete in the meantime are deleted, and no others.
     #[test]
     fn deletes_of_others_are_carried_over(
         before in prop::collection::btree_set(0..160_i64, 0..20),

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use deltalog::engine::commit::{Operation, Transaction};
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{Environment, Snapshot, Storage};
 use deltalog_testkit::store::FaultyStore;
 
 use crate::common::store::{Call, Op};
 use crate::common::{add, append, empty, environment, metadata_line, newest, overwrite, table, write_commit};
 
-/// The ids must differ from those of the commits before.
+/// The ids must differ from the ids of earlier commits.
 fn other_ids() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
@@ -167,7 +167,8 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read, and in the end it is asked whether that of the base is still there.
+        // Two commits are read, and in the end a request asks whether the commit of the base is
+        // still there.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use deltalog::engine::commit::find_commit;
 use deltalog::engine::protocol::log_name::LogFileName;
-use deltalog::engine::transaction::find_commit;
 use deltalog::{Environment, ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};

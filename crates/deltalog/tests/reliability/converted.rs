@@ -11,8 +11,8 @@ use arrow::array::{
     TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, TimeUnit};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     Conversion, ConvertRequest, ConvertSource, CreationMode, ErrorKind, PendingWrite, PrimitiveType, Result,
     SaveMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest, plan_conversion,
@@ -166,7 +166,8 @@ fn the_commit_says_what_was_done() {
     assert_eq!(adds(&table)[0].stats.as_deref(), Some(r#"{"numRecords":5}"#));
 }
 
-/// "Partition Value Serialization": values are typed, and escapes are those of Spark, Hive and pyarrow.
+/// "Partition Value Serialization": values are typed, and escapes are the same as in Spark, Hive and
+/// pyarrow.
 #[test]
 fn directories_give_partition_values() {
     let (directory, storage) = directory();
@@ -381,7 +382,7 @@ fn what_is_no_directory_of_parquet_files_is_refused() {
     }
 }
 
-/// A table that exists stays as it is, also one that another writer has created meanwhile.
+/// A table that exists stays as it is, also one that another writer has created in the meantime.
 #[test]
 fn a_table_is_not_converted() {
     let (directory, storage) = directory();

@@ -1,8 +1,8 @@
 //! Tables that are created and replaced. Protocol: "Table Features for New and Existing Tables", "Supported Features",
 //! "Creation of New Log Entries".
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::SetTransaction;
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     Add, ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
     Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteOutcome, alter_table,
@@ -157,7 +157,7 @@ impl Other {
     }
 }
 
-/// Whoever is first wins, and the other one has read a table that is no longer there.
+/// The first one wins, and the other one has read a table that is no longer there.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {
@@ -177,7 +177,8 @@ fn replacements_conflict_with_everyone() {
     }
 }
 
-/// A table that another writer creates meanwhile is not replaced by a definition that has not seen it.
+/// A table that another writer creates in the meantime is not replaced by a definition that has not
+/// seen it.
 #[test]
 fn creations_conflict_with_creations() {
     for (mode, kind) in [

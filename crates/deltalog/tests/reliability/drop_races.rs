@@ -134,7 +134,7 @@ fn supports(snapshot: &Snapshot, feature: &str) -> bool {
 fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after: &[i64], context: &str) {
     let log = Log::read(&store.objects(), "t").unwrap();
     let mut has_changed = false;
-    // The first versions are those of the preparation.
+    // The first versions come from the preparation.
     for version in 2..log.commits.len() as u64 {
         let found = ids(&Snapshot::open(storage, Some(version)).unwrap());
         has_changed |= found == after && before != after;
@@ -246,7 +246,7 @@ fn a_use_meanwhile_is_no_loss() {
     race("columnMapping", |storage| change(storage, &set("delta.columnMapping.mode", "name")), &[0, 2, 4]);
 }
 
-/// Protocol: "Add File and Remove File". A restore adds files that others have rewritten.
+/// Protocol: "Add File and Remove File". A restore adds files that other writers have rewritten.
 #[test]
 fn a_restore_meanwhile_is_kept() {
     let restore = |storage: &Storage| {
@@ -257,7 +257,7 @@ fn a_restore_meanwhile_is_kept() {
     race("deletionVectors", restore, &[0, 1, 2, 3, 4]);
 }
 
-/// Commits that the files of `newest` are replaced by those of `old`, as a client that knows both would.
+/// Commits that the files of `old` replace the files of `newest`, as a client that knows both would.
 fn restore(newest: &Snapshot, old: &Snapshot) -> Result<()> {
     let (live, restored) = (files(newest)?, files(old)?);
     let differs = |file: &&Add, others: &[Add]| {
@@ -285,7 +285,7 @@ fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     Ok(files)
 }
 
-/// "Protocol: Change Metadata". What is to be dropped from another table, nobody has said.
+/// "Protocol: Change Metadata". It is unknown what to drop from another table.
 #[test]
 fn a_table_that_replaces_another_one_is_left_alone() {
     let replace = |storage: &Storage| {
@@ -296,7 +296,7 @@ fn a_table_that_replaces_another_one_is_left_alone() {
     race("deletionVectors", replace, &[7, 8]);
 }
 
-/// The log and the files of a table that was dropped and created again are those of the new one.
+/// The log and the files of a table that was dropped and created again belong to the new one.
 #[test]
 fn a_table_that_is_created_anew_is_left_alone() {
     stay_alone();
@@ -312,7 +312,7 @@ fn a_table_that_is_created_anew_is_left_alone() {
         define(storage, PrimitiveType::Long, property, CreationMode::ErrorIfExists, &[7, 8]);
         Ok(())
     };
-    // Between a look at the log and the write of a file of it, nobody can tell.
+    // Between a look at the log and the write of a file of it, nothing can be known.
     let looks = |at: &usize| matches!(calls[*at].op, Op::List);
     for at in (0..calls.len()).filter(looks) {
         let store = prepared.copy();

@@ -1,12 +1,12 @@
-//! Dropping a feature of readers from a log that others change meanwhile, or that has a gap. Protocol: "Supported
-//! Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
+//! Dropping a feature of readers from a log that changes at the same time, or that has a gap. Protocol:
+//! "Supported Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::{Operation, Transaction};
 use deltalog::engine::protocol::log_name::LogFileName;
-use deltalog::engine::transaction::{Operation, Transaction};
 use deltalog::{ErrorKind, Result, Snapshot, Storage, drop_feature};
 use serde_json::json;
 
@@ -120,7 +120,7 @@ fn only_missing_checkpoints_are_written() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (9, Some(9)));
 }
 
-/// The protected version is that of the commit, whichever that becomes.
+/// The protected version is the version of the commit, whichever that becomes.
 #[test]
 fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     let (store, storage) = log(5, 1..3);
@@ -134,7 +134,7 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
 }
 
-/// Files that are added meanwhile may need the feature: the drop looks at them, and goes on.
+/// Files that are added in the meantime may need the feature: the drop looks at them, and goes on.
 #[test]
 fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     let (store, storage) = log(5, 1..3);

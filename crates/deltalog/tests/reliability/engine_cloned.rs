@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use deltalog::engine::clone::{ClonePlan, CopiedFile, plan_clone};
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::{LogPath, TableFeature};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{CloneRequest, CreationMode, ErrorKind, Snapshot, Storage};
 use tempfile::TempDir;
 
 use crate::common::ids::{append, delete_rows, environment, ids, table};
 use crate::common::newest;
 
-/// A table with three files, one of which has a deletion vector.
+/// A table with three files, one with a deletion vector.
 fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     append(&storage, 10..20);
@@ -138,7 +138,8 @@ fn copies_that_are_not_there_are_not_committed() {
     assert_eq!(Snapshot::open(&to, None).unwrap_err().kind(), ErrorKind::NotATable);
 }
 
-/// The copies of a clone that fails are deleted, and those of a clone whose commit has succeeded are not.
+/// The copies of a clone that fails are deleted, and the copies of a clone whose commit has succeeded are
+/// not.
 #[test]
 fn copies_without_a_commit_are_deleted() {
     let (from_directory, from) = source(&[]);
@@ -149,11 +150,11 @@ fn copies_without_a_commit_are_deleted() {
     let copy = stored(&directory).pop_first().unwrap();
     fs::write(directory.path().join(format!(".{copy}.crc")), "").unwrap();
     fs::write(directory.path().join("0-other.parquet"), "").unwrap();
-    // Nobody has told of anything.
+    // Nothing was reported.
     plan.abandon();
     assert_eq!(stored(&directory), BTreeSet::from(["0-other.parquet".to_owned()]));
     fs::remove_file(directory.path().join("0-other.parquet")).unwrap();
-    // Somebody else has made a table there meanwhile.
+    // Another writer has made a table there in the meantime.
     let plan = planned(&from, &to);
     let told = copied(&plan, &from_directory, &directory);
     let other = planned(&from, &to);

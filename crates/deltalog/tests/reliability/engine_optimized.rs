@@ -4,9 +4,10 @@
 use arrow::array::AsArray;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use deltalog::engine::dml::{ListedFile, Request, delete, listed_files};
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::optimize::{BinOutput, OptimizePlan, OrderedByEngine, plan_optimize};
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::{ListedFile, listed_files};
 use deltalog::engine::scan::RowScan;
 use deltalog::engine::write::{Reported, ReportedBin};
 use deltalog::{
@@ -23,7 +24,7 @@ fn write(storage: &Storage) -> PendingWrite {
     PendingWrite::begin(storage, request, &environment()).unwrap().unwrap()
 }
 
-/// Creates a table with four files of ten rows each, of which rows 3 and 12 are deleted.
+/// Creates a table with four files of ten rows each, with rows 3 and 12 deleted.
 fn four_files() -> (TempDir, Storage) {
     let (directory, storage) = table(&[]);
     for file in 1..4 {
@@ -109,8 +110,7 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which looks at what others have done since the plan. What was committed stays if a later one
-/// fails.
+/// Each batch is a commit, which looks at other commits since the plan. What was committed stays if a later one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -172,7 +172,7 @@ fn statements_that_are_overtaken_follow_the_rows() {
     assert_eq!(new.version(), base.version() + 2);
 }
 
-/// A bin whose files others have removed is given up, and its new file is deleted.
+/// A bin whose files another writer has removed is given up, and its new file is deleted.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = four_files();
@@ -242,7 +242,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// Plans to order the rows by `id` in three files, all of which are one bin.
+/// Plans to order the rows by `id` in three files, which are all one bin.
 fn ordered(base: &Snapshot) -> OptimizePlan {
     let mut request = OptimizeRequest::default();
     let bytes: i64 = listed_files(base, None).unwrap().into_iter().map(|file| file.add.size).sum();

@@ -1,4 +1,4 @@
-//! Writes that merge the schema of their rows into that of the table. Protocol: "Change Metadata", "Type Widening",
+//! Writes that merge the schema of their rows into the table's. Protocol: "Change Metadata", "Type Widening",
 //! "Metadata Cleanup".
 
 use std::sync::Arc;
@@ -67,9 +67,9 @@ fn a_schema_is_not_merged_across_a_gap() {
     let (store, storage, base) = table(std::slice::from_ref(&id), &[]);
     let merges = merging(&base, &[id.clone(), more.clone()]).unwrap();
     let adds_rows = merging(&base, std::slice::from_ref(&id)).unwrap();
-    let meanwhile = column("meanwhile", PrimitiveType::Long);
-    let other = merging(&base, &[id.clone(), meanwhile]).unwrap();
-    assert_eq!(commit(other, &batch(&[("id", 1), ("meanwhile", 2)])).unwrap(), 1);
+    let added = column("other", PrimitiveType::Long);
+    let other = merging(&base, &[id.clone(), added]).unwrap();
+    assert_eq!(commit(other, &batch(&[("id", 1), ("other", 2)])).unwrap(), 1);
     for file in ["a", "b"] {
         append(&Snapshot::open(&storage, None).unwrap(), file, &environment()).commit_or_fail().unwrap();
     }
@@ -86,7 +86,7 @@ fn a_schema_is_not_merged_across_a_gap() {
     assert_eq!(commit(again, &batch(&[("id", 3), ("more", 4)])).unwrap(), 5);
     let newest = newest.refresh().unwrap();
     let names: Vec<&str> = newest.schema().fields().iter().map(|field| field.name.as_str()).collect();
-    assert_eq!(names, ["id", "meanwhile", "more"]);
+    assert_eq!(names, ["id", "other", "more"]);
 }
 
 /// Each of two writers adds a column that the other one does not know.

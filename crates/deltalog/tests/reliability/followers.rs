@@ -1,4 +1,4 @@
-//! Handles that follow a table for long: checkpoints that are written after they have gone on, and clean-ups of the log
+//! Handles that follow a table for long: checkpoints that are written after they have read on, and clean-ups of the log
 //! below them. Protocol: "Checkpoints", "Metadata Cleanup".
 
 use std::ops::RangeInclusive;
@@ -100,7 +100,7 @@ fn a_follower_survives_clean_ups_below_it() {
     }
 }
 
-/// Nobody has written the checkpoint before the log is cleaned up, so that the old version can no longer be read.
+/// The checkpoint was not written before the log is cleaned up, so that the old version can no longer be read.
 #[test]
 fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
     for commits in [20, 150] {

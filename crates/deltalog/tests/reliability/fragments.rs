@@ -78,7 +78,7 @@ fn fragments_of_workers_are_one_version() {
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
 
-/// The fragment of a second run is not passed on: its files go, and those of others stay.
+/// The fragment of a second run is not passed on: its files are deleted, and other files stay.
 #[test]
 fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     let (_directory, storage) = table();
@@ -304,8 +304,8 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [
-        ([first.clone(), again], "two fragments are those of the task 0 of 2"),
-        ([first.clone(), other], "a task of 3, and another one that of a task of 2"),
+        ([first.clone(), again], "two fragments belong to the task 0 of 2"),
+        ([first.clone(), other], "a task of 3, and another one to a task of 2"),
     ] {
         let error = write.check(&fragments).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);

@@ -127,8 +127,9 @@ fn deletion_vectors_and_version_2_exclude_each_other() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
 }
 
-/// "Materialized Row ID column must use field ID 2147483540", that of row commit versions 2147483539. "Unlike
-/// IcebergCompatV1 and IcebergCompatV2, this feature does _NOT_ forbid supporting and enabling Deletion Vectors".
+/// "Materialized Row ID column must use field ID 2147483540", and the column of row commit versions 2147483539.
+/// "Unlike IcebergCompatV1 and IcebergCompatV2, this feature does _NOT_ forbid supporting and enabling Deletion
+/// Vectors".
 #[test]
 fn version_3_copies_rows_with_ids_that_iceberg_knows_or_deletes_them_by_vectors() {
     for (vectors, copied) in [("false", 1), ("true", 0)] {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::commit::{Operation, Outcome, Transaction};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::FileColumns;
-use deltalog::engine::transaction::{Operation, Outcome, Transaction};
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
     newest().version() + 1
 }
 
-/// Creates a table with features that this crate can write, in the first version of which is one file.
+/// Creates a table with features that this crate can write, with one file in its first version.
 fn start(storage: &Storage) {
     let features = json!(["deletionVectors", "domainMetadata"]);
     let protocol = json!({"protocol": {
@@ -340,7 +340,7 @@ fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     }
 }
 
-/// Writes a checksum with another number of files in place of that of `version`.
+/// Replaces the checksum of `version` by one with another number of files.
 fn falsify(storage: &Storage, version: u64) {
     let mut checksum = read(storage, version).unwrap();
     checksum["numFiles"] = json!(checksum["numFiles"].as_u64().unwrap() + 5);
@@ -415,7 +415,7 @@ fn identifiers_that_expire_are_left_out() {
     assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
 }
 
-/// A checksum is that of a version, and there may be files of versions that do not exist.
+/// A checksum belongs to a version, and there may be files of versions that do not exist.
 #[test]
 fn a_checksum_without_a_version_is_no_base() {
     let (_, storage) = table(&["a", "b"]);

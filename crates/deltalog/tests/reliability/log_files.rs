@@ -316,7 +316,7 @@ fn a_stray_version_costs_neither_memory_nor_time() {
     append(&held, "x", &environment()).commit_or_fail().unwrap();
 }
 
-/// A listing that lags behind shows a gap that is none: history and times are those of all commits.
+/// A listing that lags behind shows a gap that is none: history and times cover all commits.
 #[test]
 fn commits_missing_only_from_the_listing_have_their_times() {
     let (store, storage) = empty();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Add, StructType};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     CreationMode, Environment, ErrorKind, Operation, PendingWrite, Result, Snapshot, Storage, TableChange,
     TableDefinition, alter_table, generate_manifests,
@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // A writer that has seen an older version shows what others have written as well.
+    // A writer that has seen an older version shows what other writers have written as well.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// If others commit with each manifest that is written, an update ends: GENERATE with an error, that of a commit with a
-/// warning.
+/// If another writer commits with each manifest that is written, an update ends: GENERATE with an error, the update
+/// after a commit with a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
 
 use crate::common::{add, creation, paths, schema, versions_of};

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use deltalog::engine::dml::{Request, listed_files, update};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, update};
 use deltalog::engine::protocol::Add;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot, Storage, TableChange,
     WriteRequest, alter_table, optimize,
@@ -171,7 +172,7 @@ fn deletes_of_others_are_carried_over() {
     }
 }
 
-/// Each commit of several looks at what others have done since the files were read, not only the first one.
+/// Each of several commits looks at other commits since the files were read, not only the first one.
 #[test]
 fn deletes_of_others_are_carried_over_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
@@ -185,7 +186,7 @@ fn deletes_of_others_are_carried_over_to_each_commit() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// Rows that others remove meanwhile, with their file, are not brought back.
+/// Rows that another writer removes in the meantime, with their file, are not brought back.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = small_files(4, &[]);
@@ -369,7 +370,8 @@ fn a_purge_of_a_damaged_file_fails() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever others delete, before and meanwhile, the rows are those that nobody has deleted.
+    /// Whatever other writers delete, before and during it, exactly the rows that were not deleted
+    /// remain.
     #[test]
     fn no_row_is_lost_or_brought_back(
         files in 2..5_i64,
@@ -401,7 +403,7 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, nothing was drawn, and the others have done nothing.
+        // Without a commit, nothing was drawn, and the other writers have done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -179,7 +179,7 @@ proptest! {
         let is_done = match outcome {
             Ok(outcome) => {
                 if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
-                    // Nothing was drawn, and the others have done nothing.
+                    // Nothing was drawn, and the other writers have done nothing.
                     return Ok(());
                 }
                 true

@@ -179,7 +179,7 @@ fn rows_that_were_computed_are_not_moved_to_another_version() {
     let mut transaction = crate::common::append(&read, "new", &Environment::system());
     transaction.read_rows(RowsRead::All);
     append(&storage, &[(3, 3)]);
-    let deltalog::engine::transaction::Outcome::Conflict { transaction, .. } = transaction.commit().unwrap()
+    let deltalog::engine::commit::Outcome::Conflict { transaction, .. } = transaction.commit().unwrap()
     else {
         panic!("no conflict")
     };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::commit::{Operation, SaveMode};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{
     ColumnPath, CreationMode, Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage,
     TableDefinition, WriteOutcome, WriteRequest,
@@ -177,7 +177,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
     assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// "Clustered Table": what the losing creation says about the table is not said about that of the winner.
+/// "Clustered Table": what the losing creation says about the table is not applied to the winner's.
 #[test]
 fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
     for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
@@ -239,7 +239,7 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
 }
 
 /// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode, and by the commit
-/// if it was made meanwhile; the mode and what else the other commit did do not matter.
+/// if it was made in between; the mode and what else the other commit did do not matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();

@@ -1,13 +1,13 @@
-//! Commits that are prepared afresh for each attempt: what depends on the versions before is right whoever wins.
-//! Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
+//! Commits that are prepared afresh for each attempt: what depends on the versions before is right whichever
+//! writer wins. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
 
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
+use deltalog::engine::commit::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::{ErrorKind, Snapshot, Storage, TableDefinition};
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn with_rows(path: &str, rows: u64) -> Add {
     add
 }
 
-/// Protocol: "the value must be strictly greater than that of the previous version". The clock stands still.
+/// Protocol, "In-Commit Timestamps": each is later than the previous one. The clock stands still.
 #[test]
 fn in_commit_timestamps_increase_across_lost_versions() {
     let (_, storage) = table_with("delta.enableInCommitTimestamps");

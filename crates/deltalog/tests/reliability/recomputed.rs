@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::engine::dml::{Request, RowChangeOutcome, delete, listed_files};
+use deltalog::engine::commit::Transaction;
+use deltalog::engine::dml::{Request, RowChangeOutcome, delete};
 use deltalog::engine::protocol::Add;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, OptimizeRequest, RecomputeRequest, Recomputed, Result,
     Snapshot, Storage, TableChange, alter_table, check_files, optimize, recompute_statistics,
@@ -130,7 +131,7 @@ fn good_statistics_stay() {
     assert_eq!(newest(&storage).version(), version);
 }
 
-/// Protocol: "Per-file Statistics". Bounds become tight, and the number of rows is that of the data file.
+/// Protocol: "Per-file Statistics". Bounds become tight, and the number of rows is the data file's.
 #[test]
 fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     let (_directory, storage) = table(&[]);
@@ -167,8 +168,8 @@ fn commits_are_of_bounded_size() {
     assert!(error.to_string().contains("partition columns only"), "{error}");
 }
 
-/// Protocol: "Action Reconciliation". Whatever others do after the files were read and before the commit, the rows are
-/// those that they have left.
+/// Protocol: "Action Reconciliation". Whatever other writers do after the files were read and before the commit, the
+/// rows are the ones that they have left.
 #[test]
 fn what_others_do_meanwhile_stays() {
     type Work = fn(&Storage);

@@ -8,10 +8,10 @@ use std::sync::Mutex;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::VectorPlace;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::parallel::stay_alone;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, Environment, ErrorKind, Operation, RepairRequest, Repaired, Result, Snapshot, Storage,
     TableChange, alter_table, check_files, repair,
@@ -100,7 +100,7 @@ fn grow(path: &PathBuf) {
     });
 }
 
-/// A file of ten rows, one of which is deleted, and another file.
+/// A file of ten rows, with one deleted, and another file.
 fn two_files() -> (TempDir, Storage) {
     let (directory, storage) = table(&[]);
     append(&storage, ROWS..2 * ROWS);
@@ -486,7 +486,7 @@ fn a_listing_that_leaves_files_out_is_not_believed() {
     assert_eq!(problems(&storage, CheckLevel::Files), [("gone".into(), "missing file".into())]);
 }
 
-/// Files outside the table, such as those of a shallow clone, are asked for one by one.
+/// Files outside the table, as in a shallow clone, are asked for one by one.
 #[test]
 fn files_outside_the_table_are_looked_for_where_they_are() {
     let (elsewhere, (directory, storage)) = (tempfile::tempdir().unwrap(), table(&[]));

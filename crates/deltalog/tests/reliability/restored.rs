@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use deltalog::engine::dml::listed_files;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::{DomainMetadata, TableFeature};
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, ErrorKind, NewColumn, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
     RestoreRequest, Restored, Result, SaveMode, Snapshot, Storage, StructField, StructType, TableChange,
@@ -148,7 +148,7 @@ fn missing_files_are_named_and_nothing_is_committed() {
     assert_eq!(ids(&newest(&storage)), (10..20).collect::<Vec<i64>>());
 }
 
-/// The protocol keeps its features; schema, properties and domains are those of the earlier version.
+/// The protocol keeps its features; schema, properties and domains come from the earlier version.
 #[test]
 fn the_table_is_described_as_it_was() {
     let (_directory, storage) = table(&[("delta.columnMapping.mode", "name"), ("mine", "a")]);
@@ -261,7 +261,7 @@ fn a_vacuum_in_between_is_a_conflict() {
     restored(&storage, 0).unwrap();
 }
 
-/// "Row Tracking": ids that were given anew are not mixed with those of before.
+/// "Row Tracking": ids that were given anew are not mixed with ids from before.
 #[test]
 fn rows_that_have_other_ids_now_are_not_mixed() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

@@ -1,10 +1,10 @@
-//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, whoever found the rows. Protocol:
-//! "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
+//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, however the rows were found.
+//! Protocol: "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
 
+use deltalog::engine::commit::{Committed, Operation, SaveMode};
 use deltalog::engine::dml::{Request, RowChange, RowChangeOutcome, RowCounts, Statement, delete, update};
 use deltalog::engine::protocol::{Action, AddCdcFile};
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
-use deltalog::engine::transaction::{Committed, Operation, SaveMode};
 use deltalog::{
     Add, ErrorKind, ParseMode, PendingWrite, Predicate, SetTransaction, Snapshot, Storage, WriteRequest,
     parse_predicate,
@@ -220,7 +220,7 @@ fn change_files_are_committed_or_deleted() {
         r#"{"cdc":{"path":"_change_data/cdc-0.parquet","partitionValues":{},"size":4,"dataChange":false}}"#;
     assert!(commit.lines().any(|line| line == expected), "{commit}");
 
-    // The same statement again fails, and its files are those of the version.
+    // The same statement again fails, and the version keeps its files.
     let mut change = deleting(&base, &[1], "id = 1");
     change.add_changes([changes()]);
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();

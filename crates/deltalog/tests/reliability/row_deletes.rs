@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use deltalog::engine::commit::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
 use deltalog::{ErrorKind, ParseMode, Snapshot, parse_predicate};
 use proptest::prelude::*;
 

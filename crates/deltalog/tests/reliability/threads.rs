@@ -2,8 +2,8 @@
 //! compile.
 
 use deltalog::TableDefinition;
+use deltalog::engine::commit::{Committed, Conflict, Outcome, Transaction};
 use deltalog::engine::scan::{FileList, RowStream, TableScan};
-use deltalog::engine::transaction::{Committed, Conflict, Outcome, Transaction};
 use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, PendingWrite, Snapshot, Storage, WriteRequest};
 

@@ -52,7 +52,7 @@ const FILES: [&str; 14] = [
     "_delta_log/x.parquet",
 ];
 
-/// Those of them that are not looked at.
+/// The ones that are not looked at.
 const HIDDEN: [&str; 6] = [
     "_hidden/x.parquet",
     "d=1/.x.parquet.crc",
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// The names, parameters and metrics are those of the JVM implementation.
+/// The names, parameters and metrics are the same as in the JVM implementation.
 #[test]
 fn the_history_says_what_was_deleted() {
     let (store, storage) = table(&["a"]);
@@ -266,7 +266,7 @@ fn a_plan_has_sizes_times_and_reasons() {
     assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
 }
 
-/// Checkpoints forget tombstones by the retention of the table. That of a VACUUM may be longer.
+/// Checkpoints forget tombstones by the retention of the table. A VACUUM may have a longer one.
 #[test]
 fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     let (store, storage) = empty();
@@ -389,7 +389,7 @@ fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
         assert_eq!(result.is_err(), is_refused, "{what}: {result:?}");
         if let Err(error) = result {
             assert_eq!(error.kind(), ErrorKind::CommitConflict, "{what}: {error}");
-            // Whoever knows that it has died says so.
+            // A process that knows that it has died says so.
             restored(&storage, now_ms + later_ms, true).unwrap();
         }
         assert_eq!(paths(&newest(&storage)), ["a"], "{what}");
@@ -566,7 +566,7 @@ fn tables_that_cannot_be_written_are_refused() {
     assert!(error.to_string().contains("unheardOf"), "{error}");
 }
 
-/// What another writer does meanwhile counts.
+/// What another writer does in between counts.
 #[test]
 fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let (store, storage) = table(&["a"]);
@@ -575,7 +575,7 @@ fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
     let change = deltalog::TableChange::SetProperties(longer.into());
     deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
-    // Without a retention of its own, the request means that of the table.
+    // Without a retention of its own, the request uses the table's.
     let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
     assert_eq!(
         plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),

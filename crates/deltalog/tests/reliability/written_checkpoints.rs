@@ -2,12 +2,9 @@
 //! Naming Scheme", "Sidecar Files", "Last Checkpoint File".
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 
 use arrow::array::{Array, AsArray};
-use deltalog::engine::checkpoint::{
-    CheckpointLimits, write_checkpoint, write_checkpoint_in_parts, write_checkpoint_within,
-};
+use deltalog::engine::checkpoint::{CheckpointLimits, write_checkpoint, write_checkpoint_within};
 use deltalog::engine::log::{CheckpointKind, LOG_DIRECTORY, LastCheckpoint};
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::replay::CheckpointReader;
@@ -16,6 +13,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::common::forms::{Form, rewrite};
 use crate::common::oracle::{Key, Table, name_of};
 use crate::common::store::{FaultyStore, Op};
 use crate::common::{
@@ -24,24 +22,6 @@ use crate::common::{
 };
 use crate::histories::{Step, contents, expected, history, lines, unexpired};
 use crate::vacuum::at;
-
-/// A form in which a checkpoint is written.
-#[derive(Debug, Clone)]
-enum Form {
-    Policy(CheckpointLimits),
-    Parts(u32),
-}
-
-impl Form {
-    fn write(&self, snapshot: &Snapshot, environment: &Environment) -> deltalog::Result<()> {
-        match self {
-            Self::Policy(limits) => write_checkpoint_within(snapshot, limits, environment),
-            Self::Parts(parts) => {
-                write_checkpoint_in_parts(snapshot, NonZeroU32::new(*parts).unwrap(), environment)
-            }
-        }
-    }
-}
 
 /// Limits with which a few files are many.
 fn small() -> CheckpointLimits {
@@ -144,10 +124,11 @@ fn write_v2_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-fn form() -> impl Strategy<Value = Form> {
+/// Returns limits, and the number of parts that a classic checkpoint is split into, as an older writer would have.
+fn form() -> impl Strategy<Value = (CheckpointLimits, Option<u32>)> {
     let limits = (0..6u64, prop_oneof![Just(0usize), Just(1000)], 1..5u64)
-        .prop_map(|(inline, json, sidecar)| Form::Policy(limits(inline, json, sidecar)));
-    prop_oneof![3 => limits, 1 => (1..4u32).prop_map(Form::Parts)]
+        .prop_map(|(inline, json, sidecar)| limits(inline, json, sidecar));
+    (limits, prop_oneof![3 => Just(None), 1 => (1..4u32).prop_map(Some)])
 }
 
 proptest! {
@@ -168,11 +149,14 @@ proptest! {
         // The ids of all sidecars must differ.
         let environment = environment();
         let mut dropped = BTreeSet::new();
-        for (version, form) in at.into_iter().filter(|version| *version < history.len()).zip(forms) {
-            let form = if is_v2 && matches!(form, Form::Parts(_)) { Form::Policy(small()) } else { form };
+        for (version, (limits, parts)) in at.into_iter().filter(|version| *version < history.len()).zip(forms) {
             let table = &tables[version];
             let version = version as u64;
-            form.write(&Snapshot::open(&storage, Some(version)).unwrap(), &environment).unwrap();
+            let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+            write_checkpoint_within(&snapshot, &limits, &environment).unwrap();
+            if let Some(parts) = parts.filter(|_| !is_v2) {
+                rewrite(&storage, version, Form::Parts(parts));
+            }
             for version in 0..=version {
                 storage.delete(&LogFileName::Commit(version).path()).unwrap();
             }
@@ -222,14 +206,9 @@ fn the_form_follows_from_policy_and_size() {
     }
 }
 
-/// "Multi-part checkpoints are forbidden when V2 Checkpoints table feature is enabled", and UUID-named ones without.
+/// Checkpoints with a UUID in the name need the table feature.
 #[test]
 fn forms_that_the_protocol_forbids_are_not_written() {
-    let (_, storage) = v2_table(3);
-    let error = Form::Parts(2).write(&open(&storage), &environment()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(other_files(&storage).is_empty());
-
     let (_, storage) = empty();
     let policy = BTreeMap::from([("delta.checkpointPolicy".to_owned(), "v2".to_owned())]);
     write_commit(&storage, 0, &first_lines(&policy));
@@ -360,17 +339,14 @@ fn damaged_sidecars_are_not_used_again() {
 #[test]
 fn tables_without_files_get_checkpoints_of_every_form() {
     for is_v2 in [false, true] {
-        for form in [Form::Policy(small()), Form::Policy(CheckpointLimits::default()), Form::Parts(3)] {
-            if is_v2 && matches!(form, Form::Parts(_)) {
-                continue;
-            }
+        for limits in [small(), CheckpointLimits::default()] {
             let (_, storage) = empty();
             let first =
                 if is_v2 { vec![v2_protocol(), v2_metadata(&[])] } else { first_lines(&BTreeMap::new()) };
             write_commit(&storage, 0, &first);
-            form.write(&open(&storage), &environment()).unwrap();
+            write_checkpoint_within(&open(&storage), &limits, &environment()).unwrap();
             storage.delete(&LogFileName::Commit(0).path()).unwrap();
-            assert_eq!((open(&storage).version(), paths(&open(&storage)).len()), (0, 0), "{form:?}");
+            assert_eq!((open(&storage).version(), paths(&open(&storage)).len()), (0, 0), "{limits:?}");
             assert_eq!(hint(&storage).num_of_add_files, Some(0));
             write_commit(&storage, 1, &[add_line("1")]);
             assert_eq!(paths(&open(&storage)), ["1"]);
@@ -541,7 +517,7 @@ fn leftovers_of_killed_writers_are_ignored() {
 /// Protocol: "Deletion Vectors": a vector in the log itself is part of the `add` action.
 #[test]
 fn inline_vectors_are_kept() {
-    for form in [Form::Policy(small()), Form::Policy(CheckpointLimits::default()), Form::Parts(2)] {
+    for limits in [small(), CheckpointLimits::default()] {
         let (_, storage) = empty();
         let features = ["deletionVectors"];
         let protocol = json!({"protocol": {
@@ -557,7 +533,7 @@ fn inline_vectors_are_kept() {
         }});
         write_commit(&storage, 0, &[protocol.to_string(), metadata_line(&BTreeMap::new()), add.to_string()]);
         let before = live(&open(&storage)).unwrap();
-        form.write(&open(&storage), &environment()).unwrap();
+        write_checkpoint_within(&open(&storage), &limits, &environment()).unwrap();
         storage.delete(&LogFileName::Commit(0).path()).unwrap();
         assert_eq!(live(&open(&storage)).unwrap(), before, "{form:?}");
         let checkpoint = open(&storage).segment().checkpoint.clone().unwrap();
@@ -574,7 +550,7 @@ fn inline_vectors_are_kept() {
 }
 
 /// A table is dropped and another one created while sidecars are written. With a head, the files of the old table would
-/// be those of a version of the new one.
+/// belong to a version of the new one.
 #[test]
 fn no_head_is_written_into_the_log_of_another_table() {
     let (store, storage) = v2_table(100);
@@ -593,7 +569,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// A name with a UUID is never that of an existing file: a second checkpoint would stand beside the first.
+/// A name with a UUID is never an existing file's: a second checkpoint would stand beside the first.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
@@ -619,10 +595,9 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
 /// The same if the clean-up comes between the last look and the last file.
 #[test]
 fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
-    let write: [fn(&Snapshot) -> deltalog::Result<()>; 3] = [
+    let write: [fn(&Snapshot) -> deltalog::Result<()>; 2] = [
         |late| write_checkpoint(late, &environment()),
-        |late| Form::Policy(small()).write(late, &environment()),
-        |late| Form::Parts(2).write(late, &environment()),
+        |late| write_checkpoint_within(late, &small(), &environment()),
     ];
     for write in write {
         let (store, storage) = empty();
@@ -636,7 +611,7 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
                 let clean_up =
                     || (0..4).for_each(|of| cleaner.delete(&LogFileName::Commit(of).path()).unwrap());
-                // A thread that asks a store cannot ask another one meanwhile.
+                // A thread that is in a request to a store cannot ask another one.
                 std::thread::scope(|scope| scope.spawn(clean_up).join().unwrap());
             }
             None
@@ -659,11 +634,10 @@ fn a_version_that_was_cleaned_up_gets_no_checkpoint() {
     write_checkpoint(&Snapshot::open(&storage, Some(4)).unwrap(), &environment()).unwrap();
     (0..4).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
     let before = other_files(&storage);
-    let write: [&dyn Fn() -> deltalog::Result<()>; 3] = [
-        &|| write_checkpoint(&late, &environment()),
-        &|| Form::Policy(small()).write(&late, &environment()),
-        &|| Form::Parts(2).write(&late, &environment()),
-    ];
+    let write: [&dyn Fn() -> deltalog::Result<()>; 2] =
+        [&|| write_checkpoint(&late, &environment()), &|| {
+            write_checkpoint_within(&late, &small(), &environment())
+        }];
     for write in write {
         let error = write().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use deltalog::engine::dml::listed_files;
 use deltalog::engine::protocol::Add;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, Curve, ErrorKind, Operation, OptimizeRequest, Optimized, PendingWrite, SaveMode, Snapshot,
     Storage, StructType, TableChange, TableDefinition, TableScan, WriteRequest, alter_table, optimize,
@@ -290,7 +290,7 @@ fn deletes_of_others_are_carried_over() {
     );
 }
 
-/// A new file of which others have deleted all rows is not added, and no rest of it stays.
+/// A new file that has lost all rows to other writers is not added, and no rest of it stays.
 #[test]
 fn a_file_without_rows_is_left_out() {
     let (directory, storage) = table(2, 100, false, &[]);
@@ -395,7 +395,8 @@ fn a_clustered_table_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever others delete, before and meanwhile, the rows are those that nobody has deleted, with their ids.
+    /// Whatever other writers delete, before and during it, exactly the rows that were not deleted remain, with
+    /// their ids.
     #[test]
     fn no_row_is_lost_or_doubled(
         files in 1..4_i64,

@@ -26,7 +26,8 @@ pub struct Cast {
     /// Whether the table exists before the others begin. Otherwise the writers create it.
     pub is_founded: bool,
     pub properties: BTreeMap<String, String>,
-    /// Whether data files are real, so that predicates can be evaluated. Otherwise nobody reads them.
+    /// Whether data files are real, so that predicates can be evaluated. Otherwise they are never
+    /// read.
     pub has_rows: bool,
     /// Whether the table has an identity column.
     pub counts: bool,

@@ -12,7 +12,7 @@ pub const ROOT: &str = "t";
 
 /// The store of a run.
 pub enum Place {
-    /// That of the simulation.
+    /// The simulation's.
     Simulated,
     /// A bucket of a server.
     Bucket(Bucket),
@@ -35,7 +35,8 @@ impl Place {
         }
     }
 
-    /// Lets `per_mille` of 1,000 requests to a server fail. Those of the simulation fail as its profile says.
+    /// Lets `per_mille` of 1,000 requests to a server fail. Requests of the simulation fail as its profile
+    /// says.
     pub fn fail(&self, per_mille: u64, seed: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.fail(per_mille, seed);

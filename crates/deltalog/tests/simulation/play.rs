@@ -41,8 +41,8 @@ pub fn play(seed: u64) -> Verdict {
     let mut profile = Profile::draw(&mut random);
     let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
-        // A reader may see neither a new checkpoint nor the commits that were deleted because of it. Nobody promises
-        // more to stores whose listings lag behind.
+        // A reader may see neither a new checkpoint nor the commits that were deleted because of it. There is no
+        // such promise for stores whose listings lag behind.
         profile.lag_ms = 0;
     }
     play_with(random, profile, &cast)
@@ -99,7 +99,7 @@ fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a 
     if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
 }
 
-/// Does the verbs of `part`, and after a pause of some days those of the next day.
+/// Does the verbs of `part`, and after a pause of some days the verbs of the next day.
 fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
     let process = session.process;
     let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;

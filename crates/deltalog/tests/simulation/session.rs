@@ -120,8 +120,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Notes how something ends that changes no rows: it does not matter whether its commit is there, and it gives way
-    /// to changes of the table.
+    /// Notes how something ends that changes no rows: it does not matter whether its commit is there, and it loses
+    /// against changes of the table.
     ///
     /// # Errors
     /// Any other error.
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the newest version, or one time in `chances` that of the handle.
+    /// Returns the newest version, or one time in `chances` the version of the handle.
     pub fn base(&self, chances: u64) -> Result<Snapshot> {
         match self.handle.as_ref().filter(|_| self.process.below(chances) == 0) {
             Some(handle) => Ok(handle.clone()),
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         (0..4 + self.process.below(5)).map(row).collect()
     }
 
-    /// Writes a data file that nobody reads.
+    /// Writes a data file that is never read.
     fn file(&mut self, rows: &[i64]) -> Result<Add> {
         self.files += 1;
         let name = format!("{}.{}-{}.parquet", self.process.name(), self.process.life(), self.files);

@@ -59,7 +59,8 @@ pub const READER: Role = &[
     (1, checkpoint::of_handle),
 ];
 
-/// Opens the table once and follows it, and writes checkpoints of versions that others have left behind.
+/// Opens the table once and follows it, and writes checkpoints of versions that other processes have
+/// left behind.
 pub const FOLLOWER: Role = &[(6, read::refresh), (1, read::reopen), (2, checkpoint::of_handle)];
 
 /// Keeps the log short.

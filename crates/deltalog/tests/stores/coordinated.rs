@@ -83,7 +83,7 @@ fn every_append_is_committed_once_in_a_store_that_replaces() {
     crate::writers::every_append_is_committed_once(&Place::overwriting());
 }
 
-/// The names and types are those of the JVM's log store.
+/// The names and types are the same as in the JVM's log store.
 #[test]
 fn entries_have_the_form_of_the_jvm() {
     let servers = servers(false);

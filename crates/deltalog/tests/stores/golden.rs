@@ -21,7 +21,8 @@ on_every_store! { fake_gcs, [golden_tables] }
 /// What reading a table gives: its version and its rows as text, or the kind of the error.
 type Content = Result<(u64, Vec<String>), ErrorKind>;
 
-/// Tables with a million rows and with 100,000 rows, in files that are like those of other tables.
+/// Tables with a million rows and with 100,000 rows, in files that are like the files of other
+/// tables.
 const LEFT_OUT: [&str; 2] = ["golden-parquet-decimal-dictionaries", "golden-parquet-decimal-type"];
 
 /// The tables, each with its name, and what is read of it from disk.

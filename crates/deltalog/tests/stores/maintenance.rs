@@ -4,8 +4,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use arrow::array::AsArray;
-use deltalog::engine::dml::{Request, delete, listed_files};
+use deltalog::engine::dml::{Request, delete};
 use deltalog::engine::protocol::LogPath;
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     CheckLevel, CloneRequest, ColumnPath, ConvertRequest, CreationMode, Environment, ErrorKind, Operation,
     OptimizeRequest, RecomputeRequest, RepairRequest, RestoreRequest, Snapshot, Storage, VacuumRequest,

@@ -53,13 +53,13 @@ fn a_container_that_does_not_exist() {
 fn a_wrong_key() {
     let azurite = with_table(Place::azurite()).with(&[("azure_storage_account_key", "c2VjcmV0LXNlY3JldA==")]);
     refused(&azurite, ErrorKind::PermissionDenied, &["the signature", "'azure_storage_account_key'"]);
-    let google = with_table(Place::fake_gcs()).with(&[("google_bearer_token", "secret-of-nobody")]);
+    let google = with_table(Place::fake_gcs()).with(&[("google_bearer_token", "secret-of-none")]);
     refused(
         &google,
         ErrorKind::PermissionDenied,
         &["does not accept the credentials", "'google_bearer_token'"],
     );
-    let versitygw = with_table(Place::versitygw()).with(&[("aws_secret_access_key", "secret-of-nobody")]);
+    let versitygw = with_table(Place::versitygw()).with(&[("aws_secret_access_key", "secret-of-none")]);
     refused(&versitygw, ErrorKind::PermissionDenied, &["the signature", "'aws_secret_access_key'"]);
 }
 

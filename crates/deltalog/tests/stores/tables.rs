@@ -86,7 +86,7 @@ fn checkpoints(place: &Place) {
     }
 }
 
-/// A table that is kept and refreshed, while others write.
+/// A table that is kept and refreshed, while other writers commit.
 fn a_kept_table(place: &Place) {
     append(&place.open("t"), 0..10);
     let table = Table::open(&place.open("t"), &Environment::system()).unwrap();

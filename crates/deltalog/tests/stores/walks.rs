@@ -117,7 +117,7 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(walked(&storage, "").len(), 1_000);
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
-    // One page of everything, 11 of prefixes, each of which leads to four ranges of two pages; none of the log.
+    // One page of everything, 11 of prefixes, each leading to four ranges of two pages; none of the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
     // Long enough for a busy machine to be no slower than that.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);

@@ -17,7 +17,7 @@ pub struct Commit {
     pub written_ms: Option<i64>,
     /// The logical files that are added: the path, and the deletion vector if there is one.
     pub adds: BTreeSet<String>,
-    /// Those of them that change no data: they may be there already, and are described anew.
+    /// The ones that change no data: they may be there already, and are described anew.
     pub restated: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
@@ -45,7 +45,7 @@ pub struct Commit {
     pub is_move: bool,
     /// Whether files are described anew by other statistics, and nothing else happens.
     pub is_description: bool,
-    /// Whether it is a RESTORE: the files of an earlier version are those of the table again.
+    /// Whether it is a RESTORE: the files of an earlier version become the table's again.
     pub is_restore: bool,
     /// Whether it is an OPTIMIZE that changes the order of rows.
     pub reorders: bool,

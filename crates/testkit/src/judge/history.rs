@@ -18,11 +18,11 @@ pub struct Write {
     pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
-    /// The data file of which rows are deleted, and their numbers. Such a write has the progress of an application that
-    /// no other write has, by which it is found in the log.
+    /// The data file whose rows are deleted, and their numbers. Such a write has the progress of an application that no
+    /// other write has, by which it is found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
-    /// The version whose files are to be those of the table again, and a text that no other write has. The version that
-    /// is replaced is in [`Write::replaces`].
+    /// The version whose files are to be the table's again, and a text that no other write has. The version that is
+    /// replaced is in [`Write::replaces`].
     pub restores: Option<(u64, String)>,
     /// The value that no other write has of the property [`MINE`].
     pub property: Option<String>,

@@ -132,7 +132,7 @@ fn z85(text: &str) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// The example of ZeroMQ's RFC 32, and that of "JSON Example 1" of "Deletion Vector Descriptor Schema".
+    /// The example of ZeroMQ's RFC 32, and "JSON Example 1" of "Deletion Vector Descriptor Schema".
     #[test]
     fn z85_is_that_of_the_standard() {
         assert_eq!(z85("HelloWorld").unwrap(), [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]);

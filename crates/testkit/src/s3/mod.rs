@@ -14,8 +14,8 @@
 //! assert!(server.take_requests().is_empty());
 //! ```
 //!
-//! - Operations, signatures and the XML are those of the crate `s3s`; conditions of writes hold exactly, because check
-//!   and write are one step under one lock.
+//! - The crate `s3s` provides operations, signatures and the XML; conditions of writes hold exactly, because check and
+//!   write are one step under one lock.
 //! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or not as [`Rule`]s say.
 //! - A request goes on when its client gives up, so that it may take effect later.
 //! - Buckets are in the path of a request, not in the name of the host.

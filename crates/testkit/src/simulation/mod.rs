@@ -8,13 +8,13 @@
 //!
 //! - A process is a thread that runs only while it has the turn. It gives the turn away at each request and each
 //!   pause, so that what it does in between is one step.
-//! - The clock, the pauses, the ids and the random numbers are those of the simulation. A run takes no time of its
+//! - The clock, the pauses, the ids and the random numbers come from the simulation. A run takes no time of its
 //!   own, and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
 //! - With [`Profile::real`], processes run at the same time and use a store of their own, such as a server that fails.
 //! - A process that crashes unwinds at a request. Nothing that it does afterwards has an effect. A new process takes
 //!   its place later.
 //! - Requests come from the threads of processes only. A process must not start threads that use the store, but it may
-//!   have a second one from its beginning, whose requests are scheduled like those of other processes.
+//!   have a second one from its beginning, whose requests are scheduled like requests of other processes.
 
 mod process;
 mod profile;

@@ -156,7 +156,7 @@ impl Director for Process {
         let id = self.acting(&world);
         if world.members[id].thread != Some(std::thread::current().id()) {
             let name = world.members[id].name.clone();
-            world.failures.push(format!("a thread that is not that of {name} asks the store: {call:?}"));
+            world.failures.push(format!("a thread that does not belong to {name} asks the store: {call:?}"));
             world.is_stopped = true;
             return Some(Fault::LostBefore);
         }
@@ -165,7 +165,7 @@ impl Director for Process {
         }
         world = self.shared.pass(world, id, None);
         world.pass_a_moment();
-        // The other thread of the process may have crashed it meanwhile.
+        // The other thread of the process may have crashed it in between.
         if world.members[id].is_dead || world.is_stopped {
             return Some(Fault::CrashBefore);
         }

@@ -20,7 +20,7 @@ pub struct Profile {
     /// How often the turn goes to another process, of 1,000 requests and pauses.
     pub switches: u64,
     /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
-    /// are created while they run, as those of a local directory may.
+    /// are created while they run, as listings of a local directory may.
     pub lag_ms: i64,
     /// Whether processes run at the same time, in the time of the machine, and use another store. Then nothing of the
     /// above happens, a pause ends after [`LONGEST_PAUSE`], and runs of one seed differ.

@@ -19,7 +19,7 @@ pub enum Op {
     Put,
     /// A put-if-absent.
     Create,
-    /// A part of a multipart upload, which nobody sees before the upload is completed by a put.
+    /// A part of a multipart upload, which is invisible before the upload is completed by a put.
     Part,
     /// A deletion.
     Delete,
@@ -81,7 +81,7 @@ pub trait Director: Send + Sync + 'static {
     /// Called with the answer.
     fn end(&self, call: &Call, answer: Answer);
 
-    /// Returns those of `entries` that a listing shows that began when the store had seen `began` changes.
+    /// Returns the `entries` that a listing shows that began when the store had seen `began` changes.
     fn shown(&self, entries: Vec<Entry>, began: u64) -> Vec<Entry>;
 
     /// Returns the time of the store in milliseconds since the epoch.

@@ -1,7 +1,7 @@
 //! A store in memory whose requests fail as a [`Director`] says.
 //!
-//! - Puts are atomic, put-if-absent is exact, and gets are strong, as the protocol demands of a store. Only what the
-//!   caller is told, and when an effect happens, is up to the director.
+//! - Puts are atomic, put-if-absent is exact, and gets are strong, as the protocol demands of a store. Only the
+//!   caller's answer, and the moment of an effect, are up to the director.
 //! - A listing may leave out files that are created while it runs, and more if the director says so.
 //! - A crash unwinds the calling thread with [`Crash`] as its payload.
 

@@ -1,4 +1,4 @@
-//! Each fault: what its client is told, and whether there is an effect.
+//! Each fault: what its client receives, and whether there is an effect.
 
 use std::time::Duration;
 

@@ -6,10 +6,10 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.connect.commands import execute
+from deltalog.spark.connect.exchange import ARGUMENTS, answer_text
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.location import location_at
 from deltalog.spark.options import Options
-from deltalog.spark.read.commands import ARGUMENTS, answer_text
 from deltalog.spark.read.portable_rows import portable_rows
 from deltalog.spark.read.relation import (
     changes_relation,

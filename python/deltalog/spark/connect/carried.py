@@ -1,7 +1,7 @@
 """DELETE, UPDATE and MERGE under Spark Connect where the server's catalog is ours: the server does everything.
 
 Spark Connect has no message for statements whose conditions and values are columns. They travel as a hint on the
-target, or on the join of target and source, of which the server makes the statement (`CarriedStatements.java`):
+target, or on the join of target and source, and the server makes the statement from it (`CarriedStatements.java`):
 
     hint(description as JSON, condition, value, …)
 """

@@ -1,6 +1,6 @@
 """The commands of `DeltaTable` that a Connect server executes in its session, if its catalog is ours.
 
-They do the same as in a classic session: executors move data, and names are those of the session's catalog.
+They do the same as in a classic session: executors move data, and names refer to the session's catalog.
 """
 
 import json
@@ -10,8 +10,8 @@ from deltalog._internal import Snapshot
 from deltalog.spark.connect.copies import CloneCommand
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
-from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
+from deltalog.spark.sql import commands
 from deltalog.spark.sql.clone import CloneRequest, cloned
 from deltalog.spark.sql.definition_plans import DEFINE, TablePlan, define
 from deltalog.spark.sql.entries import UPDATE_ENTRY
@@ -42,7 +42,7 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
 
 
 def _clone(jvm: Jvm, session: Any, newest: Snapshot, place: Options, command: CloneCommand) -> None:
-    """Makes a clone, whose store is reached as that of the table is if it is a path."""
+    """Makes a clone; if it is a path, its store is reached in the same way as the table's."""
     modes = {"overwrite": "create or replace", "error": "create"}
     store = {**place.storage, **place.hadoop}
     properties = json.dumps(command.properties)

@@ -21,7 +21,7 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# How many of the newest commits may be those of others since.
+# How many of the newest commits may come from other writers since.
 _COMMITS = 100
 
 

@@ -3,8 +3,8 @@
 1. The source is evaluated once, with a number for each row, and kept by the executors.
 2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
 3. Those that match none, for WHEN NOT MATCHED BY SOURCE.
-4. The rows of the source whose numbers are not among those of the second step, for WHEN NOT MATCHED. If there are
-   clauses for both, the rows of the second step are kept by the executors as well.
+4. The rows of the source whose numbers the second step does not have, for WHEN NOT MATCHED. If there are clauses
+   for both, the rows of the second step are kept by the executors as well.
 
 All of them are written by one job. In each step, the clauses see the columns that they may use, and no others.
 """
@@ -132,7 +132,7 @@ def merge(
 
 
 class _Joined:
-    """The rows of the target, and those of a source that was evaluated, which are to be joined."""
+    """The rows of the target, and the rows of a source that was evaluated, which are to be joined."""
 
     def __init__(
         self,
@@ -261,6 +261,6 @@ def _check_generated(begun: Begun, assigning: list[Assignments]) -> None:
     given = [begun.table.generated & assignments.columns for assignments in assigning]
     if any(clause != given[0] for clause in given):
         raise UnsupportedFeatureError(
-            "a MERGE of which only some clauses give a value to the same generated column is not supported yet by "
+            "a MERGE in which only some clauses give a value to the same generated column is not supported yet by "
             "deltalog: leave the generated columns out, so that they are computed"
         )

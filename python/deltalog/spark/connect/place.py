@@ -1,7 +1,7 @@
 """Where a table is under Spark Connect, and how its store is reached.
 
-The server's Python processes read and write with the core's clients. Credentials are those of their environment, of its
-profiles, or of the machine. Options of a read or a write say the rest.
+The server's Python processes read and write with the core's clients. Credentials come from their environment, its
+profiles, or the machine. Options of a read or a write say the rest.
 
 - An option that may be a secret (`secrecy.py`) is refused by name, and so are settings of Hadoop, which have no meaning
   here. It is in the plan that the client sends, and a Connect server shows

@@ -64,7 +64,7 @@ class Target:
         store: Mapping[str, str],
         own: OwnFrames,
     ) -> None:
-        """Creates it; `ask` has the server execute a command of `read/commands.py`, `store` are options."""
+        """Creates it; `ask` has the server execute a command of `sql/commands.py`, `store` are options."""
         self._spark, self._path, self._ask, self._own = spark, path, ask, own
         self.alias, self.store = alias, store
 
@@ -165,8 +165,8 @@ def check_names(names: Sequence[str], where: str) -> None:
     for name in names:
         if name.lower().startswith(MARKER_PREFIX):
             raise UnsupportedFeatureError(
-                f"{where} has the column '{name}'; under Spark Connect, names that begin with {MARKER_PREFIX} are "
-                "those of columns that deltalog adds to the rows of a statement: rename it, or use a classic session"
+                f"{where} has the column '{name}'; under Spark Connect, names that begin with {MARKER_PREFIX} are for "
+                "the columns that deltalog adds to the rows of a statement: rename it, or use a classic session"
             )
 
 

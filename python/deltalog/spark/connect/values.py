@@ -35,7 +35,7 @@ class Assignments:
 
     @classmethod
     def all_of(cls, table: Table, source: DataFrame) -> "Assignments":
-        """Returns those of a clause with `*`: each column has the value of the same name in the source."""
+        """Returns the values of a clause with `*`: each column has the value of the same name in the source."""
         given = {name.lower(): name for name in source.columns}
         missing = [name for name in table.schema.fieldNames() if name.lower() not in given]
         if missing:
@@ -82,7 +82,7 @@ class Assignments:
         return _values(self._tree)
 
     def fit(self, types: Iterable[DataType]) -> None:
-        """Casts the values, which have these types, to those of their columns.
+        """Casts the values, which have these types, to the types of their columns.
 
         Raises `SchemaMismatchError` for a value that its column cannot store.
         """

@@ -2,7 +2,7 @@
 
     rows with positions ──► condition, new values ──► written by the format: positions of removed rows, new files
 
-- The rows are those of one version, which is the base of the commit.
+- The rows come from one version, which is the base of the commit.
 - A condition in SQL text also says which files may have such rows, and which commits of others are conflicts.
 """
 
@@ -112,7 +112,7 @@ def analyzed(
             raise InvalidArgumentError(
                 f"[{_NON_DETERMINISTIC}] conditions and values of statements that change rows must be deterministic"
             ) from error
-        # The error may be that of the join, which does not accept all subqueries.
+        # The error may come from the join, which does not accept all subqueries.
         schema = rows.select(*selected).schema
     return [field.dataType for field in schema.fields]
 

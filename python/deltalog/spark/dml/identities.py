@@ -38,8 +38,8 @@ def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[i
 
 
 def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
-    """Raises an error if new rows do not come with values of all identity columns, or with those of one whose values
-    are always generated. `clauses` are the columns that each clause gives a value.
+    """Raises an error if new rows do not come with values of all identity columns, or come with values of one
+    whose values are always generated. `clauses` are the columns that each clause gives a value.
 
     (Tasks under Spark Connect cannot generate values in a MERGE.)
     """

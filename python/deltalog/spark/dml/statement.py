@@ -32,7 +32,7 @@ _OPERATION = "__deltalog_operation"
 _WRITE = 2
 _COPY = 16
 _CLAUSE_BITS = 8
-# The columns that follow those of the table: what happens to the row, its file and its position.
+# The columns that follow the table's: what happens to the row, its file and its position.
 _MARKERS = 3
 
 
@@ -66,9 +66,9 @@ class Statement:
     def planned(self, filters: str, keeps_matches: bool = False, removed: str | None = None) -> Any:
         """Returns the files that may have rows for which the filters, as `FilterText.java` writes them, are true.
 
-        Rows that stay may matter to the statement as well (`keeps_matches`), so that it depends on these files. If the
-        statement removes exactly the rows that meet a condition (`removed`), files all of whose rows do are removed
-        unread, and are not among the files.
+        Rows that stay may matter to the statement as well (`keeps_matches`), so that it depends on these files. If
+        the statement removes exactly the rows that meet a condition (`removed`), files whose rows all do are
+        removed unread, and are not among the files.
         """
         time_zone, source_filters = self.settings.time_zone, self.target.source_filters
         files = self.target.statement.plan(

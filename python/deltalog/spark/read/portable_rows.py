@@ -81,7 +81,7 @@ def read_piece(piece: bytes, schema: str, storage_options: Mapping[str, str] | N
     """Yields the rows of a piece with exactly the types of Spark that the schema says."""
     import pyarrow
 
-    from deltalog.spark.portable import arrow_schema
+    from deltalog.spark.schema import arrow_schema
 
     expected = arrow_schema(StructType.fromJson(json.loads(schema)))
     for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(piece, storage_options)):

@@ -1,6 +1,6 @@
 """Snapshots as relations of Spark: its own Parquet scan over files that Rust selects.
 
-The relations are described here, each by one JSON text, of which `RelationDescription.java` makes them.
+The relations are described here, each by one JSON text, from which `RelationDescription.java` makes them.
 """
 
 import json
@@ -106,7 +106,7 @@ def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str
 
 
 def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: str) -> str:
-    """Describes a relation of the files that a statement reads to change rows; `key` is that of their planner."""
+    """Describes a relation of the files that a statement reads to change rows; `key` belongs to their planner."""
     return json.dumps(
         {
             "uri": snapshot.uri,
@@ -143,8 +143,8 @@ def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
     actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
     if sorted(wanted, key=str) != sorted(actual, key=str):
         raise InvalidArgumentError(
-            f"the schema {expected.simpleString()} does not match that of the Delta table {snapshot.uri} at version "
-            f"{snapshot.version}: omit the schema to use the table's"
+            f"the schema {expected.simpleString()} does not match the schema of the Delta table {snapshot.uri} at "
+            f"version {snapshot.version}: omit the schema to use the table's"
         )
 
 

@@ -1,4 +1,4 @@
-"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as those of the core, in one commit.
+"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as changes of the core, in one commit.
 
 A statement whose changes are of several kinds is refused, because it would need several. `REPLACE COLUMNS` arrives as
 the removal of all columns and the addition of others, and is one change: columns of the same names are the same ones.

@@ -1,8 +1,9 @@
 """CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
 
 Of a table of the session catalog, the catalog says what its columns and partitions are, and Spark which files: the
-Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where there
-is a Delta table already, the entry becomes that of this table, as in the JVM connector: its log says which rows it has.
+Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where
+there is a Delta table already, the entry becomes this table's, as in the JVM connector: its log says which rows it
+has.
 """
 
 import json
@@ -20,7 +21,8 @@ from deltalog.convert import ConvertArguments
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
-from deltalog.spark.sql.definition import RESERVED, with_defaults
+from deltalog.spark.sql.definition import RESERVED
+from deltalog.spark.write.defaults import with_defaults
 from deltalog.spark.write.outcome import after_commit
 
 CONVERTED = StructType(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.protocol_properties import features_of_versions
-from deltalog.spark.write.settings import Settings
+from deltalog.spark.write.defaults import with_defaults
 
 # Properties by which Spark tells a catalog other things.
 RESERVED = (
@@ -20,7 +20,6 @@ RESERVED = (
     "table_type",
 )
 _OPTION = "option."
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 class Definition(NamedTuple):
@@ -119,25 +118,6 @@ class Definition(NamedTuple):
         if self.cluster_by is None:
             return None
         return [".".join(f"`{part.replace('`', '``')}`" for part in path) for path in self.cluster_by]
-
-
-def defaults_of(settings: Settings) -> dict[str, str]:
-    """Returns the properties that the session has for new tables.
-
-    The settings are those of the JVM connector: `spark.databricks.delta.properties.defaults.appendOnly` is the
-    property `delta.appendOnly`.
-    """
-    return {
-        f"delta.{name.removeprefix(_DEFAULTS)}": value
-        for name, value in settings.delta.items()
-        if name.startswith(_DEFAULTS)
-    }
-
-
-def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:
-    """Returns the properties with those of the defaults that are not given."""
-    given = {name.lower() for name in properties}
-    return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **properties}
 
 
 def _column(transform: dict[str, Any]) -> str:

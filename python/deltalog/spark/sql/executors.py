@@ -37,7 +37,7 @@ from deltalog.spark.write.settings import Settings
 MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 """The JVM connector's setting of a session: the size of new files in bytes, instead of the table's."""
 
-# The columns after those of the files: the number of the old file, and the position of the row there.
+# The columns after the files' own: the number of the old file, and the position of the row there.
 _MARKERS = 2
 # The columns after those, if rows are ordered: which task writes the row, and its place there.
 _KEYS = 2
@@ -80,7 +80,7 @@ class Executors(NamedTuple):
         metrics, _ = plan.finish()
         if metrics["numBinsGivenUp"]:
             _log.warning(
-                "%s v%d: %s leaves %d of its bins as they were, because others have changed their rows meanwhile; "
+                "%s v%d: %s leaves %d of its bins as they were, because other writers have changed their rows; "
                 "run it again when fewer statements change the table",
                 snapshot.uri,
                 snapshot.version,
@@ -152,7 +152,7 @@ class Executors(NamedTuple):
                     with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                         write.abort()
                     raise
-            # The scan is still needed, to look for rows that others have deleted meanwhile.
+            # The scan is still needed, to look for rows that other writers have deleted.
             plan.commit(batch, write, told)
 
 
@@ -167,7 +167,7 @@ def _places(session: Any, ordered: Any, snapshot: Snapshot, rows: bytes) -> byte
         except Exception as error:  # noqa: BLE001 (whatever fails, the bins stay as they are)
             running.check()
             _log.warning(
-                "%s v%d: rows that others have deleted could not be found: %s",
+                "%s v%d: rows that other writers have deleted could not be found: %s",
                 snapshot.uri,
                 snapshot.version,
                 error,

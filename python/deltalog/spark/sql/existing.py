@@ -72,7 +72,7 @@ def _check_rules(definition: Definition, existing: Snapshot) -> None:
 
 
 def _fields(kind: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields all fields of a type, also those of structs in arrays and maps, with their paths."""
+    """Yields all fields of a type, also the fields of structs in arrays and maps, with their paths."""
     if not isinstance(kind, dict):
         return
     for field in kind.get("fields", []):

@@ -60,7 +60,7 @@ _CLUSTERING = StructType(
         *_longs("numOutputZCubes").fields,
     ]
 )
-# The columns of the JVM connector, without those of other ways to lay out files. Two more are at the end.
+# The columns of the JVM connector, without columns for other ways to lay out files. Two more are at the end.
 _METRICS = StructType(
     [
         *_longs("numFilesAdded", "numFilesRemoved").fields,

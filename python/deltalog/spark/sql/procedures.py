@@ -14,20 +14,19 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, TableChange, alter_table
 from deltalog.commit import commit_arguments
-from deltalog.manifest import generate
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.read import commands
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.read.results import DETAIL, HISTORY, json_rows, row
-from deltalog.spark.sql import clone, convert, maintenance, vacuum
-from deltalog.spark.sql.definition import defaults_of
+from deltalog.spark.sql import clone, commands, convert, maintenance, vacuum
 from deltalog.spark.sql.executors import Executors
 from deltalog.spark.write.caches import refresh
+from deltalog.spark.write.defaults import defaults_of
 from deltalog.spark.write.record import change_metadata
 from deltalog.spark.write.settings import Settings
+from deltalog.table.maintenance import generate
 
 Rows = list[tuple[Any, ...]]
 
@@ -469,7 +468,7 @@ PROCEDURES = {
                     "which partitions, as SQL on partition columns; all by default",
                     "NULL",
                 ),
-                Parameter("all_files", "BOOLEAN", "compute those of all files", "false"),
+                Parameter("all_files", "BOOLEAN", "compute statistics of all files", "false"),
                 Parameter(
                     "dry_run", "BOOLEAN", "read and write no file, and return how many would be", "false"
                 ),

@@ -14,11 +14,12 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import check_table_options
-from deltalog.spark.sql.definition import Definition, defaults_of
+from deltalog.spark.sql.definition import Definition
 from deltalog.spark.sql.entries import NewEntry, default_path
 from deltalog.spark.sql.existing import check_same, check_vacant
 from deltalog.spark.write import job
 from deltalog.spark.write.base import read_before
+from deltalog.spark.write.defaults import defaults_of
 from deltalog.spark.write.record import Record, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings

@@ -7,7 +7,7 @@ from deltalog._internal import Snapshot, VacuumPlan, plan_vacuum
 from deltalog.commit import commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.spark.jvm.python_session import python_session
-from deltalog.vacuum import VacuumArguments, retention_argument
+from deltalog.table.vacuum import VacuumArguments, retention_argument
 
 if TYPE_CHECKING:
     import pyarrow

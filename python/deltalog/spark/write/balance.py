@@ -7,8 +7,8 @@ rows of the same partition come together, and tasks have about the same size.
 | --- | --- | --- |
 | `optimizeWrite` | `spark.databricks.delta.optimizeWrite.enabled` | `delta.autoOptimize.optimizeWrite` |
 
-An option takes precedence over the setting, and the setting over the property. Names and precedence are those of the
-JVM connector, and so are two more settings:
+An option takes precedence over the setting, and the setting over the property. Names and precedence are the same
+as in the JVM connector, and so are two more settings:
 
 - `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), as rows have it in
   a shuffle. Without it, it is four times the target size of the table's files, which are smaller: 512 MiB.

@@ -8,7 +8,7 @@
 | `minNumFiles` | 50 |
 | `maxNumModifiedPartitions` | 128 |
 
-Names and precedence are those of the JVM connector. The core does it after the commit, on the driver.
+Names and precedence are the same as in the JVM connector. The core does it after the commit, on the driver.
 """
 
 from typing import NamedTuple

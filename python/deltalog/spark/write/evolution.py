@@ -5,10 +5,10 @@
 | `mergeSchema` | `spark.databricks.delta.schema.autoMerge.enabled` | adds columns and nested fields of the data |
 | `overwriteSchema` | | gives the table the schema of the data, in the mode overwrite |
 
-Names and precedence are those of the JVM connector. Unlike there, `overwriteSchema` without `partitionBy` keeps the
-partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the session's
-settings. The setting goes for MERGE as well, as `MERGE WITH SCHEMA EVOLUTION` does for one statement; which columns a
-MERGE adds is in `MergeEvolution.java`.
+Names and precedence are the same as in the JVM connector. Unlike there, `overwriteSchema` without `partitionBy`
+keeps the partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the
+session's settings. The setting goes for MERGE as well, as `MERGE WITH SCHEMA EVOLUTION` does for one statement;
+which columns a MERGE adds is in `MergeEvolution.java`.
 """
 
 import json

@@ -77,7 +77,7 @@ def file_columns(pending: SparkWrite, names: list[str], more: int = 0) -> dict[s
 
 
 def text_columns(pending: SparkWrite) -> list[str]:
-    """Returns the names of the columns, among those of the files, with the text of partition values."""
+    """Returns the names of the columns of the files that have the text of partition values."""
     if pending.directory_columns is not None:
         return list(pending.directory_columns)
     if pending.physical_schema_json is not None:

@@ -19,10 +19,10 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.sql.definition import defaults_of, with_defaults
 from deltalog.spark.write.base import read_before
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.compaction import AutoCompaction
+from deltalog.spark.write.defaults import defaults_of, with_defaults
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import replaced_rows
@@ -126,7 +126,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 def run(
     request: WriteRequest, pending: SparkWrite, operation: str, parameters: Mapping[str, str]
 ) -> int | None:
-    """Writes and commits the rows. Returns the version; None if an application has done the write meanwhile.
+    """Writes and commits the rows. Returns the version; None if an application has already done the write.
 
     If anything fails before the commit, the written files are deleted.
     """

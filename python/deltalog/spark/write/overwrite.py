@@ -29,7 +29,7 @@ def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
     given = None if option is None else option.strip().lower()
     if options.replace_where is not None:
-        # As in the JVM connector, a setting of the session gives way.
+        # As in the JVM connector, a setting of the session is overridden.
         return Replaced(given or "static", (options.replace_where, *_evaluation(settings)))
     if given is None and settings is not None:
         given = settings.partition_overwrite_mode.lower()

@@ -5,9 +5,9 @@
 | `txnAppId`, `txnVersion` | `spark.databricks.delta.write.txnAppId`, `….txnVersion` | `txn` |
 | `userMetadata` | `spark.databricks.delta.commitInfo.userMetadata` | `commitInfo.userMetadata` |
 
-Names and precedence are those of the JVM connector: an option takes precedence over the setting. A write whose version
-the application has recorded, or a lower one, has no effect (protocol: "Transaction Identifiers"). A Python data source
-does not see the session's settings, so there only the options count.
+Names and precedence are the same as in the JVM connector: an option takes precedence over the setting. A write
+whose version the application has recorded, or a lower one, has no effect (protocol: "Transaction Identifiers"). A
+Python data source does not see the session's settings, so there only the options count.
 """
 
 import logging

@@ -1,9 +1,9 @@
 """The rows of a write as the files of the table have them.
 
-All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in Spark's
-plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
-the number of columns. Each part of the description is made by a module of its own: `fit`, `identity`, `rules` and
-`balance`. Columns are known by their positions among those of the table.
+All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in
+Spark's plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does
+not depend on the number of columns. Each part of the description is made by a module of its own: `fit`,
+`identity`, `rules` and `balance`. Columns are known by their positions in the table.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from deltalog.spark.write.request import WriteRequest
 
 
 class FileRows(NamedTuple):
-    """How rows become those of files."""
+    """How rows become the rows of files."""
 
     parts: dict[str, Any]
     """What `FileRows.java` makes of them; empty for rows that can be written as they are."""
@@ -26,7 +26,7 @@ class FileRows(NamedTuple):
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
-    """Describes how the rows of a write become those of files."""
+    """Describes how the rows of a write become the rows of files."""
     names = request.names
     parts: dict[str, Any] = {}
     missing: set[str] = set()
@@ -47,7 +47,7 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
 
 
 def described(pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
-    """Describes how rows become those of files, by the parts of a description that there are."""
+    """Describes how rows become the rows of files, by the parts of a description that there are."""
     parts = {name: part for name, part in parts.items() if part}
     columns = fit.text_columns(pending)
     if balanced := parts.get("balance"):

@@ -3,10 +3,10 @@
 - A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
 - A row that breaks a rule fails the job, so nothing is committed.
-- The expressions may be those of a stranger. `RuleExpression.java` is the gate through which all of them pass.
+- The expressions may come from a stranger. `RuleExpression.java` is the gate through which all of them pass.
 
-The checks are part of a column that is written. Spark may move a filter below a join, where it would see rows that are
-not written; it never moves a projection there. Times without a time zone are those of the session, as in the JVM
+The checks are part of a column that is written. Spark may move a filter below a join, where it would see rows that
+are not written; it never moves a projection there. Times without a time zone are in the session's, as in the JVM
 connector. Default values and the lengths of `char` and `varchar` are left to Spark's own resolution of columns.
 """
 
@@ -80,7 +80,7 @@ def enforced(
     ]
     if not checks and not computed:
         return None
-    # Rules may read partition values, of which empty ones are stored as NULL (PROTOCOL.md, "Partition Value
+    # Rules may read partition values, where empty ones are stored as NULL (PROTOCOL.md, "Partition Value
     # Serialization").
     partitions = partition_positions(pending, names)
     return {

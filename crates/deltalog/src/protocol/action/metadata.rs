@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::null_as_default;
-use crate::Result;
+use crate::error::Result;
 use crate::protocol::schema::StructType;
 
 /// The table's identity, schema, partitioning and configuration.

@@ -45,7 +45,7 @@ pub use remove::Remove;
 pub use sidecar::Sidecar;
 pub use txn::SetTransaction;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A map from partition column to value, both strings; `None` is the null partition. (PROTOCOL, "Partition
 /// Value Serialization".)
@@ -88,7 +88,7 @@ impl Action {
     /// Returns `None` for a line without a known action: an action of a later protocol, or only `null`s.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if the line is not a JSON object, lacks a required field,
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the line is not a JSON object, lacks a required field,
     /// or holds more than one action.
     pub fn parse_line(line: impl AsRef<[u8]>) -> Result<Option<Self>> {
         Ok(ActionLine::parse(line.as_ref())?.map(Self::from))
@@ -97,7 +97,7 @@ impl Action {
     /// Returns the action as one line of JSON, without the line feed.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a value cannot be written as JSON.
+    /// [`InvalidArgument`](crate::error::ErrorKind::InvalidArgument) if a value cannot be written as JSON.
     pub fn to_json_line(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| {
             Error::invalid_argument(format!("action '{}' cannot be written as JSON", self.name()))

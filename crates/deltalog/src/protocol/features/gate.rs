@@ -1,8 +1,8 @@
 //! The gates for reading and writing. This is the only place that says which features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
-use crate::{Error, Result};
 
 /// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Checkpoints of all allowed forms are written, and no multi-part ones.
         TableFeature::V2Checkpoint => Support::Full,
         // Files are removed whole or get vectors, and new files have new rows. A statement whose changes do not follow
-        // from that writes change data files (`dml::row_writer`).
+        // from that writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
@@ -55,7 +55,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // The clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
         // checkpoint of an old version is written only if the features of that version are known.
         TableFeature::CheckpointProtection => Support::Full,
-        // Names of collations are kept. Statistics are those of the bytes, which the feature allows.
+        // Names of collations are kept. Statistics compare bytes, which the feature allows.
         TableFeature::Collations | TableFeature::CollationsPreview => Support::Full,
         // Files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
@@ -106,8 +106,8 @@ fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -
 /// Refuses a table that cannot be read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if features, the protocol version or the file format are
-/// not implemented; names them. [`CorruptLog`](crate::ErrorKind::CorruptLog) if the specification does not
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) if features, the protocol version or the file format are
+/// not implemented; names them. [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the specification does not
 /// allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_except(protocol, metadata, &[]).map_err(|error| {

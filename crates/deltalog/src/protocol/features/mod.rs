@@ -25,7 +25,7 @@ pub(crate) use table_feature::COLLATIONS;
 pub use table_feature::{FeatureKind, TableFeature};
 
 use super::action::Protocol;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The newest version of the reader protocol: the one with feature lists.
 pub const READER_VERSION: i32 = 3;
@@ -36,7 +36,7 @@ impl Protocol {
     /// Checks that the specification allows the protocol.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a version below 1, for a feature list with a version
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) for a version below 1, for a feature list with a version
     /// that has none, for a version that lacks its feature list, and for reader version 3 with a writer
     /// version below 7. Versions above the newest are left to the gates.
     pub fn validate(&self) -> Result<()> {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::gate::{ensure_features, is_writable};
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::properties::MATERIALIZE_PARTITION_COLUMNS;
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
-use crate::{Error, Result};
 
 /// The features whose use is visible in the metadata; see [`TableFeature::is_active`].
 const TRACED: [TableFeature; 13] = [
@@ -29,7 +29,7 @@ const TRACED: [TableFeature; 13] = [
 /// Returns the protocol for a new table with this schema and these properties.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column requires
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) names every feature that a property or a column requires
 /// but that cannot be written. Also the errors of [`required_features`].
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
     let asked = required_features(schema, metadata)?;

@@ -1,8 +1,8 @@
-//! The list of table features: those of the specification, and further ones that writers use.
+//! The list of table features: the specification's, and further ones that writers use.
 
 use std::fmt;
 
-use crate::Result;
+use crate::error::Result;
 use crate::protocol::action::Metadata;
 
 /// The metadata of a field with strings that are not compared byte by byte: the collation of each, by its path from the

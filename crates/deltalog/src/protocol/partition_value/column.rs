@@ -9,9 +9,9 @@ use arrow::array::{
 };
 
 use super::parse;
+use crate::error::{Error, Result};
 use crate::protocol::schema::PrimitiveType;
 use crate::protocol::text::{parse_date, parse_decimal};
-use crate::{Error, Result};
 
 /// A builder for the Arrow array of one partition column, with one value per file.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl PartitionColumnBuilder {
     /// Appends a value of the log; missing and empty values are null.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if the value does not have the column's type; names both.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if the value does not have the column's type; names both.
     pub fn append(&mut self, value: Option<&str>) -> Result<()> {
         let value = value.filter(|value| !value.is_empty());
         self.values.append(value).ok_or_else(|| {

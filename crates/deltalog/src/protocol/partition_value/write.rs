@@ -7,8 +7,8 @@ use arrow::array::types::{
 use arrow::array::{Array, AsArray, downcast_dictionary_array};
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 
+use crate::error::{Error, Result};
 use crate::protocol::text::{date_text, decimal_text, seconds_text};
-use crate::{Error, Result};
 
 /// Returns the log's string for the value of `array` at `row`, or `None` for null and for values that the log
 /// cannot distinguish from null.
@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// written in UTC as `1970-01-01T00:00:00.123456Z`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the end of the
+/// [`InvalidArgument`](crate::error::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the end of the
 /// array, a decimal of negative scale, and bytes that are not UTF-8.
 pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
     if row >= array.len() {

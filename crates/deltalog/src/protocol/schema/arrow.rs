@@ -27,7 +27,7 @@ use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 
 use super::arrow_metadata;
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The metadata keys of an Arrow field's extension type. (Arrow columnar format, "Extension Types".)
 const EXTENSION: &str = "ARROW:extension:name";
@@ -44,7 +44,7 @@ impl StructType {
     /// Returns the Arrow schema for rows of this schema.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that cannot be converted to Arrow; names the
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for a type that cannot be converted to Arrow; names the
     /// column.
     pub fn to_arrow(&self) -> Result<Schema> {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT, Metadata::Left)?))
@@ -63,9 +63,9 @@ impl StructType {
     /// from Arrow's own (`ARROW:…` and `PARQUET:…`).
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold,
-    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a duplicate name, and
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for malformed metadata; all name the column.
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) for a type that no Delta type can hold,
+    /// [`SchemaMismatch`](crate::error::ErrorKind::SchemaMismatch) for a duplicate name, and
+    /// [`InvalidArgument`](crate::error::ErrorKind::InvalidArgument) for malformed metadata; all name the column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
         fields_from_arrow(schema.fields(), &Place::ROOT, Metadata::Kept)
     }

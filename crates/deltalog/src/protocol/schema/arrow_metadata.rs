@@ -5,8 +5,8 @@
 //! | text | the same text |
 //! | anything else | its JSON |
 //!
-//! - Back from Arrow, the values of [`NOT_TEXT`] are JSON, and those of all other keys are text, as with `deltalake`.
-//!   A field with other values names their keys in [`JSON_KEYS`], so that nothing changes on the way.
+//! - Back from Arrow, the values of [`NOT_TEXT`] are JSON, and the values of all other keys are text, as with
+//!   `deltalake`. A field with other values names their keys in [`JSON_KEYS`], so that nothing changes on the way.
 //! - Unknown keys stay, because a schema may have any. `ARROW:…` and `PARQUET:…` are Arrow's own, and do not become
 //!   Delta's.
 
@@ -19,7 +19,7 @@ use super::column_rules::{
     IDENTITY, IDENTITY_EXPLICIT, IDENTITY_MARK, IDENTITY_START, IDENTITY_STEP, is_of_files,
 };
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The key of the names of those keys whose values are JSON although nothing is known about them.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
@@ -119,9 +119,10 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 }
 
 impl StructType {
-    /// Returns the schema of rows of this table, of which `rows` may have some and others beside, with the metadata of
-    /// the table's fields: comments and what says which values they take. What tells of files, or of values that only
-    /// this table gives, is left out: a table that is made of the rows has none of it. Rules stay, whatever they read.
+    /// Returns the schema of rows of this table (`rows` may have some of its columns and others beside), with the
+    /// metadata of the table's fields: comments and what says which values they take. What tells of files, or of
+    /// values that only this table gives, is left out: a table that is made of the rows has none of it. Rules stay,
+    /// whatever they read.
     #[must_use]
     pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())

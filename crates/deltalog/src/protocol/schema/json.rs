@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, PrimitiveType, StructField, StructType};
-use crate::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A type that is a JSON object; `type` determines which of the other keys belong to it.
 #[derive(Deserialize)]
@@ -40,8 +40,8 @@ impl StructType {
     /// Parses the `schemaString` of a `metaData` action.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if it is not a schema,
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it is nested too deeply or has a type that the
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) if it is not a schema,
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if it is nested too deeply or has a type that the
     /// protocol does not define.
     pub fn from_json(json: &str) -> Result<Self> {
         let schema: &RawValue = serde_json::from_str(json)

@@ -24,9 +24,9 @@ use serde_json::{Map, Value, json};
 
 use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
+use crate::error::{Error, Result};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
-use crate::{Error, Result};
 
 const PROPERTY: &str = "delta.columnMapping.mode";
 pub(super) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
@@ -169,7 +169,8 @@ impl MappedSchema {
     }
 }
 
-/// Translates the path of a column from the names of `from` to those of `to`, which has the same shape.
+/// Translates the path of a column from the names in `from` to the names in `to`, which has the same
+/// shape.
 fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec<String>> {
     let (mut from, mut to) = (Some(from), Some(to));
     let mut names = Vec::with_capacity(path.len());

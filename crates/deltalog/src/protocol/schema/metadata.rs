@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A JSON object, kept byte for byte; two are equal if their bytes are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ impl FieldMetadata {
     /// Parses the metadata in `json`.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is not a JSON object.
+    /// [`CorruptLog`](crate::error::ErrorKind::CorruptLog) when it is not a JSON object.
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str::<Map<String, Value>>(json).map_err(|error| {
             Error::corrupt_log("metadata of a column is not a JSON object").with_source(error)

@@ -39,7 +39,7 @@ pub(crate) use type_name::type_name;
 pub use widening::TypeChange;
 pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 use name_index::NameIndex;
 
@@ -158,7 +158,7 @@ impl StructType {
     /// Creates a struct of `fields`.
     ///
     /// # Errors
-    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) if two names are equal ignoring case.
+    /// [`SchemaMismatch`](crate::error::ErrorKind::SchemaMismatch) if two names are equal ignoring case.
     pub fn try_new(fields: Vec<StructField>) -> Result<Self> {
         let mut seen = std::collections::HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {

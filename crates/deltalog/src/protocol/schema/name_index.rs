@@ -1,5 +1,4 @@
-//! An index of the names of a struct's fields: tables have up to tens of thousands of columns, each of which is looked
-//! up.
+//! An index of the names of a struct's fields: tables have up to tens of thousands of columns, and each is looked up.
 //!
 //! - It follows from the fields, so it does not count when structs are compared, and is made when it is needed.
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::mapping::{ID, PHYSICAL_NAME};
 use super::part_ids::without_part_ids;
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
-use crate::Result;
+use crate::error::Result;
 
 /// The assignment of names and ids to the columns of one schema.
 pub struct NewMapping<N> {
@@ -21,7 +21,7 @@ impl<N: FnMut(&StructField) -> String> NewMapping<N> {
     }
 
     /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
-    /// fields had, as fields of another table, are replaced; those of parts of arrays and maps are left out.
+    /// fields had, as fields of another table, are replaced; parts of arrays and maps lose theirs.
     ///
     /// # Errors
     /// None for metadata that was parsed before.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::mapping::{ID, PHYSICAL_NAME};
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The metadata of a field with the ids of its parts.
 pub(crate) const PART_IDS: &str = "delta.columnMapping.nested.ids";

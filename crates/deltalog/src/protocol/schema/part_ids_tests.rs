@@ -14,7 +14,7 @@ use super::tests::any_schema;
 use super::*;
 use crate::ErrorKind;
 
-/// The section's example, with the ids of columns and, if `key` is that of newer editions, physical names.
+/// The section's example, with the ids of columns and, if `key` comes from newer editions, physical names.
 fn example(key: &str) -> StructType {
     let named = |name: &str, ids: Value| {
         let prefix = if key == PART_IDS { format!("physical-{name}") } else { name.to_owned() };

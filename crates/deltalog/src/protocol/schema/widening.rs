@@ -17,7 +17,7 @@
 use serde_json::{Value, json};
 
 use super::{PrimitiveType, StructField, StructType};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The metadata key of the type changes of a field.
 pub(crate) const TYPE_CHANGES: &str = "delta.typeChanges";
@@ -39,7 +39,8 @@ impl StructType {
         self.any_field(&mut |field| field.metadata.get(TYPE_CHANGES).is_some())
     }
 
-    /// Returns the schema without the type changes of its fields: that of a table in which no file has an older type.
+    /// Returns the schema without the type changes of its fields, as a table has it in which no file has an older
+    /// type.
     #[must_use]
     pub(crate) fn without_type_changes(&self) -> Self {
         self.with_metadata(&|metadata| match metadata.get(TYPE_CHANGES) {
@@ -170,7 +171,7 @@ pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::error::ErrorKind;
     use crate::protocol::schema::FieldMetadata;
 
     fn changed(from: &str, to: &str) -> Result<Vec<TypeChange>> {

@@ -10,7 +10,7 @@ use arrow::row::{RowConverter, SortField};
 use super::extremes::Extremes;
 use super::{too_many, unfit};
 use crate::error::Result;
-use crate::predicate::ColumnPath;
+use crate::expression::predicate::ColumnPath;
 use crate::scan::partitions::PartitionColumns;
 
 /// Row counts by the values of partition columns.

@@ -6,9 +6,8 @@
 //!                                        └─> other columns of these rows, if any ─────┴──> rows
 //! ```
 //!
-//! The predicate is evaluated on a whole row group before its first row is returned. Only the values in
-//! matching rows are kept, and only of those of the predicate's columns that are returned. If these are large, they are
-//! read again together with the others.
+//! The predicate is evaluated on a whole row group before its first row is returned. Only the values in matching rows
+//! are kept, and only for columns that are returned. If these are large, they are read again together with the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,10 +26,10 @@ use super::row_ids::RowNumbers;
 use super::selection::SelectedRows;
 use super::shares::{ColumnReader, Columns};
 use super::views;
-use crate::by_name::names_of;
 use crate::error::{Error, Result};
-use crate::predicate::{BoundPredicate, filter_mask};
-use crate::row_bytes::weight_of;
+use crate::expression::predicate::{BoundPredicate, filter_mask};
+use crate::runtime::by_name::names_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The rows of one file.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ enum Reading {
     Filtered(ColumnReader, RowNumbers),
     /// The other columns of the matching rows of a row group.
     Rest(ColumnReader, Kept),
-    /// All columns of the matching rows of a row group, of which only the row ids were kept.
+    /// All columns of the matching rows of a row group for which only the row ids were kept.
     Again(ColumnReader, Kept),
 }
 
@@ -131,7 +130,7 @@ impl FileBatches {
             let Some(read) = reader.next_batch()? else {
                 let rows = reader.rows().unwrap_or(usize::MAX);
                 self.rows = match &self.reading {
-                    // These were as many as those of the predicate's columns at most.
+                    // There were at most as many as the predicate has columns.
                     Some(Reading::Rest(..)) => self.rows.min(rows),
                     _ => rows,
                 };
@@ -300,7 +299,7 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// Returns the `matching` rows of `first`, with only those of its columns that are in `columns`.
+    /// Returns the `matching` rows of `first`, restricted to `columns`.
     fn kept_of(
         &self,
         first: &RecordBatch,

@@ -14,9 +14,9 @@ use proptest::prelude::*;
 
 use super::PartitionRow;
 use super::tests::{Table, field};
-use crate::deletion_vector::DeletionVector;
 use crate::error::ErrorKind;
-use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::expression::predicate::{ParseMode, filter_mask, parse};
+use crate::log::deletion_vector::DeletionVector;
 use crate::scan::FileRows;
 
 /// A kind of column: its name, its type in the table, the values in a file for numbers, and the literal for a number.

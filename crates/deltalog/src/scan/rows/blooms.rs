@@ -35,7 +35,7 @@ use super::faults::{WatchedFile, guarded};
 use super::groups::GroupBounds;
 use super::places::{Place, Places};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
 /// The most bytes of a filter's header.
 const HEADER: u64 = 32;
@@ -54,11 +54,11 @@ enum Stored {
 /// For each row group and leaf column, the values that are asked for together, and whether one of them may be there.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
-/// Returns those of the row groups `groups` that may have a row for which `predicate` is true, by the Bloom filters of
-/// the file. `name` is for messages.
+/// Returns which of the row groups `groups` may have a row for which `predicate` is true, by the Bloom filters of the
+/// file. `name` is for messages.
 ///
 /// # Errors
-/// Errors of the store; those of [`prune`].
+/// Errors of the store; the errors of [`prune`].
 pub(super) fn groups_by_filters(
     predicate: &BoundPredicate,
     places: &Places,
@@ -189,7 +189,7 @@ fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>>
     filter(&get(start..start.checked_add(bits as u64).ok_or_else(outside)?)?).map(Some)
 }
 
-/// Returns the size of a filter and that of its header.
+/// Returns the size of a filter and the size of its header.
 fn header(bytes: &Bytes) -> Result<(usize, usize)> {
     let damaged = || Error::corrupt_data("the Bloom filter does not begin with the header of one");
     // Thrift's compact protocol: field 1 is a number of seven bits a byte, the lowest ones first.

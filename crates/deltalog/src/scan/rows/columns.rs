@@ -13,12 +13,12 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::plan::leaf_count;
 use super::{projected, row_ids};
 use crate::error::{Error, Result};
-use crate::predicate::BoundPredicate;
+use crate::expression::predicate::BoundPredicate;
 use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
-use crate::spelling::nearest_first;
+use crate::runtime::spelling::nearest_first;
 
-/// The columns to read: those of the output, then those that only the predicate needs.
+/// The columns to read: first the output's, then the ones that only the predicate needs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
@@ -29,8 +29,8 @@ pub(super) struct Columns {
     output: Vec<usize>,
     /// Indices into `table`, beginning with `output`.
     needed: Vec<usize>,
-    /// The fields of `needed` after those of `output`, in the table and in files. Structs are reduced to the
-    /// fields that the predicate reads.
+    /// The fields of `needed` after the fields of `output`, in the table and in files. Structs are reduced
+    /// to the fields that the predicate reads.
     extra: Vec<[FieldRef; 2]>,
     /// The file columns of row tracking, if row ids and commit versions are requested.
     pub(super) row_tracking: Option<MaterializedRowTracking>,
@@ -180,7 +180,7 @@ impl Columns {
         }
     }
 
-    /// Returns the columns to read, beginning with those of the output.
+    /// Returns the columns to read, beginning with the output's.
     pub(super) fn needed(&self) -> Vec<NeededColumn> {
         let at = |index: &usize| {
             Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()])

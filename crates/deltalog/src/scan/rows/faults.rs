@@ -12,8 +12,8 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::panics::{catch, caught};
-use crate::row_bytes::is_overflow;
+use crate::runtime::panics::{catch, caught};
+use crate::runtime::row_bytes::is_overflow;
 use crate::storage::FileReader;
 
 /// A file that remembers whether a read failed. The Parquet reader turns errors into text, so a failing disk

@@ -22,15 +22,15 @@ use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
 use super::views::with_views;
 use super::{DataFile, FileRows, PartitionRow, RowScan};
-use crate::calendar::FileCalendar;
-use crate::conversion::{Misfit, convert, is_convertible};
-use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer::decoded_bytes;
-use crate::predicate::filter_mask;
+use crate::expression::predicate::filter_mask;
+use crate::log::deletion_vector::DeletionVectors;
 use crate::protocol::LogPath;
 use crate::protocol::schema::type_name;
-use crate::row_bytes::weight;
+use crate::runtime::row_bytes::weight;
+use crate::values::calendar::FileCalendar;
+use crate::values::conversion::{Misfit, convert, is_convertible};
+use crate::values::footer::decoded_bytes;
 
 /// How many batches of the columns that a predicate reads are kept until the others are read.
 const KEPT_BATCHES: usize = 4;
@@ -139,7 +139,7 @@ impl Opener {
                 }
             }
         }
-        // The metadata is that of the output schema, which is a projection of this schema except for views.
+        // The metadata comes from the output schema, which is a projection of this schema except for views.
         let output_schema = scan.schema();
         let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));

@@ -10,8 +10,8 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 
 use super::faults::{WatchedFile, guarded};
 use crate::error::{Error, ErrorKind, Result};
-use crate::footer;
-use crate::int96::int96_as_micros;
+use crate::values::footer;
+use crate::values::int96::int96_as_micros;
 
 /// Reads the footer. Ignores the Arrow schema that some writers store there: it describes the writer's memory
 /// layout, whereas the Parquet schema describes the values.
@@ -32,7 +32,7 @@ pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFil
     guarded(|| read().map_err(|error| file.error(error))).unwrap_or(metadata)
 }
 
-/// Returns `metadata` with the types of columns replaced by those of `type_of`.
+/// Returns `metadata` with the types of columns replaced by the result of `type_of`.
 pub(super) fn with_types(
     metadata: ArrowReaderMetadata,
     type_of: &dyn Fn(&FieldRef) -> DataType,

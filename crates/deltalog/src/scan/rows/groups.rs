@@ -5,7 +5,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::places::Places;
 use crate::error::Result;
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
 /// Returns the row groups of a file that must be read for `predicate`, whose columns are at `places`.
 ///

@@ -1,12 +1,12 @@
-//! Files with numbers and dates of older types than those of the table. (PROTOCOL, "Type Widening".)
+//! Files with numbers and dates of older types than the table's. (PROTOCOL, "Type Widening".)
 //!
 //! Only footers are read. The values of partition columns do not count, because they are in the log.
 
 use super::faults::guarded;
 use super::file::{Opener, Source};
 use super::{DataFile, FileRows};
-use crate::by_name::names_of;
 use crate::error::Result;
+use crate::runtime::by_name::names_of;
 
 /// Returns whether a number or a date in `file` has another type than in the table, at any depth.
 ///

@@ -12,7 +12,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::places::{Place, Places};
 use crate::error::Result;
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
 /// Returns the rows of `group` in pages that must be read for `predicate`, whose columns are at `places`;
 /// `None` if that is all rows.

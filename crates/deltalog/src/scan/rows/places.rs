@@ -18,11 +18,11 @@ use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::{Columns, FileFields};
-use crate::calendar::FileCalendar;
-use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::Result;
-use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath};
-use crate::stats::{KnownNans, without_nan as without_nan_in};
+use crate::expression::predicate::{BoundColumn, BoundPredicate, ColumnPath};
+use crate::values::calendar::FileCalendar;
+use crate::values::conversion::{Misfit, convert, is_convertible};
+use crate::values::stats::{KnownNans, without_nan as without_nan_in};
 
 /// The location of each column of a predicate.
 #[derive(Debug)]

@@ -17,11 +17,11 @@ use arrow::error::ArrowError;
 use super::columns::FileFields;
 use super::variant::{assemble, is_stored_variant};
 use super::views::view_of;
-use crate::by_name::{ByName, names_of};
-use crate::calendar::{FileCalendar, Rebase};
-use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
+use crate::runtime::by_name::{ByName, names_of};
+use crate::values::calendar::{FileCalendar, Rebase};
+use crate::values::conversion::{Misfit, convert, is_convertible};
 
 /// The conversion of an array of the file's type.
 #[derive(Debug, Clone)]

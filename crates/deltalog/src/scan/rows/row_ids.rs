@@ -19,9 +19,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema, Sch
 use super::columns::FileFields;
 use super::plan::Plan;
 use super::selection::SelectedRows;
-use crate::calendar::FileCalendar;
 use crate::error::{Error, Result};
 use crate::protocol::MaterializedRowTracking;
+use crate::values::calendar::FileCalendar;
 
 /// The name of the row id column that a scan returns.
 pub const ROW_ID: &str = "_row_id";

@@ -13,7 +13,7 @@ use super::selection_tests::{file, vectors};
 use super::tests::{Table, field, ints};
 use super::{FileRows, PartitionRow, RowScan, RowTracking};
 use crate::error::ErrorKind;
-use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::expression::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::MaterializedRowTracking;
 
 fn names() -> MaterializedRowTracking {

@@ -21,8 +21,8 @@ use arrow::array::BooleanBufferBuilder;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::error::{Error, Result};
+use crate::log::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::protocol::DeletionVectorDescriptor;
 
 /// A run takes 16 bytes, and a gap separates every two runs.

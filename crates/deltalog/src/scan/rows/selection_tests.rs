@@ -10,9 +10,9 @@ use proptest::prelude::*;
 
 use super::tests::{Table, field, ints};
 use super::{FileRows, PartitionRow};
-use crate::deletion_vector::testing::write_vectors;
 use crate::error::ErrorKind;
-use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::expression::predicate::{ParseMode, filter_mask, parse};
+use crate::log::deletion_vector::testing::write_vectors;
 use crate::protocol::DeletionVectorDescriptor;
 
 pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVectorDescriptor> {

@@ -9,10 +9,10 @@
 //! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
 //! caller is dropped.
 //!
-//! A batch has as many rows as the footer suggests ([`crate::row_bytes`]). If it says too little, as for values that
-//! are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array can hold is
-//! read again, and reading goes on with fewer rows at once. After narrow rows it goes on with more of them again, up to
-//! what the footer suggests.
+//! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). If it says too little, as for
+//! values that are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array
+//! can hold is read again, and reading goes on with fewer rows at once. After narrow rows it goes on with more of them
+//! again, up to what the footer suggests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use super::faults::{ReadFailure, read_batch};
 use super::file::{OpenFile, Opener};
 use super::waiting::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
-use crate::interrupt;
-use crate::row_bytes::weight_of;
+use crate::runtime::interrupt;
+use crate::runtime::row_bytes::weight_of;
 use crate::storage::column_ranges;
 
 /// The number of batches per thread that may wait for the caller, if they are not large.

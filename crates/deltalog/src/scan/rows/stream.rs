@@ -33,12 +33,12 @@ use super::file::{OpenFile, Opener};
 use super::waiting::{WAITING_BATCHES, WAITING_BYTES, Waiting};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
-use crate::interrupt;
-use crate::row_bytes::weight_of;
+use crate::runtime::interrupt;
+use crate::runtime::row_bytes::weight_of;
 
 /// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
-/// The same for remote stores, of which several files are read in the time of one.
+/// The same for remote stores, where several files are read in the time of one.
 pub(super) const SMALL_REMOTE_READ: (usize, u64) = (1, 64 << 10);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
@@ -398,7 +398,7 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
             None => Ok(()),
         });
         let is_heard = match outcome {
-            // The end of a task is told where each has a channel.
+            // The end of a task is announced where each has a channel.
             Ok(()) if target.waiting.is_some() => target.messages.send(Message::End).is_ok(),
             Ok(()) => true,
             Err(error) => target.messages.send(Message::Batch(Err(error))).is_ok(),

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use super::{DataFile, FileRows, PartitionRow, RowScan, RowTracking};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::expression::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::schema::is_variant;
 use crate::protocol::{LogPath, PathResolver};
 use crate::storage::Storage;
@@ -27,7 +27,7 @@ pub(super) struct Table {
     pub(super) schema: SchemaRef,
     partitions: Vec<String>,
     pub(super) files: Vec<DataFile>,
-    /// Whether footers list the columns with NaN, as those of this crate do.
+    /// Whether footers list the columns with NaN, as footers of this crate do.
     lists_nan: bool,
 }
 
@@ -491,7 +491,7 @@ fn pages_that_cannot_match_are_not_read() {
     );
     let path = table.path("part 0.parquet");
     let mut bytes = fs::read(&path).unwrap();
-    // The pages have 100 rows; those of the first 100 rows are overwritten.
+    // The pages have 100 rows; the pages of the first 100 rows are overwritten.
     let reader = parquet::file::metadata::ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Required);
     let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();

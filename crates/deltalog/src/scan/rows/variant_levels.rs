@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn elements_in_each_other_s_place_are_refused() {
-        // Arrays of two elements, both of which are the next array.
+        // Arrays of two elements that are both the next array.
         let mut value = vec![0];
         for _ in 0..VARIANT_LEVELS - 1 {
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();

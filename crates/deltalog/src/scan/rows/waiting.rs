@@ -1,5 +1,5 @@
 //! How many batches of a task may wait for the caller: a few of any size, and more as long as they are small. Their
-//! sizes are those of the batches themselves, because footers may say too little.
+//! sizes are taken from the batches themselves, because footers may say too little.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

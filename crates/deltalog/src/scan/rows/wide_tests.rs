@@ -15,10 +15,10 @@ use roaring::RoaringTreemap;
 use super::file::Opener;
 use super::tests::{Table, field, ints};
 use super::{FileRows, PartitionRow, RowScan, RowTracking};
-use crate::deletion_vector::DeletionVector;
 use crate::error::ErrorKind;
+use crate::log::deletion_vector::DeletionVector;
 use crate::protocol::MaterializedRowTracking;
-use crate::row_bytes::{BatchBytes, weight_of};
+use crate::runtime::row_bytes::{BatchBytes, weight_of};
 
 /// How a file is written.
 #[derive(Debug, Clone)]

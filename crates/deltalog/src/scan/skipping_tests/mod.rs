@@ -17,10 +17,10 @@ use chrono_tz::Tz;
 
 use super::partitions::PartitionColumns;
 use super::pruner::Pruner;
-use crate::predicate::{BoundPredicate, ColumnPath, ParseMode, filter_mask, parse, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, ParseMode, filter_mask, parse, prune};
+use crate::log::replay::apply;
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
-use crate::replay::apply;
-use crate::stats::{StatsBounds, decode_stats, leaf_columns, normalize_stats};
+use crate::values::stats::{StatsBounds, decode_stats, leaf_columns, normalize_stats};
 use condition::{Condition, condition};
 use random::Random;
 use table::{Column, File, PARTITION_COLUMNS, Row, actions, batch, columns, files, schema};

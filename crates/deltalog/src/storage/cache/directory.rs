@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(60);
 /// The age at which a file that is being written belongs to a process that has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The directories of which a warning was given.
+/// The directories that a warning was given for.
 static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 
 #[derive(Debug)]
@@ -75,8 +75,8 @@ impl Directory {
         entries.filter_map(|entry| Piece::parse(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Adds a piece to the directory of its object, and deletes those of other states of the object. Failures are a
-    /// warning.
+    /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures
+    /// are a warning.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
         if content.is_empty() || seconds(SystemTime::now()) < self.rests_until.load(Ordering::Relaxed) {
             return;
@@ -154,7 +154,8 @@ impl Directory {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
         let now = SystemTime::now();
-        // They come first: one that gets its name meanwhile is counted twice, and not overlooked.
+        // They come first: one that gets its name in the meantime is counted twice, and not
+        // overlooked.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
             let age = meta.modified().ok().and_then(|modified| now.duration_since(modified).ok());
@@ -237,7 +238,8 @@ impl Ledger {
 }
 
 impl Drop for Ledger {
-    /// Unlocks the ledger, and does not leave that to the close: a child that was forked meanwhile has it open, too.
+    /// Unlocks the ledger, and does not leave that to the close: a child process that was forked while it was open
+    /// has it open, too.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }

@@ -69,7 +69,7 @@ use statistics::Counts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
     pub(super) size: u64,
-    /// That of [`tag`].
+    /// The result of [`tag`].
     pub(super) tag: u64,
 }
 
@@ -212,7 +212,7 @@ impl Cache {
         if is_same { self.counts.hit(bytes) } else { self.counts.miss(bytes) }
     }
 
-    /// Returns an object of which the store has said tag and size.
+    /// Returns an object with the tag and size that the store reports.
     pub(super) fn object(self: &Arc<Self>, url: String, e_tag: &str, size: u64) -> Option<CachedObject> {
         let (_, key) = self.key(url)?;
         let identity = self.identity(&key.url, e_tag, size).into_owned();

@@ -1,4 +1,4 @@
-//! An object of which the cache has pieces.
+//! An object with pieces in the cache.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::piece::{Identity, Piece};
 use super::{Cache, Key};
 
-/// An object in one state, of which the cache has some ranges.
+/// An object in one state, with some ranges in the cache.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct CachedObject {
     cache: Arc<Cache>,

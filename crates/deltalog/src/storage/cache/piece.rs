@@ -164,7 +164,7 @@ impl OpenPiece {
         Some(Self { file, identity, range, hashes, content })
     }
 
-    /// Reads a range of the object, which is within that of the piece, if it is right.
+    /// Reads a range of the object within the piece, if it is right.
     pub(super) fn read(&self, range: Range<u64>) -> Option<Bytes> {
         if range.start < self.range.start || range.end > self.range.end || range.is_empty() {
             return None;

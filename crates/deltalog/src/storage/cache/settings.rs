@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use crate::byte_size::bytes_of;
 use crate::error::{Error, Result};
+use crate::runtime::byte_size::bytes_of;
 
 /// The names of the options.
 pub(in crate::storage) const NAMES: [&str; 2] = ["cache_dir", "cache_size"];
@@ -22,8 +22,8 @@ pub(in crate::storage) struct CacheSettings {
 }
 
 impl CacheSettings {
-    /// Returns the cache that the options or the variables ask for. An empty directory as an option turns off that of
-    /// the variables.
+    /// Returns the cache that the options or the variables ask for. An empty directory as an option turns off the
+    /// cache of the variables.
     ///
     /// # Errors
     /// `InvalidArgument` for a size that is none or is too small, or that has no directory, and for a relative one.

@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// Those of all caches of a process. A forked child begins anew.
+/// The counts of all caches of a process. A forked child begins anew.
 static TOTALS: PerProcess<Numbers> = PerProcess::new();
 
 fn totals() -> &'static Numbers {
@@ -49,13 +49,13 @@ fn totals() -> &'static Numbers {
 }
 
 impl CacheStatistics {
-    /// Returns those of all caches of this process.
+    /// Returns the counts of all caches of this process.
     pub fn of_process() -> Self {
         totals().read()
     }
 }
 
-/// The counts of one cache, which those of the process contain.
+/// The counts of one cache, which the counts of the process contain.
 #[derive(Debug, Default)]
 pub(super) struct Counts(Numbers);
 

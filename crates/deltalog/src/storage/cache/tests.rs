@@ -244,7 +244,8 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
         assert_eq!(fs::read(root.join("used")).unwrap()[..8], ((before + 1) * one).to_le_bytes());
         fs::write(root.join("used"), ((before + 1) * one).to_le_bytes()).unwrap();
     }
-    // A file that somebody is writing is counted. One that nobody can be writing any more is deleted.
+    // A file that somebody is writing is counted. One that no process can still be writing is
+    // deleted.
     let (young, old) = (root.join("new/young"), root.join("new/old"));
     fs::write(&young, [0; 5000]).unwrap();
     fs::write(&old, [0; 5000]).unwrap();

@@ -1,8 +1,8 @@
 //! Azure Blob Storage and Data Lake Storage: `abfss://container@account.dfs.core.windows.net/path`, or
 //! `az://container/path` with the account in the options or the environment.
 //!
-//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, that of blobs. The
-//! emulator has no such namespace; this is what Azure documents and the client does:
+//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, the blob
+//! interface. The emulator has no such namespace; this is what Azure documents and the client does:
 //!
 //! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and a read of a
 //!   directory is one of a file that is missing.

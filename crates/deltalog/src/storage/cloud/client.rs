@@ -1,4 +1,4 @@
-//! The HTTP client of a store: that of `object_store`, except for redirects.
+//! The HTTP client of a store: the client of `object_store`, except for redirects.
 //!
 //! Requests carry secrets that an HTTP client does not recognize: tokens and keys in headers of their own, a
 //! password in the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme,

@@ -2,8 +2,8 @@
 //!
 //! - A name without a port is a name service if the settings have its name nodes, and else a host with Hadoop's usual
 //!   port, as in Hadoop.
-//! - The settings are Hadoop's own: those of the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and
-//!   options of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
+//! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
+//!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
 //! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
 //!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
 //!   repeat a change to which it got no answer.
@@ -31,7 +31,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::spelling::nearest;
+use crate::runtime::spelling::nearest;
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Request, Settings};
 use crate::storage::cache::settings;
 use crate::storage::remote::{Client, Recipe};
@@ -44,8 +44,8 @@ use super::{Place, canonical};
 /// The beginnings of the names of Hadoop's settings.
 const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two of them, of which one takes
-/// over.
+/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two name nodes, so that one may
+/// take over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The port of a name node whose URL has none.

@@ -41,8 +41,8 @@ impl Connector {
         Self { made: Arc::default(), settings, silence }
     }
 
-    /// Returns the client that was made last: that of the store, with its limits, proxy and certificates. Those that
-    /// ask for credentials are made before it.
+    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Those that ask
+    /// for credentials are made before it.
     ///
     /// # Errors
     /// None was made.
@@ -236,7 +236,7 @@ struct Answer {
     authentication_error_detail: Option<String>,
 }
 
-/// That of DynamoDB.
+/// An error of DynamoDB, as JSON.
 #[derive(Debug, Deserialize)]
 struct JsonAnswer {
     #[serde(rename = "__type")]

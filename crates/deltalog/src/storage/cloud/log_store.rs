@@ -4,19 +4,20 @@
 //! | --- | --- | --- |
 //! | `log_store` | `aws_s3_locking_provider` | none; `dynamodb` |
 //! | `dynamodb_table` | `delta_dynamo_table_name`, `….ddb.tableName` | `delta_log` |
-//! | `dynamodb_region` | `aws_region_dynamodb`, `….ddb.region` | that of S3 |
+//! | `dynamodb_region` | `aws_region_dynamodb`, `….ddb.region` | the region of S3 |
 //! | `dynamodb_endpoint` | `aws_endpoint_url_dynamodb` | Amazon's in that region |
 //! | `dynamodb_scheme` | | `s3a` |
 //! | `dynamodb_ttl` | `….ddb.ttl` (seconds) | one day |
 //! | `dynamodb_read_capacity`, `…_write_capacity` | `….provisionedThroughput.rcu`, `….wcu` | 5 |
 //!
-//! The names with `aws_` and `delta_` are those of `deltalake`, and are looked for in the environment as well. `…`
-//! stands for `io.delta.storage.S3DynamoDBLogStore`, also after `spark.`: the names of the JVM's log store.
+//! The names with `aws_` and `delta_` are the same as in `deltalake`, and are looked for in the environment as
+//! well. `…` stands for `io.delta.storage.S3DynamoDBLogStore`, also after `spark.`: the names of the JVM's log
+//! store.
 //!
 //! **The path of a table** is part of the key of its entries, so all writers must spell it alike. The JVM's log store
 //! takes the location as the user has written it (scheme, bucket, decoded path, no slash at its end, no user
 //! information), which for Spark outside of EMR begins with `s3a://`. `deltalake` takes it as written, too. So here it
-//! is `s3a://` for every spelling, and processes that name a table `s3://` and `s3a://` agree. If the others write
+//! is `s3a://` for every spelling, and processes that name a table `s3://` and `s3a://` agree. If other writers use
 //! `s3://`, set `dynamodb_scheme` to `s3`.
 
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Takes the options of the log store out of those of the store.
+    /// Takes the options of the log store out of the store's options.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown log store, for a value that is not what it should be, and for options of

@@ -247,7 +247,8 @@ trait Builder: Clone + Send + Sync + 'static {
     /// What hints call the settings of the store.
     const SETTINGS: &'static Settings;
 
-    /// Takes the credentials of a provider, if there is one, instead of those of options and environment.
+    /// Takes the credentials of a provider, if there is one, instead of the ones in options and
+    /// environment.
     fn with_provider(self, provider: &Provider) -> Self;
 
     /// Builds a client; if it is not the first one, with the credentials of `first`.
@@ -260,7 +261,7 @@ trait Builder: Clone + Send + Sync + 'static {
 }
 
 /// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
-/// makes the store's credentials of those of a provider.
+/// makes the store's credentials from the provider's.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {

@@ -1,6 +1,6 @@
 //! The options of stores.
 //!
-//! Their names are those of the crate `object_store`, which `deltalake` and Polars have as well, in any case.
+//! They have the names of the crate `object_store`, which `deltalake` and Polars use as well, in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use object_store::RetryConfig;
 
 use crate::error::{Error, Result};
-use crate::spelling::nearest;
+use crate::runtime::spelling::nearest;
 use crate::storage::budget::Budget;
 use crate::storage::cache::settings;
 use crate::storage::remote::Reads;

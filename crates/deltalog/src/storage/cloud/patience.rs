@@ -60,7 +60,7 @@ impl Limits {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // Before, no request has had its time; after it, others have had all of theirs.
+        // Before, no request has had its time; after it, all the other requests have had theirs.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }
@@ -420,7 +420,7 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Whoever asks again and again must not keep the store from being heard.
+    /// Requests that are repeated again and again must not keep the store from being heard.
     #[test]
     fn a_store_that_has_been_silent_is_heard_again() {
         let limits =

@@ -4,9 +4,9 @@
 //! credentials of another profile, of the environment or of the machine (`source_profile`, `credential_source`), a web
 //! identity, or a session of IAM Identity Center (SSO), for which a person has logged in before (`aws sso login`).
 //!
-//! - The order is that of AWS's own clients: options, the environment, the profile, web identity, the container, the
-//!   machine. A profile that is named, by the option `aws_profile` or by `AWS_PROFILE`, must have credentials. If none
-//!   is named, the profile `default` counts if it has some.
+//! - The order is the same as in AWS's own clients: options, the environment, the profile, web identity, the
+//!   container, the machine. A profile that is named, by the option `aws_profile` or by `AWS_PROFILE`, must have
+//!   credentials. If none is named, the profile `default` counts if it has some.
 //! - The files are read by the first request that needs them, and again when the credentials expire. Temporary ones
 //!   whose end is not known are read again after some minutes, because a tool may have replaced them.
 //! - Requests go through the connector of the store, with its TLS, proxy and limits.
@@ -56,7 +56,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Returns the profile `name`, or else that of the environment.
+    /// Returns the profile `name`, or else the environment's.
     pub(super) fn new(name: Option<String>) -> Self {
         let is_named = name.is_some() || std::env::var_os("AWS_PROFILE").is_some();
         Self { name, is_named }
@@ -88,7 +88,7 @@ impl Profile {
         }
     }
 
-    /// Returns the credentials of the profile; if it has none, those of `rest`.
+    /// Returns the credentials of the profile; if it has none, the result of `rest`.
     pub(super) fn credentials(
         self,
         region: String,
@@ -117,7 +117,7 @@ pub(super) fn files() -> Vec<(String, String)> {
 
 /// Connects to the services that hand out the credentials of profiles.
 pub(super) fn client(connector: &Connector, options: ClientOptions) -> object_store::Result<HttpClient> {
-    // Those of containers and of machines have no TLS.
+    // The endpoints of containers and of machines have no TLS.
     connector.connect(&options.with_allow_http(true))
 }
 

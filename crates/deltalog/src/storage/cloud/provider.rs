@@ -21,7 +21,7 @@ use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// The time after a failure for which the old credentials, if still valid, are used without asking again.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The time that a provider has to answer. A person may have to log in meanwhile.
+/// The time that a provider has to answer. A person may have to log in during this time.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Makes the credentials of a client.

@@ -16,7 +16,7 @@ use super::options::{Options, environment};
 /// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
 /// because it contains secrets.
 ///
-/// The address is that of no other provider: a store that is in use keeps its provider.
+/// No other provider has the address: a store that is in use keeps its provider.
 type Key = (String, Options, Option<usize>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();

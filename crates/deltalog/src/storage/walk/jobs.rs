@@ -1,4 +1,4 @@
-//! Threads that share jobs, some of which lead to further ones, and hand what they find to the caller.
+//! Threads that share jobs, which may lead to further ones, and hand what they find to the caller.
 //!
 //! - The consumer runs in the calling thread. If it fails, or if a job does, no further job is started.
 //! - The newest job is taken first, so that few of them wait.
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::runtime::interrupt;
 use crate::storage::FileMeta;
 
 /// The batches that wait for the consumer, for each thread.

@@ -22,7 +22,7 @@ use object_store::path::Path;
 use self::jobs::Lister;
 use super::{Backend, FileMeta, Storage};
 use crate::error::Result;
-use crate::parallel;
+use crate::runtime::parallel;
 
 /// The number of local directories that are read at the same time. A network file system answers slowly.
 const DIRECTORIES: usize = 4;
@@ -38,7 +38,7 @@ impl Storage {
     /// In a local directory, links to directories are not followed: what is behind them may not belong to the table.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`; also those of `visit`.
+    /// `Unavailable`, `PermissionDenied`; also the errors of `visit`.
     #[doc(hidden)]
     pub fn walk(
         &self,

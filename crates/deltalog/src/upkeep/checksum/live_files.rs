@@ -9,9 +9,9 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use crate::error::Result;
+use crate::log::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_key};
 use crate::log::{Change, FileTotals, VersionChecksum};
 use crate::protocol::{Add, PathResolver};
-use crate::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_key};
 
 /// The most files that a checksum lists: it is written with each commit.
 pub(super) const MOST_LISTED_FILES: usize = 20;
@@ -247,7 +247,7 @@ impl<'b> FileRows<'b> {
             .batch
             .column_by_name(FileColumn::Path.name())
             .and_then(|column| column.as_string_opt::<i32>())
-            .ok_or_else(|| crate::Error::corrupt_log("file actions lack 'path'"))?;
+            .ok_or_else(|| crate::error::Error::corrupt_log("file actions lack 'path'"))?;
         let vector = self.vectors.as_ref().map_or(Ok(None), |vectors| vectors.get(row))?;
         file_key(path.value(row), vector.as_ref(), resolver)
     }

@@ -7,11 +7,12 @@
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
 //! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
-//! - Every checkpoint that follows a commit counts the files. If there are others than a checksum would say, they are
-//!   counted for it anew, and the checksums of later versions are deleted, which may have been derived meanwhile.
+//! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
+//!   they are counted for it anew, and the checksums of later versions are deleted, which may have been derived in
+//!   the meantime.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
-//! - In a store without directories, a file that is not written at once is taken back if its commit is gone or another
-//!   one: the table was dropped meanwhile.
+//! - In a store without directories, a file that is not written at once is deleted again if its commit is gone or
+//!   another one: the table was dropped in between.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
 
 mod live_files;
@@ -20,9 +21,9 @@ mod running;
 
 use crate::error::{ErrorKind, Result};
 use crate::log::VersionChecksum;
+use crate::log::replay::Commit;
 use crate::protocol::PathResolver;
 use crate::protocol::log_name::LogFileName;
-use crate::replay::Commit;
 use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
 use crate::storage::Storage;
 
@@ -64,7 +65,7 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](crate::transaction::CommittedVersion::since).
+    /// See [`CommittedVersion::since`](crate::commit::CommittedVersion::since).
     pub(super) commits: Option<Vec<Commit>>,
 }
 
@@ -118,13 +119,14 @@ pub(super) fn recount(duties: &Duties) -> Result<()> {
     put_later(duties, &recount::of(&duties.base.at_version(duties.version)?)?)
 }
 
-/// Makes sure that no checksum but that of the committed version is carried on, neither by snapshots that have read one
-/// nor by other writers: one turned out to be wrong, and each is derived from the one before. Deletes those of later
-/// versions.
+/// Makes sure that only the checksum of the committed version is carried on, both by snapshots that have read one and
+/// by other writers: one turned out to be wrong, and each is derived from the one before. Deletes the checksums of
+/// later versions.
 pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     let mut next = duties.version + 1;
     loop {
-        // Not only the newest version that is listed: that of a stray file may be far too high.
+        // Not only the newest version that is listed: a stray file may have a version that is far
+        // too high.
         let newest = duties.base.refresh()?.version();
         duties.base.left_over().doubt_checksums(newest, duties.version);
         // Before the deletion, so that a checksum which is being written is deleted here or by its writer.
@@ -166,9 +168,9 @@ fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> R
     put.map(drop)
 }
 
-/// Returns whether the commit of the checksum is still that of the version. In a store without directories, a file goes
-/// to its place also if the table was dropped meanwhile: it would be a log of its own there, or say wrong things about
-/// a table that was created in the place of the old one.
+/// Returns whether the version still has the commit of the checksum. In a store without directories, a file goes to its
+/// place also if the table was dropped in between: it would be a log of its own there, or say wrong things about a
+/// table that was created in place of the old one.
 fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
     match storage.read(&LogFileName::Commit(version).path()) {
         Ok(bytes) => {
@@ -180,7 +182,7 @@ fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum
     }
 }
 
-/// Returns the checksum from which that of the committed version can be derived.
+/// Returns the checksum from which the checksum of the committed version can be derived.
 fn known_before(committed: &Since) -> Result<Option<KnownChecksum>> {
     let Some(base) = &committed.base else {
         let nothing = KnownChecksum { checksum: VersionChecksum::of_nothing(), since: Vec::new() };

@@ -3,9 +3,9 @@
 use super::live_files::MOST_LISTED_FILES;
 use super::running::MOST_LISTED_NAMES;
 use crate::error::Result;
+use crate::log::replay::{FileColumns, add_at};
 use crate::log::{FileSizeHistogram, InCommitTimestamps, VersionChecksum};
 use crate::protocol::Add;
-use crate::replay::{FileColumns, add_at};
 use crate::snapshot::Snapshot;
 
 /// Counts everything that a checksum records.

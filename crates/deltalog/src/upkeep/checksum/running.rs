@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, AsArray, BooleanArray};
 
 use super::live_files::{FileChange, LiveFiles};
+use crate::commit::names_this_crate;
 use crate::error::Result;
+use crate::log::replay::{Commit, FileColumn};
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
-use crate::replay::{Commit, FileColumn};
-use crate::transaction::names_this_crate;
 
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;

@@ -8,11 +8,11 @@
 use std::collections::VecDeque;
 
 use super::{DAY_MS, MOST_FILES_OF_ROUND, delete, ensure_cleanable, find, midnight, retention_ms};
-use crate::background::Turn;
-use crate::environment::Environment;
 use crate::error::Result;
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::protected_before;
+use crate::runtime::background::Turn;
+use crate::runtime::environment::Environment;
 use crate::snapshot::Expired;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
@@ -28,7 +28,7 @@ const MOST_MS_OF_ROUND: i64 = 2000;
 pub(in crate::upkeep) enum Pace<'a> {
     /// A commit waits for it.
     Brief,
-    /// Nobody waits for it, but it makes way for other work on the table.
+    /// No caller waits for it, but it makes way for other work on the table.
     Behind(&'a Turn<'a>),
 }
 

@@ -32,11 +32,11 @@ use std::time::Duration;
 
 pub(super) use after_commit::{Pace, after_checkpoint, go_on};
 
-use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{LOG_DIRECTORY, LogInventory};
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{TableFeature, ensure_writable, protected_before};
+use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage};
 
@@ -118,7 +118,7 @@ fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Re
     }
 }
 
-/// Deletes the files of `plan`. Stops if the table gets another protection meanwhile.
+/// Deletes the files of `plan`. Stops if the protection of the table changes in between.
 fn delete_all(newest: &Snapshot, plan: Plan, cutoff_ms: i64) -> Result<CleanedLog> {
     let Plan { oldest_version, mut files, .. } = plan;
     let protected = |snapshot: &Snapshot| protected_before(snapshot.protocol(), snapshot.metadata());
@@ -155,7 +155,8 @@ fn never() -> bool {
     false
 }
 
-/// Deletes a file of the log, unless another one has its name: that of a table that was created in the place of this.
+/// Deletes a file of the log, unless another one has its name: a file of a table that was created in place of this
+/// one.
 fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     let path = path_of(&file.name);
     match storage.head(&path)? {

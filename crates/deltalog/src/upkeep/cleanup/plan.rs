@@ -2,9 +2,9 @@
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::check_checkpoint;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
@@ -123,9 +123,9 @@ fn is_readable(snapshot: &Snapshot, checkpoint: &CheckpointFiles) -> Result<bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::write_checkpoint;
-    use crate::environment::Environment;
+    use crate::runtime::environment::Environment;
     use crate::storage::Storage;
+    use crate::upkeep::checkpoint::write_checkpoint;
 
     /// PROTOCOL, "In-Commit Timestamps": the files may be copies, whose times say nothing.
     #[test]

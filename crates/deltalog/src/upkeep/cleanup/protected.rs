@@ -18,10 +18,10 @@ use std::cell::OnceCell;
 
 use super::plan::{Plan, is_checkpoint};
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::visit_commits;
 use crate::log::{CommitFile, LogInventory};
 use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Protocol, ensure_writable, protected_before};
-use crate::replay::visit_commits;
 use crate::snapshot::Snapshot;
 
 /// What a table protects, and which part of it this crate may delete nevertheless.

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::path_of;
 use crate::error::{ErrorKind, Result};
+use crate::log::replay::sidecars_of;
 use crate::log::{CheckpointKind, LogInventory};
 use crate::protocol::log_name::LogFileName;
-use crate::replay::sidecars_of;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 

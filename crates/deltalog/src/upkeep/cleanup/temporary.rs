@@ -5,8 +5,8 @@
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
 //! ```
 //!
-//! A writer that is killed leaves the file. Its name is that of the complete file, with a part for each attempt.
-//! Commits have such names as well; those of versions that are taken can become no commit any more.
+//! A writer that is killed leaves the file. Its name is the name of the complete file, with a part for each
+//! attempt. Commits have such names as well; files for versions that are taken can become no commit any more.
 
 use uuid::Uuid;
 

@@ -15,7 +15,7 @@ use super::super::held::{Piece, detached, gather};
 use super::super::split::PartitionId;
 use super::{Partitions, at};
 use crate::error::Result;
-use crate::parallel;
+use crate::runtime::parallel;
 use crate::storage::Storage;
 
 /// The number of small files that are written at once.
@@ -39,7 +39,7 @@ struct Outcome {
 }
 
 impl Partitions {
-    /// Completes all files: first the open ones, then those of the rows that wait.
+    /// Completes all files: first the open ones, then the files of the rows that wait.
     pub(in super::super) fn finish(&mut self) -> Result<()> {
         let mut direct = self.direct.clone();
         direct.sort_unstable();
@@ -114,7 +114,8 @@ impl Partitions {
         closed?.map_or(Ok(()), |closed| self.output.add(closed).map(drop))
     }
 
-    /// Writes the rows of a partition that wait, after those of its last file if that was completed early.
+    /// Writes the rows of a partition that wait, after the rows of its last file if that was completed
+    /// early.
     fn write_again(&mut self, id: PartitionId) -> Result<()> {
         let early = at(&mut self.partitions, id)?.early.take();
         self.begin(id)?;

@@ -33,7 +33,7 @@ use super::output::{Output, WrittenFile};
 use super::overflow::{Overflow, Place};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
-use crate::row_bytes::weight_of;
+use crate::runtime::row_bytes::weight_of;
 
 /// The memory for each file that is open at once, in bytes.
 const MEMORY_PER_FILE: usize = 8 << 20;
@@ -345,7 +345,8 @@ impl Partitions {
     /// Drops all rows and deletes all files.
     ///
     /// # Errors
-    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    /// The error of the first file that could not be deleted. The other files are deleted
+    /// nevertheless.
     pub(super) fn abort(&mut self) -> Result<()> {
         // Some systems do not delete open files, so the encoders that hold them are dropped first.
         self.partitions.clear();

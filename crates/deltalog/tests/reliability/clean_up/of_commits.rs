@@ -45,7 +45,7 @@ fn a_commit_cleans_up_after_its_checkpoint() {
     assert_eq!(commit(&[("delta.checkpointInterval", "7")]), 11);
 }
 
-/// After a commit only some files are deleted, those of the oldest versions.
+/// After a commit only some files are deleted, beginning with the oldest versions.
 #[test]
 fn a_commit_deletes_a_limited_number_of_files() {
     let (store, storage) = empty();
@@ -128,7 +128,7 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     assert_eq!(take_deletions(&store), 1);
 }
 
-/// A clean-up behind a commit may take hours. What a user says meanwhile counts.
+/// A clean-up behind a commit may take hours. What a user says in between counts.
 #[test]
 fn a_clean_up_behind_a_commit_asks_the_table_again() {
     for (property, value, expected) in [

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use deltalog::TableDefinition;
+use deltalog::engine::commit::{Committed, Operation, Transaction};
 use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::protocol::log_name::LogFileName;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{Committed, Operation, Transaction};
 use deltalog::{Environment, Result, Snapshot, Storage};
 pub use deltalog_testkit::store;
 use deltalog_testkit::store::FaultyStore;
@@ -98,7 +98,7 @@ pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Resu
 /// Creates a table with `files`, each added by a separate commit, starting at version 1.
 pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
-    // The ids must differ from those of the tests.
+    // The ids must differ from the ids of the tests.
     let environment = counting_from(1_000_000);
     creation(&storage, &environment).commit_or_fail().unwrap();
     for file in files {

@@ -1,6 +1,6 @@
 //! Changes of a table without data.
 
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::commit::Transaction;
 use deltalog::{ColumnPath, Operation, Result, Snapshot, Storage, TableChange, alter_table};
 
 use super::{fail_at_each_request, hasty, other_ids};

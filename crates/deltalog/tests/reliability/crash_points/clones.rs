@@ -16,7 +16,7 @@ use super::{fail_at_each_request, hasty, other_ids};
 use crate::common::store::FaultyStore;
 use crate::common::{empty, schema};
 
-/// Creates a table in a store of its own, with two files, one of which has a deletion vector.
+/// Creates a table in a store of its own, with two files, one with a deletion vector.
 fn source() -> Storage {
     let storage =
         Storage::with_immediate_store(Url::parse("memory:///s").unwrap(), FaultyStore::default().connect())

@@ -1,9 +1,9 @@
 //! Every operation, with every fault at each of its requests: afterwards the table is in the old or in the new state,
 //! and can be written again.
 //!
-//! The faults of a request are those of its kind, once or for good, and the end of the process before and after its
-//! effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The tables
-//! that are left are kept for another implementation to read ([`left`]).
+//! The faults of a request are the faults of its kind, once or for good, and the end of the process before and after
+//! its effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The
+//! tables that are left are kept for another implementation to read ([`left`]).
 
 mod changes;
 mod clones;
@@ -18,10 +18,10 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::replay::{DeletionVectorColumn, FileColumn, FileColumns};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{Environment, Error, ErrorKind, Operation, Result, Snapshot, Storage, find_commit};
 use deltalog_testkit::judge::{Log, State as Replayed};
 
@@ -166,7 +166,7 @@ fn fail_at_each_request(
         assert!(found == before || found == after, "{context}: {found:?}");
         match result {
             Err(panic) if !panic.is::<Crash>() => resume_unwind(panic),
-            // The process has told nobody, even if something has caught its end.
+            // The process has reported nothing, even if something has caught its end.
             _ if failure.fault.is_crash() => {}
             Err(_) => unreachable!("only a crash unwinds"),
             Ok(Ok(())) => assert_eq!(found, after, "{context}"),
@@ -205,7 +205,7 @@ fn looking_at_the_table_changes_nothing() {
     let look = |storage: &Storage| {
         let handle = Snapshot::open(storage, Some(2))?;
         live(&handle.refresh()?.reopen()?)?;
-        find_commit(storage, "an id that nobody has").map(|found| assert_eq!(found, None))
+        find_commit(storage, "an unknown id").map(|found| assert_eq!(found, None))
     };
     fail_at_each_request(prepare, look, false);
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::engine::dml::{
-    Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, listed_files, merge, update,
+    Clause, ClauseAction, Merge, MergeSource, Request, RowChangeOutcome, delete, merge, update,
 };
+use deltalog::engine::rewrite::listed_files;
 use deltalog::{
     ColumnPath, CreationMode, Environment, Operation, OptimizeRequest, PendingWrite, PrimitiveType,
     RecomputeRequest, RepairRequest, ReplaceWhere, RestoreRequest, Result, SaveMode, SchemaMode, Snapshot,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::protocol::{Add, PartitionValues, SetTransaction};
-use deltalog::engine::transaction::Transaction;
 use deltalog::{
     ColumnPath, CreationMode, DistributedWrite, Environment, Operation, PendingWrite, ReplaceWhere, Result,
     SaveMode, Snapshot, Storage, TableDefinition, WriteRequest,

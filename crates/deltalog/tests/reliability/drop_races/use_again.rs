@@ -1,4 +1,5 @@
-//! Drops of a feature that others use again meanwhile, on purpose. Protocol: "Type Widening", "Deletion Vectors".
+//! Drops of a feature that other writers begin to use again, on purpose. Protocol: "Type Widening", "Deletion
+//! Vectors".
 
 use arrow::datatypes::DataType;
 use deltalog::{ColumnPath, CreationMode, ErrorKind, PrimitiveType, Result, Snapshot, Storage, TableChange};
@@ -29,8 +30,8 @@ fn widen(storage: &Storage, data_type: PrimitiveType) -> Result<()> {
     change(storage, &TableChange::WidenColumn { column: ColumnPath::new(["id"]), data_type })
 }
 
-/// "Type Widening". The types of files that a step of the drop has found to be those of the schema are older ones as
-/// soon as others widen the column again.
+/// "Type Widening". The types of files that a step of the drop has found to match the schema are older ones as soon
+/// as another writer widens the column again.
 #[test]
 fn a_column_that_is_widened_again_leaves_no_older_types() {
     let work = |storage: &Storage| {
@@ -74,5 +75,5 @@ fn a_drop_whose_steps_are_undone_gives_up() {
     assert!(error.to_string().contains("they undo its steps"), "{error}");
     store.heal();
     assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), [0, 2, 4]);
-    finish(&storage, "deletionVectors", "nobody uses it again");
+    finish(&storage, "deletionVectors", "it is not used again");
 }

@@ -5,7 +5,8 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Appends files to the newest version, or to that of the handle. Creates the table if there is none.
+/// Appends files to the newest version, or to the version of the handle. Creates the table if there
+/// is none.
 pub fn append(session: &mut Session<'_>) {
     let on_handle = session.process.below(2) == 0;
     session.operate("append", Intent::write(Write::default()), |session, intend| {

@@ -9,7 +9,7 @@ use crate::session::Session;
 /// The columns that are chosen.
 const CHOICES: [&[&str]; 4] = [&[], &["id"], &["class"], &["class", "id"]];
 
-/// Chooses other clustering columns for the newest version, or for that of the handle.
+/// Chooses other clustering columns for the newest version, or for the version of the handle.
 pub fn cluster(session: &mut Session<'_>) {
     if !session.cast.is_clustered {
         return super::append(session);

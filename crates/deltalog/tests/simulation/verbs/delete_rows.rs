@@ -1,14 +1,14 @@
 //! Deletes of rows, by deletion vectors. Protocol: "Deletion Vectors".
 
 use deltalog::Operation;
+use deltalog::engine::commit::Transaction;
 use deltalog::engine::deletion_vector::DeletionVector;
-use deltalog::engine::transaction::Transaction;
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Deletes one or two rows of a file of the newest version, or of that of the handle. Others delete rows of the same
-/// file, sometimes the same ones.
+/// Deletes one or two rows of a file of the newest version, or of the version of the handle. Others delete rows of
+/// the same file, sometimes the same ones.
 pub fn delete_rows(session: &mut Session<'_>) {
     if !session.cast.has("delta.enableDeletionVectors") {
         return super::append::append(session);

@@ -5,7 +5,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Replaces all files of the newest version, or of that of the handle.
+/// Replaces all files of the newest version, or of the version of the handle.
 pub fn overwrite(session: &mut Session<'_>) {
     session.operate("overwrite", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;

@@ -6,7 +6,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Appends the next write of one of two applications, both of which several processes may be.
+/// Appends the next write of one of two applications; several processes may act as either.
 pub fn append_with_progress(session: &mut Session<'_>) {
     let app = format!("app-{}", session.process.below(2));
     session.operate("append with progress", Intent::write(Write::default()), |session, intend| {

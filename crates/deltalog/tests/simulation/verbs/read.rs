@@ -44,7 +44,7 @@ pub fn open_older(session: &mut Session<'_>) {
     open_version(session, version);
 }
 
-/// Opens every version from the first to that of the handle.
+/// Opens every version from the first to the handle's.
 pub fn open_all(session: &mut Session<'_>) {
     let Some(newest) = session.handle.as_ref().map(Snapshot::version) else { return };
     for version in 0..=newest {

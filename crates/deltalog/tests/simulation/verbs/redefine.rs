@@ -5,7 +5,8 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Replaces the table of the newest version, or of that of the handle, by one with other rows.
+/// Replaces the table of the newest version, or of the version of the handle, by one with other
+/// rows.
 pub fn redefine(session: &mut Session<'_>) {
     session.operate("redefine", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;

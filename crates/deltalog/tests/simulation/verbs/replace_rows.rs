@@ -5,9 +5,9 @@ use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
 
 use crate::session::{Session, rows_of_class};
 
-/// Replaces the rows of one class in the newest version, or in that of the handle, also by rows that are computed from
-/// those of another class. Others add, delete and replace rows
-/// of the same class and of others meanwhile.
+/// Replaces the rows of one class in the newest version, or in the version of the handle, also by rows that are
+/// computed from another class. Other processes add, delete and replace rows of the same class and of others at the
+/// same time.
 pub fn replace_rows(session: &mut Session<'_>) {
     if !session.cast.has_rows {
         return super::append::append(session);

@@ -9,7 +9,7 @@ use crate::session::Session;
 /// How many versions a RESTORE goes back at most.
 const MOST_VERSIONS: u64 = 6;
 
-/// Restores a version before the newest one, or before that of the handle.
+/// Restores a version before the newest one, or before the version of the handle.
 pub fn run(session: &mut Session<'_>) {
     session.operate("restore", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;

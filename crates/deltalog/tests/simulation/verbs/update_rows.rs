@@ -7,8 +7,8 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Changes one or two rows of a file of the newest version, or of that of the handle. Others change rows of the same
-/// file, sometimes the same ones.
+/// Changes one or two rows of a file of the newest version, or of the version of the handle. Others change rows of
+/// the same file, sometimes the same ones.
 pub fn update_rows(session: &mut Session<'_>) {
     // The values of an identity column would be counted by a MERGE only.
     if !session.cast.has("delta.enableDeletionVectors") || session.cast.counts {

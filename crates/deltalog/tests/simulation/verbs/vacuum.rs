@@ -29,7 +29,7 @@ pub fn vacuum(session: &mut Session<'_>) {
             plan => plan?,
         };
         session.process.note(format!("deletes {} files", plan.files()));
-        // Others write in between.
+        // Other processes write in between.
         session.process.sleep(Duration::from_millis(session.process.below(2_000)));
         match plan.delete() {
             // Its commits change nothing, so it does not matter whether one of them is there.

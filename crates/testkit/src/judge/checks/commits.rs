@@ -16,7 +16,7 @@ impl Case {
         let of_deletes: BTreeSet<String> = write.deletes.iter().map(|(path, _)| path.clone()).collect();
         let is_whole = if write.deletes.is_some() {
             // Rows that are deleted already change nothing, and a file without rows is removed. The rows may have been
-            // moved to other files meanwhile.
+            // moved to other files in between.
             let mut of_deletes = of_deletes;
             of_deletes.extend(self.moved_paths());
             let others: BTreeSet<String> = commit.paths.difference(&of_deletes).cloned().collect();
@@ -111,7 +111,7 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
         let nothing = Write::default();
         let is_maintenance = commit.is_vacuum || commit.is_move || commit.is_description;
         let Some(write) = writes.get(&version).copied().or(is_maintenance.then_some(&nothing)) else {
-            return Err(format!("version {version} is what nobody wanted: {commit:?}"));
+            return Err(format!("version {version} was written without a request: {commit:?}"));
         };
         let restored = write.restores.as_ref().and_then(|(earlier, _)| case.state(*earlier));
         let is_wanted = |path: &&String| {

@@ -6,7 +6,8 @@ use super::Case;
 use crate::judge::commit::Commit;
 use crate::judge::history::{Intent, Operation, Outcome, Write, class_of};
 
-/// Protocol: "Metadata Cleanup". What is read when nobody writes any more must be there, or have expired.
+/// Protocol: "Metadata Cleanup". What is read after all writers have ended must be there, or have
+/// expired.
 pub(super) fn retained(case: &Case) -> Result<(), String> {
     for operation in case.operations.iter().filter(|operation| operation.process.starts_with("auditor")) {
         let Intent::Read(version) = operation.intent else { continue };
@@ -18,7 +19,7 @@ pub(super) fn retained(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The error for a log of which only compactions are seen.
+/// The error for a log that shows only compactions.
 const ONLY_COMPACTIONS: &str = "the log has neither commits nor a complete checkpoint";
 
 /// A failure has a reason that can be seen: a fault, a commit that conflicts, or the clean-up of the log.
@@ -96,7 +97,7 @@ impl Case {
             }
         };
         let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
-        // A conflict that is found before the commit names the newest version instead of that of the application.
+        // A conflict that is found before the commit names the newest version instead of the application's.
         let state = self.log.states.get(usize::try_from(version).unwrap_or(usize::MAX));
         let records_too = write.progress.as_ref().is_some_and(|(app, progress)| {
             let recorded = state.and_then(|state| state.progress.get(app));

@@ -43,12 +43,12 @@ pub struct Case {
 
 type Check = fn(&Case) -> Result<(), String>;
 
-/// Each promise with its check. The names are those of the table in the design.
+/// Each promise with its check. The names are the same as in the design's table.
 const CHECKS: [(&str, Check); 18] = [
     ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
     ("what failed is not in the log", commits::failed),
     ("what is unknown is in the log at most once, as a whole, and is found there", commits::unknown),
-    ("no commit is in the log that nobody wanted", commits::wanted),
+    ("every commit in the log was requested", commits::wanted),
     ("the versions have the order of real time", commits::real_time),
     ("a reader sees what the log says", reads::views),
     ("a handle does not go back, and a strong store's newest version is seen", reads::freshness),
@@ -86,7 +86,7 @@ impl Case {
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
-            // It brings back what others have added.
+            // It brings back what other writers have added.
             if commit.is_restore || write.restores.is_some() {
                 return write.restores.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
             }

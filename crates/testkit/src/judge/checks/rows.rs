@@ -99,9 +99,7 @@ fn has_read(
     let blind: BTreeSet<i64> =
         writes.values().filter(|write| write.is_blind()).flat_map(|write| write.rows()).collect();
     match changed.iter().find(|row| seen.contains(row) || !blind.contains(row)) {
-        Some(row) => {
-            Err(format!("its rows were computed from those of class {class}, without the change of {row}"))
-        }
+        Some(row) => Err(format!("its rows were computed from class {class}, without the change of {row}")),
         None => Ok(()),
     }
 }
@@ -121,7 +119,7 @@ fn apply(
         rows.retain(|row| class_of(*row) != class);
     }
     if let Some((path, positions)) = &write.deletes {
-        let file = files.get(path.as_str()).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        let file = files.get(path.as_str()).ok_or_else(|| format!("no process wrote '{path}'"))?;
         for position in positions {
             let row = usize::try_from(*position).ok().and_then(|position| file.get(position));
             let row = row.ok_or_else(|| format!("'{path}' has no row {position}"))?;
@@ -143,7 +141,7 @@ fn live_rows(
     let (none, mut rows) = (BTreeSet::new(), BTreeSet::new());
     for file in live {
         let path = file.split('#').next().unwrap_or_default();
-        let written = files.get(path).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        let written = files.get(path).ok_or_else(|| format!("no process wrote '{path}'"))?;
         let deleted = case.log.deleted.get(file).unwrap_or(&none);
         if deleted.last().is_some_and(|last| *last >= written.len() as u64) {
             return Err(format!("rows of '{file}' are deleted that it does not have: {deleted:?}"));

@@ -6,7 +6,8 @@ use super::Case;
 use crate::judge::commit::RowIds;
 use crate::judge::history::{MINE, Write};
 
-/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what others have set.
+/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what other writers
+/// have set.
 pub(super) fn metadata(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let Some(first) = case.log.states.first().map(|first| &first.metadata) else { return Ok(()) };
@@ -15,7 +16,7 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
         let Some(found) = commit.metadata.as_ref().filter(|_| version > 0) else { continue };
         let Some(write) = writes.get(&version) else { continue };
         if write.redefines {
-            // The definition is that of the first version, and its table is another one.
+            // The definition equals the first version's, and its table is another one.
             if expected.id == found.id {
                 return Err(format!("version {version} is another table and has the same id"));
             }

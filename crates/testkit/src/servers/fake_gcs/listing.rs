@@ -1,4 +1,4 @@
-//! Listings: the parameters of the XML API as those of the JSON API, and JSON as XML.
+//! Listings: converts the parameters of the XML API to the JSON API's, and JSON to XML.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ pub(super) fn url(server: &str, bucket: &str, query: &HashMap<String, String>) -
     url
 }
 
-/// Returns the answer of the XML API for that of the JSON API.
+/// Returns the answer of the XML API for an answer of the JSON API.
 pub(super) fn xml(found: &Value) -> String {
     let mut xml = "<ListBucketResult>".to_owned();
     for item in found["items"].as_array().into_iter().flatten() {

@@ -1,8 +1,8 @@
 //! fake-gcs-server: Google Cloud Storage in memory, with a front that speaks the XML API.
 //!
-//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, of which the server only knows how to
-//! read and delete objects; it does not look at the header `x-goog-if-generation-match`. The front translates the
-//! other requests:
+//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, where the server only knows how to
+//! read and delete objects; it does not look at the header `x-goog-if-generation-match`. The front translates the other
+//! requests:
 //!
 //! - A put becomes an upload of the JSON API, and its header the parameter `ifGenerationMatch`. Whether the condition
 //!   holds is decided by fake-gcs-server.

@@ -160,7 +160,7 @@ public final class Sidecar {
     connected.complete(calls);
   }
 
-  /** Returns the version of Spark, which Python compares with that of PySpark. */
+  /** Returns the version of Spark, which Python compares with PySpark's. */
   public String sparkVersion() {
     return org.apache.spark.package$.MODULE$.SPARK_VERSION();
   }

@@ -44,7 +44,7 @@ public interface TableCalls {
 
   /**
    * Executes the command of `DeltaTable` that the options name. Returns its result, or its error,
-   * as the JSON of `read/commands.py`.
+   * as the JSON of `sql/commands.py`.
    */
   String answer(SparkSession session, String options);
 

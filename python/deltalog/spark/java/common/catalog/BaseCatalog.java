@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The session catalog, extended by deltalog's tables: those of its entries with this provider, and
- * those named deltalog.`/path`. All other names are passed on.
+ * The session catalog, extended by deltalog's tables: entries with this provider, and tables named
+ * deltalog.`/path`. All other names are passed on.
  *
  * <p>Each lookup of a table loads the newest version, unless the query asks for another one.
  * DeltalogCatalog extends it by what the catalogs of the Spark release can do besides.
@@ -38,7 +38,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns the source of a new table. Without one, Spark's own catalog takes that of
+   * Returns the source of a new table. Without one, Spark's own catalog uses
    * spark.sql.sources.default.
    */
   private static String provider(Map properties) {

@@ -14,7 +14,7 @@ import scala.collection.Iterator;
 
 /**
  * Tables whose rows Spark keeps. From 4.1 on, a name that is cached shows these rows, whatever has
- * been written since, until Spark is told to compute them again.
+ * been written since, until Spark computes them again.
  *
  * <p>A DataFrame that was read by a path stays on its version and needs nothing of this.
  */

@@ -43,7 +43,7 @@ public class CatalogEntries {
   }
 
   /**
-   * Returns the entry of a deltalog table, or null if the name is that of something else or of
+   * Returns the entry of a deltalog table, or null if the name belongs to something else or to
    * nothing.
    */
   public static CatalogTable find(Identifier name) {

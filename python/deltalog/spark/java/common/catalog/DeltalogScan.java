@@ -39,7 +39,7 @@ public class DeltalogScan
     return new DeltalogScan(table, columns, bytes);
   }
 
-  /** Returns whether the size is that of the files that the filters of the query leave. */
+  /** Returns whether the size covers just the files that the filters of the query leave. */
   public boolean isPruned() {
     return size >= 0;
   }

@@ -170,7 +170,7 @@ public class DeltalogTable
     }
     Object roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
     if (roots != null) {
-      // As Spark shows options, of which SHOW CREATE TABLE makes a clause.
+      // As Spark shows options, which SHOW CREATE TABLE turns into a clause.
       properties.put(TableCatalog.OPTION_PREFIX + ALLOWED_ROOTS, roots);
     }
     return properties;

@@ -66,7 +66,7 @@ public final class EntryColumns {
 
   /**
    * Brings the entry with a name into step. The table has changed already, so that a failure is a
-   * warning in the log. Those of metastores are checked exceptions, which Scala does not declare.
+   * warning in the log. Errors of metastores are checked exceptions, which Scala does not declare.
    */
   static void update(SparkSession session, Identifier name) {
     try {

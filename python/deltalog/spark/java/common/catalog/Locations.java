@@ -32,8 +32,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Those that the core's client knows, and by which Spark logs in. Others are secrets, or those of
-  // servers.
+  // Those that the core's client knows, and by which Spark logs in. Other settings are secrets, or
+  // settings of servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",
@@ -46,7 +46,7 @@ public class Locations {
     "spark.kerberos.keytab",
     "spark.kerberos.principal"
   };
-  // That of Hadoop, for a host that is not the name of several name nodes.
+  // Hadoop's port, for a host that is not the name of several name nodes.
   private static final int HDFS_PORT = 8020;
 
   private static final List DEFAULTS =

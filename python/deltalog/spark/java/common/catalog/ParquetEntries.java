@@ -86,8 +86,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON the paths, relative to the table, of the files that Spark reads now as those of
-   * the table.
+   * Returns as JSON the paths, relative to the table, of the files that Spark reads now for the
+   * table.
    */
   public static String files(SparkSession session, CatalogTable entry) throws Exception {
     String name = entry.identifier().quotedString();
@@ -109,7 +109,7 @@ public class ParquetEntries {
     return Json.text(paths);
   }
 
-  /** Returns as JSON those of some paths, as JSON, whose files are not empty. */
+  /** Returns as JSON the non-empty ones of some paths, given as JSON. */
   public static String withRows(SparkSession session, CatalogTable entry, String paths)
       throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();

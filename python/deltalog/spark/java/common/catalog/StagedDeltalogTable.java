@@ -27,7 +27,7 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   private final String definition;
   private boolean isWritten;
 
-  /** Creates the table; name is what errors call it, and definition that of TableDefinition. */
+  /** Creates the table; name is what errors call it, and definition is for TableDefinition. */
   public StagedDeltalogTable(
       Identifier identifier,
       String name,

@@ -32,8 +32,8 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the value of each column, in their order: those of the assignments, and for all others
-   * the old values.
+   * Returns the value of each column, in their order: the assigned values, and for all other
+   * columns the old values.
    */
   public Expression[] updated(Attribute[] columns, Seq assignments) {
     return aligned("alignUpdateAssignments", columns, assignments);

@@ -4,9 +4,9 @@ import org.roaringbitmap.BitSetUtil;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * Adds rows to a bitmap faster than one by one if they come in their order, as those of a scan do:
- * the last block of 65,536 rows is collected as plain bits. Rows of earlier blocks are added to the
- * bitmap at once.
+ * Adds rows to a bitmap faster than one by one if they come in their order, as the rows of a scan
+ * do: the last block of 65,536 rows is collected as plain bits. Rows of earlier blocks are added to
+ * the bitmap at once.
  */
 public class BlockOfRows {
   private static final int BLOCK = 16;

@@ -13,8 +13,8 @@ import scala.collection.immutable.Seq;
  * statement adds or changes, for its assignments.
  *
  * <ul>
- *   <li>Conditions and values see the table as it is: the further columns have names that nobody
- *       writes. Assignments refer to them by their ids.
+ *   <li>Conditions and values see the table as it is: the further columns have unused names.
+ *       Assignments refer to them by their ids.
  *   <li>Nothing is changed by the analysis, which also explains a statement: the columns are added
  *       by its commit.
  * </ul>

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession;
 /**
  * Hides the clauses of a MERGE that may add columns or has variables (EvolvingMerge), before
  * Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the session
- * says so, or where a name in a clause may be that of a variable.
+ * says so, or where a name in a clause may be a variable.
  */
 public class EvolvingMerges extends Rule {
   private final SparkSession session;

@@ -126,7 +126,7 @@ public class FieldFit {
     return new If(isNothing, Plans.nothing(made.dataType()), made);
   }
 
-  /** Returns a struct as one that is not NULL, unless its fields may be those of another. */
+  /** Returns a struct as one that is not NULL, unless its fields may belong to another. */
   private static Expression given(Expression value, boolean keeps) {
     return keeps ? value : new KnownNotNull(value);
   }

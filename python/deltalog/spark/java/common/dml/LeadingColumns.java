@@ -16,7 +16,7 @@ public class LeadingColumns {
   private UnsafeProjection projection;
 
   /**
-   * Takes the first `width` columns, whose types are those of `columns`, from rows of so many
+   * Takes the first `width` columns, which have the types in `columns`, from rows of so many
    * columns.
    */
   public LeadingColumns(StructType columns, int width, int given) {

@@ -25,8 +25,8 @@ public class MergeClauses {
   private boolean writes;
 
   /**
-   * Reads the resolved actions for the columns of the table, of which some are computed if an
-   * INSERT has no value.
+   * Reads the resolved actions for the columns of the table, where some are computed if an INSERT
+   * has no value.
    */
   public MergeClauses(
       Seq actions, Attribute[] columns, int first, Set computed, AssignedValues made) {
@@ -47,7 +47,7 @@ public class MergeClauses {
     }
   }
 
-  /** Returns the columns, of which those that are computed may be NULL until then. */
+  /** Returns the columns; the ones that are computed may be NULL until then. */
   private static Attribute[] optional(Attribute[] columns, Set computed, Seq assignments) {
     Set missing = new HashSet(computed);
     List assigned = Plans.assigned(assignments);

@@ -25,8 +25,8 @@ public class MergeKey {
 
   /**
    * Returns whether the order of the values decides which rows can match, so that bounds may be
-   * used. It does not for floating point numbers, of which NaN equals itself, and for types without
-   * an order.
+   * used. It does not for floating point numbers, where NaN equals itself, and for types without an
+   * order.
    */
   public boolean isOrdered() {
     DataType type = column.dataType();

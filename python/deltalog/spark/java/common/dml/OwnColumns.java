@@ -14,8 +14,8 @@ import scala.Function1;
  * The columns of the frames that a DeltaTable of Python has given out, which its verbs may refer
  * to: `df = table.toDF(); table.delete(df.id == 1)`.
  *
- * <p>Each frame has ids of its own, as a table is read anew for each. In the place of the id of the
- * JVM they have that of the table, by which a verb knows them without a list of all frames.
+ * <p>Each frame has ids of its own, as a table is read anew for each. In place of the id of the JVM
+ * they have the table's, by which a verb knows them without a list of all frames.
  */
 public class OwnColumns {
   private final UUID table;
@@ -25,14 +25,14 @@ public class OwnColumns {
     this.table = UUID.fromString(table);
   }
 
-  /** Returns a frame whose columns are those of the table. */
+  /** Returns a frame with the columns of the table. */
   public Dataset shown(SparkSession session, Dataset rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     return Dataset.ofRows(session, plan.transformAllExpressions(new Marking()));
   }
 
   /**
-   * Returns a statement that refers to the columns of its target instead of those of other frames,
+   * Returns a statement that refers to the columns of its target instead of other frames' columns,
    * by their names. Those that its source has as well are looked for by their names, as the JVM
    * connector does: they may be meant to be of either.
    */
@@ -71,7 +71,7 @@ public class OwnColumns {
     }
   }
 
-  /** Puts columns of the target in the place of those of other frames. */
+  /** Replaces columns of other frames by columns of the target. */
   private class Binding extends scala.runtime.AbstractPartialFunction {
     private final Attribute[] columns;
     private final LogicalPlan source;

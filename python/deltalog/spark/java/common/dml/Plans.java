@@ -106,14 +106,15 @@ public class Plans {
   }
 
   /**
-   * Returns a statement in which the current time is that of this call, in all jobs that it takes.
+   * Returns a statement in which the current time is the time of this call, in all jobs that it
+   * takes.
    */
   public static LogicalPlan atOneTime(LogicalPlan statement) {
     return ComputeCurrentTime$.MODULE$.apply(statement);
   }
 
   /**
-   * Returns a plan of the same rows and columns, of which Spark knows no constraints. It derives
+   * Returns a plan of the same rows and columns, without constraints that Spark knows. It derives
    * them from pairs of expressions, which takes a time that grows with the third power of the
    * number of columns.
    */

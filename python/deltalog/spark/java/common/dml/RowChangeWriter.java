@@ -18,7 +18,7 @@ public class RowChangeWriter extends OutputWriter {
   private final LeadingColumns leading;
 
   /**
-   * Creates the writer; changes is null if they are not recorded, columns are those of the table's
+   * Creates the writer; changes is null if they are not recorded, columns belong to the table's
    * files, given is the number of all columns.
    */
   public RowChangeWriter(

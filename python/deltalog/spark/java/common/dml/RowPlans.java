@@ -67,7 +67,7 @@ public class RowPlans {
     return records ? withBefore(columns, scan, rows) : new Project(Plans.seq(columns), rows);
   }
 
-  /** Returns all rows of the scan as they are. Those of files with negative numbers are gone. */
+  /** Returns all rows of the scan as they are. Rows of files with negative numbers are gone. */
   public static LogicalPlan copy(StatementScan scan) {
     List columns = new ArrayList();
     Attribute[] table = scan.storedColumns();
@@ -83,8 +83,8 @@ public class RowPlans {
 
   /**
    * Returns the rows as the columns say, and each that is changed once more as it was, for the
-   * change data feed. The columns are those of the table, of row tracking, and the markers. Both
-   * rows come from one, so that nothing is computed twice.
+   * change data feed. The columns are the table's, the columns of row tracking, and the markers.
+   * Both rows come from one, so that nothing is computed twice.
    */
   static LogicalPlan withBefore(List columns, StatementScan scan, LogicalPlan rows) {
     Attribute[] old = scan.columns();

@@ -28,8 +28,8 @@ public class RowsRun extends StatementRun {
   }
 
   /**
-   * Returns the parts of the condition by which files can be left out, and that of a DELETE if it
-   * means the same to deltalog as to Spark, as JSON.
+   * Returns the parts of the condition by which files can be left out, and the condition of a
+   * DELETE if it means the same to deltalog as to Spark, as JSON.
    */
   public String filters() {
     Expression condition = condition();

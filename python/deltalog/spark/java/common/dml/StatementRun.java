@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType;
  * A DELETE, UPDATE or MERGE that is being executed. Python decides what is to be done
  * (`dml/execute.py`), and each step of it is one call.
  *
- * <p>Steps that write rows take the JSON of RelationDescription of the files that they read, and
- * that of FileJob. They return what the tasks report.
+ * <p>Steps that write rows take the JSON of RelationDescription for the files that they read, and
+ * the JSON of FileJob. They return what the tasks report.
  */
 public class StatementRun {
   final SparkSession session;

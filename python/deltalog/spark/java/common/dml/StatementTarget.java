@@ -134,7 +134,7 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the parts of a condition, all of which must be true, that look only at columns of the
+   * Returns the parts of a condition (it is true only if all are) that look only at columns of the
    * table as its files have them. Values of other columns, which are padded, must not be compared
    * with the statistics of files.
    */

@@ -33,7 +33,7 @@ public class VerbPlans {
   private final List notMatched = new ArrayList();
   private final List bySource = new ArrayList();
 
-  /** The columns are those of the table's frames, by the id of the table. */
+  /** The columns belong to the table's frames, by the id of the table. */
   public VerbPlans(SparkSession session, String columnsId) {
     this.session = session;
     this.own = new OwnColumns(columnsId);
@@ -68,7 +68,7 @@ public class VerbPlans {
             evolvesSchema));
   }
 
-  /** Adds a clause for rows that match; without values it gives those of the source. */
+  /** Adds a clause for rows that match; without values it takes the source's. */
   public void whenMatched(String action, Object condition, String values) {
     matched.add(clause(action, condition, values));
   }

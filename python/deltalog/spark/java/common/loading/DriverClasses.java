@@ -108,7 +108,7 @@ public final class DriverClasses {
   /**
    * Adds a copy of a jar to the driver, and returns its path. Executors that start later need these
    * classes, even if the wheel has been replaced by then. The random name distinguishes the jar
-   * from those of other JVMs.
+   * from the jars of other JVMs.
    */
   public String add(String jar) throws IOException, ReflectiveOperationException {
     Path directory = Files.createTempDirectory("deltalog-");

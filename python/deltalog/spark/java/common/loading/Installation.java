@@ -55,7 +55,7 @@ final class Installation {
         ? EXTENSIONS
             + " has "
             + CONNECTOR
-            + ", the extension of the JVM connector, beside that of deltalog; remove one of them"
+            + ", the extension of the JVM connector, beside deltalog's; remove one of them"
         : "";
   }
 

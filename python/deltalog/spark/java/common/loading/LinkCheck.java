@@ -37,7 +37,7 @@ final class LinkCheck {
   private final Map<Class<?>, Set<String>> members = new HashMap<>();
   private final List<String> missing = new ArrayList<>();
 
-  /** Checks a jar whose classes, and those of Spark, are found by a class loader. */
+  /** Checks a jar; a class loader finds its classes and Spark's. */
   LinkCheck(ClassLoader loader, String jar) {
     this.loader = loader;
     this.jar = jar;

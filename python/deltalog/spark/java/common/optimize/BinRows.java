@@ -30,7 +30,7 @@ public class BinRows extends MarkedRows {
   private static final String[][] SETTINGS = {
     // Each bin becomes one file.
     {"spark.sql.files.maxRecordsPerFile", "0"},
-    // Days are copied as they are. Files that say so have those of the old calendar, which the
+    // Days are copied as they are. Files that say so have days of the old calendar, which the
     // reader converts.
     {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
@@ -98,11 +98,11 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the rows of a scan in bins, without the columns of which the directories are made.
+   * Returns the rows of a scan in bins, without the columns that the directories name.
    *
    * @param directories the names of these columns, as JSON
-   * @param areLast whether they are the last columns, and not among those of the table
-   * @param more the number of the columns behind those of the table
+   * @param areLast whether they are the last columns, and not within the table's
+   * @param more the number of the columns behind the table's
    */
   public static Dataset packed(
       SparkSession session,
@@ -119,7 +119,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without those of directories; see packed. Only positions tell them apart.
+   * Returns the columns without the ones that directories name; see packed. Only positions tell
+   * them apart.
    */
   static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
     List left = Arrays.asList((String[]) Json.value(directories, String[].class));

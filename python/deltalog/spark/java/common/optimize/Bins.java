@@ -10,10 +10,10 @@ import java.util.List;
  * the task with its number.
  */
 public class Bins implements Serializable {
-  /** The number of the first old file of each bin, and at the end that of all files. */
+  /** The number of the first old file of each bin, and at the end the number of all files. */
   private final int[] starts;
 
-  /** The number of the first new file of each bin, and at the end that of all files. */
+  /** The number of the first new file of each bin, and at the end the number of all files. */
   private final int[] tasks;
 
   private final boolean[] ordered;
@@ -57,16 +57,16 @@ public class Bins implements Serializable {
   }
 
   /**
-   * Returns the number of the first file of a bin. Those of the last one end at that of the bin
-   * after it.
+   * Returns the number of the first file of a bin. The files of the last one end where the next bin
+   * begins.
    */
   public int start(int bin) {
     return starts[bin];
   }
 
   /**
-   * Returns the number of the first new file of a bin, and of its task. Those of the last one end
-   * as old files do.
+   * Returns the number of the first new file of a bin, and of its task. The files of the last one
+   * end as old files do.
    */
   public int firstTask(int bin) {
     return tasks[bin];

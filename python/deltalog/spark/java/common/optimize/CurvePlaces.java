@@ -54,8 +54,7 @@ public class CurvePlaces implements Serializable {
   }
 
   /**
-   * Returns the place of a row, among those of its bin, by the number of its old file and its
-   * position there.
+   * Returns the place of a row in its bin, by the number of its old file and its position there.
    */
   public byte[] place(
       InternalRow row, OrderedColumn[] columns, int[] cell, int file, long position) {

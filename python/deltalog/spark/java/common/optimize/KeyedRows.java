@@ -19,8 +19,8 @@ public class KeyedRows extends AbstractFunction1 implements Serializable {
   private final int file;
 
   /**
-   * Takes rows in which the number of the file is at a position, and that of the row there is the
-   * next.
+   * Takes rows with the number of the file at a position, followed by the position of the row
+   * there.
    */
   public KeyedRows(CurvePlaces places, OrderedColumn[] columns, int[] keys, int file) {
     this.places = places;

@@ -25,7 +25,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A column by which rows are ordered: where its values are in a row, and how they compare, as in
- * the statistics of files. Each value is a Long, a Double, bytes (those of a text in UTF-8), or the
+ * the statistics of files. Each value is a Long, a Double, bytes (of a text in UTF-8), or the
  * digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {

@@ -33,7 +33,7 @@ import scala.reflect.ClassTag$;
  * positions tell ours apart from them.
  */
 public class OrderedRows {
-  /** The columns behind those of a scan (BinRows). */
+  /** The columns behind a scan's (BinRows). */
   private static final String TASK = "__deltalog_task";
 
   private static final String PLACE = "__deltalog_place";

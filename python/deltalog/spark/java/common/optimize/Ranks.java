@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The ranks of values among those of their column, from a sample, as in the core's
- * `optimize::ranks`: how many boundaries are below a value, and half of those that are equal to it.
+ * The ranks of values within their column, from a sample, as in the core's `optimize::ranks`: how
+ * many boundaries are below a value, and half of the boundaries that are equal to it.
  */
 public class Ranks implements Serializable {
   /**

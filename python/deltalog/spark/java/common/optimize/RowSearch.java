@@ -7,8 +7,8 @@ import java.util.List;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
- * Finds rows of old files in the new ones, after they were shuffled and sorted: others have deleted
- * them meanwhile.
+ * Finds rows of old files in the new ones, after they were shuffled and sorted: another writer has
+ * deleted them in the meantime.
  *
  * <p>No task has noted where it has written which row. But a row's place on the curve is its own,
  * so that its position in the new file is the number of rows of the same task with smaller places.

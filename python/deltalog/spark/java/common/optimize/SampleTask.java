@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Draws rows of the bins that are ordered, and counts those of each file. Runs in tasks.
+ * Draws rows of the bins that are ordered, and counts the rows of each file. Runs in tasks.
  *
  * <p>Each row gets a random number, and those with small numbers are drawn. So the samples of tasks
  * together are one of all rows.

@@ -50,7 +50,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
           "deltalog cannot replace the rows for which "
               + condition.sql()
               + " is true: the condition depends on a "
-              + "collation or on another time zone than that of the session");
+              + "collation or on another time zone than the session's");
     }
     return text;
   }
@@ -100,7 +100,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
       return false;
     }
     if (expression instanceof UserDefinedExpression) {
-      return false; // Its name may be that of another function.
+      return false; // It may be the name of another function.
     }
     if (expression instanceof TimeZoneAwareExpression timeZoneAwareExpression) {
       Option own = timeZoneAwareExpression.timeZoneId();

@@ -63,7 +63,7 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
     return source == null ? plan : new ProjectExec(Plans.seq(columns), source);
   }
 
-  /** Returns null unless the columns are those of the scan and one struct. */
+  /** Returns null unless the columns are the scan's and one struct. */
   private static MetadataFields of(Seq projected) {
     MetadataFields found = null;
     Iterator each = projected.iterator();

@@ -27,9 +27,7 @@ public class PackedListing {
   private int count = 0;
   private long size = 0;
 
-  /**
-   * The root is that of the index, by which Hadoop reaches the table; the packed one is the core's.
-   */
+  /** The root is the index's, by which Hadoop reaches the table; the packed one is the core's. */
   public PackedListing(
       ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
     PackedValues packed = PackedValues.ofThisVersion(bytes);

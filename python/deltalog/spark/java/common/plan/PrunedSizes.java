@@ -39,8 +39,8 @@ public class PrunedSizes extends Rule {
   private static final class Scans extends Improvement {
     Scans() {
       super(
-          "deltalog cannot tell Spark the size of the files that a query reads, and tells that of"
-              + " the whole table",
+          "deltalog cannot tell Spark the size of the files that a query reads, and reports the"
+              + " size of the whole table",
           warned);
     }
 

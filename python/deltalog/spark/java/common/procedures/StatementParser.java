@@ -12,9 +12,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
 
 /**
- * A parser in front of that of a session. It knows statements that Spark's grammar lacks, and makes
- * calls of procedures of them. All other texts go to Spark's parser unchanged, whose errors they
- * keep.
+ * A parser in front of a session's. It knows statements that Spark's grammar lacks, and makes calls
+ * of procedures of them. All other texts go to Spark's parser unchanged, whose errors they keep.
  *
  * <p>It is a proxy, because each release of Spark adds methods to the interface.
  */
@@ -27,7 +26,7 @@ public class StatementParser implements InvocationHandler {
     this.next = next;
   }
 
-  /** Returns our parser in front of another one, which is that of the session. */
+  /** Returns our parser in front of another one, the session's. */
   static ParserInterface before(SparkSession session, ParserInterface next) {
     ClassLoader loader = StatementParser.class.getClassLoader();
     return (ParserInterface)
@@ -89,7 +88,7 @@ public class StatementParser implements InvocationHandler {
         }
       }
     }
-    // Spark's parser takes care of parameters, of which there may be some in the arguments.
+    // Spark's parser takes care of parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();
     return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);

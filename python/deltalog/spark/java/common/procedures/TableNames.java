@@ -88,10 +88,7 @@ public class TableNames {
     return null;
   }
 
-  /**
-   * Returns the name that has these parts; null if it is in another catalog than that of the
-   * session.
-   */
+  /** Returns the name that has these parts; null if it is in another catalog than the session's. */
   public static TableIdentifier identifier(SparkSession session, List parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();

@@ -10,8 +10,8 @@ import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction0;
 
 /**
- * A job that reads rows without a shuffle, and of which each task answers with bytes: only these
- * travel to the driver.
+ * A job that reads rows without a shuffle, where each task answers with bytes: only these travel to
+ * the driver.
  */
 public abstract class AnswerJob extends AbstractFunction0 {
   private final QueryExecution query;

@@ -13,8 +13,8 @@ import org.apache.hadoop.fs.Path;
  * every link, and wait for a pipe.
  *
  * <p>Unlike the core, which goes from directory to directory, this looks before somebody else opens
- * the file. It keeps out the links that a table came with, and not those of somebody who changes
- * them in the same moment.
+ * the file. It keeps out the links that a table came with, and not links that are changed in the
+ * same moment.
  */
 final class LocalPlace {
   private static final LinkOption[] UNFOLLOWED = {LinkOption.NOFOLLOW_LINKS};
@@ -42,7 +42,7 @@ final class LocalPlace {
                   Paths.get(path, new String[0]), BasicFileAttributes.class, FOLLOWED)
               : found;
     } catch (IOException e) {
-      return; // Whoever opens the file says so.
+      return; // The code that opens the file says so.
     }
     if (found.isOther()) {
       String hint = "look who has put it there, and remove it";
@@ -73,7 +73,7 @@ final class LocalPlace {
       try {
         found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
       } catch (IOException e) {
-        return null; // Whoever opens the file says so. A new file is not there.
+        return null; // The code that opens the file says so. A new file is not there.
       }
       if (found.isSymbolicLink()) {
         String hint =

@@ -5,8 +5,8 @@ import java.util.PrimitiveIterator;
 import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 
 /**
- * Runs of consecutive rows in a row group, in the form of pages, of which Parquet's ranges of rows
- * are made.
+ * Runs of consecutive rows in a row group, in the form of pages, which Parquet's ranges of rows are
+ * made from.
  */
 public class RowRuns implements OffsetIndex {
   private final long[] starts;

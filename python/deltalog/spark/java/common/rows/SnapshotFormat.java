@@ -23,7 +23,7 @@ import scala.collection.immutable.Seq;
  * Spark's Parquet reader, extended by what the log states about the files: the names of their
  * columns and the deleted rows.
  *
- * <p>This is applied below the scan, so Spark's plan is that of plain files: without additional
+ * <p>This is applied below the scan, so Spark's plan is a plan over plain files: without additional
  * filters or columns, and with the names that users know.
  */
 public class SnapshotFormat extends GuardedFormat {
@@ -81,8 +81,8 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /**
-   * Returns the format for files without deleted rows: that of Spark with a guard if nothing else
-   * is needed.
+   * Returns the format for files without deleted rows: Spark's with a guard if nothing else is
+   * needed.
    */
   public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
@@ -143,7 +143,7 @@ public class SnapshotFormat extends GuardedFormat {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
-  /** Returns the fields of _metadata. Those of row tracking have the names of the JVM connector. */
+  /** Returns the fields of _metadata. Row tracking has the names of the JVM connector. */
   @Override
   public Seq metadataSchemaFields() {
     List fields =

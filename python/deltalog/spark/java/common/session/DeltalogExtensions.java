@@ -12,9 +12,9 @@ import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
 /**
- * Our parser, rules and strategy, at the places that Spark has for those of extensions. A session
- * shares its extensions with the sessions that are made from it: by newSession() and
- * cloneSession(), for the batches of streams, and for the clients of Spark Connect.
+ * Our parser, rules and strategy, at the places that Spark has for extensions. A session shares its
+ * extensions with the sessions that are made from it: by newSession() and cloneSession(), for the
+ * batches of streams, and for the clients of Spark Connect.
  *
  * <p>Spark applies this class to the first session of a context if the setting spark.sql.extensions
  * names it or if its jar is on the class path. `enable` applies it to the extensions of a session

@@ -20,8 +20,8 @@ public class ExecutorJar {
         return;
       }
     }
-    // The first session may be that of a client. The jar would be its own, and Spark would give it
-    // no others.
+    // The first session may be a client's. The jar would be its own, and Spark would give it no
+    // others.
     JobArtifactSet$.MODULE$.withActiveJobArtifactState(null, new Addition(context, jar));
   }
 

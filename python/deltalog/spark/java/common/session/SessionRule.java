@@ -12,7 +12,7 @@ public class SessionRule extends AbstractFunction1 {
     CarriedStatements.class, EvolvingMerges.class, HeldWrites.class, NamedChangeFeeds.class
   };
 
-  /** The rules among those of Spark that resolve names. */
+  /** Spark's rules that resolve names. */
   static final Class[] RESOLUTION = {
     ReplacingInserts.class,
     EvolvingWrites.class,

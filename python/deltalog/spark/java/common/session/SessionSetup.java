@@ -24,7 +24,7 @@ public class SessionSetup {
   /** The names of options whose values plans do not show. */
   private static final String HIDDEN = "spark.sql.redaction.options.regex";
 
-  /** Those of stores that may be secrets, as in `secrecy.py`. */
+  /** Options of stores that may be secrets, as in `secrecy.py`. */
   static final String SECRETS =
       "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
 
@@ -69,8 +69,8 @@ public class SessionSetup {
   }
 
   /**
-   * Adds a rule that runs after all rules of Spark, unless a session of which this one is a copy
-   * had it.
+   * Adds a rule that runs after all rules of Spark, unless this session is a copy of one that had
+   * it.
    */
   private static void optimize(ExperimentalMethods methods, Rule rule) {
     List rules = Plans.list(methods.extraOptimizations());

@@ -131,7 +131,7 @@ public final class DeltaName {
     return null;
   }
 
-  /** Returns the jars that were given to an application, to which others may be added. */
+  /** Returns the jars that were given to an application; more may be added. */
   private static List<String> jars(ClassLoader loader) {
     List<String> jars = new ArrayList<>();
     for (ClassLoader at = loader; at != null; at = at.getParent()) {

@@ -63,7 +63,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return sized;
   }
 
-  /** Returns whether the size is that of the files that the filters of a query leave. */
+  /** Returns whether the size covers just the files that the filters of a query leave. */
   public boolean isPruned() {
     return size >= 0;
   }

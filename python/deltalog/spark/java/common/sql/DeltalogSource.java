@@ -14,7 +14,7 @@ import scala.collection.immutable.Map;
  * The data source that Spark finds under the name "deltalog".
  *
  * <p>As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and
- * writes of a path are those of its V1 relations.
+ * writes of a path go through its V1 relations.
  */
 public class DeltalogSource
     implements DataSourceRegister,

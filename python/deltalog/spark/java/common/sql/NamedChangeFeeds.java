@@ -119,7 +119,7 @@ public class NamedChangeFeeds extends Rule {
   }
 
   /**
-   * Returns whether a name in a view is that of a temporary view, which hides the tables of that
+   * Returns whether a name in a view belongs to a temporary view, which hides the tables of that
    * name.
    */
   private static boolean isViewOfView(List parts) {

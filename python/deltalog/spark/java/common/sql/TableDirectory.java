@@ -89,10 +89,7 @@ public class TableDirectory {
     return null;
   }
 
-  /**
-   * Returns Hadoop's settings for a write, some of which may be options, such as the keys of a
-   * store.
-   */
+  /** Returns Hadoop's settings for a write; some may be options, such as the keys of a store. */
   private static Configuration settings(LogicalPlan plan, SparkSession session) {
     return plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand
         ? session

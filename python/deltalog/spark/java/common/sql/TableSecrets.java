@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
  * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the
- * plan of one that runs with all options whose names it does not know to be those of secrets.
+ * plan of one that runs with all options except the ones whose names it knows as secrets.
  */
 public class TableSecrets extends Rule {
   @Override

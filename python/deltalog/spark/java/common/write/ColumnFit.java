@@ -63,7 +63,7 @@ public class ColumnFit {
     return Dataset.ofRows(session, new Project(Plans.seq(columns), plan));
   }
 
-  /** Returns the column of the table of which a column of the rows lacks fields; or null. */
+  /** Returns the column of the table that lacks fields in the rows; or null. */
   private static StructField lacking(Attribute column, StructType schema) {
     int at = FieldFit.indexOf(schema, column.name());
     StructField field = at < 0 ? null : schema.fields()[at];

@@ -10,8 +10,8 @@ import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
  * Asks the driver whether an attempt of a task may still commit, as Spark's own commit protocols
  * do.
  *
- * <p>It may not if its job has failed meanwhile, or if another attempt of the same task was faster.
- * Then it deletes its files, of which the driver would never hear.
+ * <p>It may not if its job has failed, or if another attempt of the same task was faster. Then it
+ * deletes its files, because the driver would never hear of them.
  */
 public class CommitPermission extends OutputCommitter {
 

@@ -37,7 +37,7 @@ public class DynamicOverwrites extends Rule {
     java.util.Map changes = new HashMap();
     changes.put("writeOptions", options.updated(SOURCES, sources));
     if (!relation.options().isEmpty()) {
-      // Spark wants the options of the table to be those of the write.
+      // Spark wants the options of the table to equal the write's.
       java.util.Map all = new HashMap(relation.options().asCaseSensitiveMap());
       all.put(SOURCES, sources);
       Object noted = new CaseInsensitiveStringMap(all);

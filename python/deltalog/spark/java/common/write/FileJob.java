@@ -49,7 +49,7 @@ public class FileJob extends AbstractFunction0 {
   private final int parts;
 
   /**
-   * Creates a job that writes rows, which first become those of files (FileRows).
+   * Creates a job that writes rows, which first become the rows of files (FileRows).
    *
    * @param description the JSON of `write/job.py`. The values of the partition columns that it
    *     names are text.
@@ -149,8 +149,8 @@ public class FileJob extends AbstractFunction0 {
   }
 
   /**
-   * Returns the reports of the tasks as bytes, or the name of a file with them. Those of a job that
-   * failed, too.
+   * Returns the reports of the tasks as bytes, or the name of a file with them. Also the reports of
+   * a job that failed.
    */
   public Object reports() throws IOException {
     List reports = protocol.reports();

@@ -45,7 +45,7 @@ public class PositionalNames {
     return Dataset.ofRows(session, new Project(Plans.seq(made), plan));
   }
 
-  /** Returns a type whose fields have the names of those of another, by their positions. */
+  /** Returns a type whose fields have the names of another's, by their positions. */
   private static DataType named(DataType type, DataType like) {
     if (type instanceof StructType struct && like instanceof StructType known) {
       StructField[] fields = struct.fields().clone();

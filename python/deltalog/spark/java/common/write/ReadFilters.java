@@ -43,8 +43,8 @@ public class ReadFilters {
   private ReadFilters() {}
 
   /**
-   * Returns the conditions for the rows of a child, if those of the node matter only where `above`
-   * is true.
+   * Returns the conditions for the rows of a child, if the node's conditions matter only where
+   * `above` is true.
    */
   public static List below(LogicalPlan node, int child, List above) {
     if (node instanceof Filter filter) {
@@ -77,8 +77,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns those of the conditions that look at columns of the relation alone, as a text; an empty
-   * one for none.
+   * Returns the conditions that look at columns of the relation alone, as a text; an empty one for
+   * none.
    */
   public static String text(LogicalPlan relation, List conditions) {
     List found = new ArrayList();

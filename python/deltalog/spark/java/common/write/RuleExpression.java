@@ -151,7 +151,7 @@ public class RuleExpression {
     }
   }
 
-  /** Returns the expression, whose columns are those of the table. */
+  /** Returns the expression over the columns of the table. */
   public Expression resolved(Attribute[] columns) {
     try {
       return allowed(columns);
@@ -178,7 +178,7 @@ public class RuleExpression {
           "VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
       }
-      // As in unix_timestamp(). The time zone of the session is that of all casts to times.
+      // As in unix_timestamp(). The time zone of the session applies to all casts to times.
       if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
         throw refused("its value is another one at another time");
       }
@@ -247,7 +247,7 @@ public class RuleExpression {
   }
 
   /**
-   * Refuses parts that are not allowed. The names are those of columns, and of parameters of lambda
+   * Refuses parts that are not allowed. The names belong to columns, and to parameters of lambda
    * functions.
    */
   private void check(Expression part, Set names) {
@@ -297,8 +297,8 @@ public class RuleExpression {
   }
 
   /**
-   * Returns whether the value may depend on the time of the statement. That of a generated column
-   * is checked later.
+   * Returns whether the value may depend on the time of the statement. A generated column's is
+   * checked later.
    */
   private boolean mayChange() {
     return !kind.equals(GENERATED);

@@ -29,8 +29,8 @@ import scala.collection.immutable.Seq;
  *       attempt of a task draws new names, and only the report of the attempt that Spark accepts
  *       counts. So an attempt that dies, or that ends in the moment in which its job fails, leaves
  *       at most a file that no version refers to.
- *   <li>An attempt that fails, or that may not commit, deletes its files. Those of accepted
- *       attempts are deleted by their reports, by the one who runs the job.
+ *   <li>An attempt that fails, or that may not commit, deletes its files. The job's runner deletes
+ *       the files of accepted attempts by their reports.
  *   <li>Spark makes a copy for each task. The copy is shared with the writers of the task, because
  *       all of them travel in one closure.
  * </ul>
@@ -132,7 +132,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return directory.replace(NUL, "%00");
   }
 
-  /** Returns the number of the task, which is that of its partition of the rows. */
+  /** Returns the number of the task, which is also the number of its partition of the rows. */
   protected static int task(TaskAttemptContext context) {
     return context.getTaskAttemptID().getTaskID().getId();
   }
@@ -254,7 +254,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     // The one who runs the job has the reports.
   }
 
-  /** Returns the reports of all accepted attempts; those of a job that failed, too. */
+  /** Returns the reports of all accepted attempts, also for a job that failed. */
   public synchronized List reports() {
     return accepted == null ? new ArrayList() : new ArrayList(accepted);
   }

@@ -1,0 +1,63 @@
+//! The files with new rows among those that a commit adds.
+//!
+//! A commit that deletes rows by a deletion vector adds the data file again. The file then has no row that it did not
+//! have before, so that a transaction that has read a predicate need not see it again.
+
+use std::collections::HashMap;
+
+use arrow::array::{BooleanArray, RecordBatch};
+
+use crate::error::Result;
+use crate::log::deletion_vector::DeletionVectors;
+use crate::log::replay::{Commit, adds_of, filtered, removes_of};
+use crate::protocol::{DeletionVectorDescriptor, PathResolver};
+
+/// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
+///
+/// # Errors
+/// `CorruptLog` for a path that the table must not refer to.
+pub(super) fn appended(
+    commit: &Commit,
+    resolver: &PathResolver,
+    vectors: &DeletionVectors,
+) -> Result<RecordBatch> {
+    if commit.adds.num_rows() == 0 || commit.removes.num_rows() == 0 {
+        return Ok(commit.adds.clone());
+    }
+    let mut removed = HashMap::new();
+    for remove in removes_of(&commit.removes)? {
+        removed.insert(resolver.parse(&remove.path)?, remove.deletion_vector);
+    }
+    let mut has_new_rows = Vec::with_capacity(commit.adds.num_rows());
+    for add in adds_of(&commit.adds)? {
+        has_new_rows.push(match removed.get(&resolver.parse(&add.path)?) {
+            None => true,
+            Some(old) => {
+                let grows = only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors);
+                // The old vector belongs to no version that is kept, and its file may be gone. If in doubt, there are
+                // new rows.
+                !grows.unwrap_or_else(|error| {
+                    tracing::debug!(%error, file = add.path, "a deletion vector of another commit cannot be read");
+                    false
+                })
+            }
+        });
+    }
+    filtered(&commit.adds, &BooleanArray::from(has_new_rows))
+}
+
+/// Returns whether the vector `new` has all rows of `old`.
+fn only_grows(
+    old: Option<&DeletionVectorDescriptor>,
+    new: Option<&DeletionVectorDescriptor>,
+    vectors: &DeletionVectors,
+) -> Result<bool> {
+    match (old, new) {
+        (None, _) => Ok(true),
+        (Some(_), None) => Ok(false),
+        (Some(old), Some(new)) => {
+            let (old, new) = (vectors.read(old, None)?, vectors.read(new, None)?);
+            Ok(old.bitmap().is_subset(new.bitmap()))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A commit that is ready to be put: its bytes, and its actions for the work that follows it.
+//!
+//! What is kept beside the log depends on what was committed, which is not read back: for that a transaction has it in
+//! memory as record batches.
+
+use arrow::array::RecordBatch;
+use object_store::PutPayload;
+
+use super::changes::Changes;
+use crate::log::replay::Commit;
+use crate::protocol::{CommitInfo, DomainMetadata, Metadata};
+
+/// The commit of one attempt.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// The text of the commit.
+    pub(super) payload: PutPayload,
+    /// The provenance.
+    pub(super) info: CommitInfo,
+    /// The metadata, if the transaction sets it.
+    pub(super) metadata: Option<Metadata>,
+    /// The `add` actions, including the ones of row deletes, in the form of the log.
+    pub(super) adds: Vec<RecordBatch>,
+    /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
+    pub(super) replaced: Vec<RecordBatch>,
+    /// The domains that this attempt sets beside the transaction's.
+    pub(super) domains: Vec<DomainMetadata>,
+}
+
+impl Prepared {
+    /// Returns what was committed as `version`: commits of file actions, and last one with all other actions. `changes`
+    /// are the transaction's.
+    ///
+    /// The order of the file actions does not matter, because no logical file is both added and removed.
+    pub(super) fn into_commits(self, version: u64, changes: &Changes) -> Vec<Commit> {
+        let removes = changes.removes.iter().cloned().chain(self.replaced);
+        let mut commits: Vec<_> = removes.map(|removes| Commit::of_removes(version, removes)).collect();
+        commits.extend(self.adds.into_iter().map(|adds| Commit::of_adds(version, adds)));
+        let mut others = Commit::without_files(version);
+        others.protocol.clone_from(&changes.protocol);
+        others.metadata = self.metadata;
+        others.commit_info = Some(self.info);
+        others.transactions.clone_from(&changes.transactions);
+        others.cdc.clone_from(&changes.change_files);
+        others.domains = changes.domains.iter().cloned().chain(self.domains).collect();
+        commits.push(others);
+        commits
+    }
+}

@@ -1,0 +1,41 @@
+//! Metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict if they both contain a domain
+//! metadata action for the same metadata domain".
+//!
+//! The domain of row tracking is no exception, but no transaction holds it: each attempt writes it anew, on top of the
+//! winner's.
+//!
+//! Some transactions depend on domains that they do not change:
+//!
+//! - Files have statistics of the clustering columns (protocol: "Writer Requirements for Clustered Table"), and the
+//!   schema has these columns. So a transaction that adds files or sets the metadata conflicts with a change of the
+//!   columns.
+//! - A table whose protocol loses a feature must have no domain that only the feature explains. So a transaction
+//!   that drops a feature conflicts with a change of any domain.
+//! - A transaction that restores or copies domains changes only what differs from the domains that it has read.
+
+use super::{Mine, Winner};
+use crate::commit::conflict::ConflictReason;
+use crate::commit::row_ids::RowIds;
+use crate::error::Result;
+use crate::protocol::{CLUSTERING_DOMAIN, DomainMetadata};
+
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let changes = mine.changes;
+    let needs_clustering = !changes.adds.is_empty() || changes.metadata.is_some();
+    let drops_feature = drops_feature(mine);
+    let is_conflict = |theirs: &&DomainMetadata| {
+        changes.domains.iter().any(|own| own.domain == theirs.domain)
+            || (needs_clustering && theirs.domain == CLUSTERING_DOMAIN)
+            || ((drops_feature || mine.reads.domains) && !RowIds::is_own_domain(theirs))
+    };
+    let found = winner.commit.domains.iter().find(is_conflict);
+    Ok(found.map(|theirs| ConflictReason::DomainChanged(theirs.domain.clone())))
+}
+
+/// Returns whether the transaction sets a protocol without a feature that the table has supported.
+fn drops_feature(mine: &Mine<'_>) -> bool {
+    mine.changes.protocol.as_ref().is_some_and(|protocol| {
+        let kept = protocol.writer_features();
+        mine.base.protocol().writer_features().iter().any(|feature| !kept.contains(feature))
+    })
+}

@@ -1,0 +1,142 @@
+//! The conflict rules: pure functions of a transaction and of a commit that was made since its base.
+//!
+//! [`RULES`] is the table of them, in the order in which they are asked. The longer ones have files of their own.
+//!
+//! The rules are the same as in the JVM implementation, with two differences. Files are compared with what was
+//! read by their statistics too and not only by their partition values. Changes of the metadata that concern no
+//! writer are not conflicts.
+//!
+//! A blind append reads nothing and removes nothing, so it never conflicts with appends, deletes or compactions.
+
+mod appends;
+mod domains;
+mod metadata;
+
+use arrow::array::RecordBatch;
+
+use super::changes::Changes;
+use super::conflict::{Conflict, ConflictReason, WhatWasRead};
+use super::isolation::IsolationLevel;
+use super::read_set::ReadSet;
+use crate::error::Result;
+use crate::log::replay::{Commit, FileSet, path_of};
+use crate::snapshot::Snapshot;
+
+pub(super) use metadata::concerns_writers;
+
+/// A transaction, as far as conflicts depend on it.
+pub(super) struct Mine<'a> {
+    /// The version that was read.
+    pub(super) base: &'a Snapshot,
+    /// What was read of it.
+    pub(super) reads: &'a ReadSet,
+    /// What is changed.
+    pub(super) changes: &'a Changes,
+    /// The data files that are removed.
+    pub(super) removed: &'a FileSet,
+    /// How strictly added rows are compared with what was read.
+    pub(super) isolation: IsolationLevel,
+    /// The same for the rows that the new ones were computed from.
+    pub(super) source_isolation: IsolationLevel,
+}
+
+/// A commit that was made since the base.
+pub(super) struct Winner<'a> {
+    pub(super) commit: &'a Commit,
+    /// Its `add` actions, without those that only take rows away from a file.
+    pub(super) appended: &'a RecordBatch,
+}
+
+/// Returns why a transaction conflicts with a commit, if it does.
+type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
+
+/// The transaction conflicts if the other commit …
+const RULES: [Rule; 9] = [
+    // … sets another protocol.
+    protocol,
+    // … sets the metadata, except for changes that concern no writer.
+    metadata::check,
+    // … records progress of the same application.
+    applications,
+    // … changes the same metadata domain, or one that the transaction depends on.
+    domains::check,
+    // … adds rows that the transaction should have read.
+    appends::check,
+    // … adds a file that the transaction objects to.
+    objections,
+    // … removes a file that the transaction has read.
+    reads,
+    // … removes a file that the transaction removes.
+    deletes,
+    // … belongs to a VACUUM, and the transaction brings back files that were removed.
+    vacuums,
+];
+
+/// Returns the conflict of `mine` with `winner`, if there is one.
+///
+/// # Errors
+/// `CorruptLog` for file actions that cannot be understood.
+pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Conflict>> {
+    for rule in RULES {
+        if let Some(reason) = rule(mine, winner)? {
+            return Ok(Some(Conflict::new(winner.commit.version, reason)));
+        }
+    }
+    Ok(None)
+}
+
+/// A protocol that differs from the one that was read may ask for something that the transaction did not do.
+/// Protocol: "Protocol Evolution".
+fn protocol(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let new = winner.commit.protocol.as_ref();
+    let has_changed = new.is_some_and(|new| new != mine.base.protocol() || mine.changes.protocol.is_some());
+    Ok(has_changed.then_some(ConflictReason::ProtocolChanged))
+}
+
+/// Two commits of one application: two instances of it write at the same time. If the other one has recorded the same
+/// version or a later one, the transaction is not a conflict but was done before
+/// ([`AlreadyApplied`](super::AlreadyApplied)). Protocol: "Transaction Identifiers".
+fn applications(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let is_winners = |app: &&String| winner.commit.transactions.iter().any(|other| other.app_id == **app);
+    let mut apps = mine.changes.transactions.iter().map(|progress| &progress.app_id);
+    Ok(apps.find(is_winners).map(|app| ConflictReason::AppTransaction(app.clone())))
+}
+
+/// Unlike the other rules, this one may read files: it does what the transaction asks for
+/// ([`objection`](super::objection)).
+fn objections(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let Some(objection) = &mine.reads.objection else { return Ok(None) };
+    let file = objection.find(&winner.commit.adds)?;
+    let read = || WhatWasRead::NoFilesThat(objection.what().to_owned());
+    Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, read: read() }))
+}
+
+/// Whether the rows of the file were deleted or only moved: the transaction knows the rows by the file. The same is
+/// true of files that its new rows were computed from.
+fn reads(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let file = match mine.reads.whole_table {
+        true => path_of(&winner.commit.removes, 0),
+        false => mine.reads.files.find(&winner.commit.removes)?,
+    };
+    let file = match file {
+        Some(file) => Some(file),
+        None => mine.reads.source.find(&winner.commit.removes, mine.base)?,
+    };
+    Ok(file.map(|file| ConflictReason::ConcurrentDeleteRead { file }))
+}
+
+/// Only one of the two commits can have replaced the file's rows. Protocol: "Add File and Remove File".
+fn deletes(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    Ok(mine.removed.find(&winner.commit.removes)?.map(|file| ConflictReason::ConcurrentDeleteDelete { file }))
+}
+
+/// A VACUUM looks at the newest version after its first commit, `VACUUM START`, and keeps what is live there. A
+/// transaction that brings files back later has looked for them too early.
+fn vacuums(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let operation = winner.commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
+    let is_vacuum = operation.is_some_and(|name| name.starts_with("VACUUM"));
+    Ok((mine.changes.brings_files_back && is_vacuum).then_some(ConflictReason::FilesVacuumed))
+}
+
+#[cfg(test)]
+mod tests;

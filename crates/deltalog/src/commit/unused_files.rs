@@ -1,0 +1,115 @@
+//! Which files of a write that failed may be deleted.
+//!
+//! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
+//!   repetition fails or has no effect, the files are part of the table.
+//! - An interrupted call still deletes them.
+//! - Hadoop keeps the checksums of a local file beside it, in a hidden file, which is deleted with it.
+
+use std::collections::HashSet;
+
+use arrow::array::AsArray;
+
+use crate::error::{ErrorKind, Result};
+use crate::log::replay::{Commit, FileColumn, FileColumns};
+use crate::protocol::log_name::LogFileName;
+use crate::protocol::{LogPath, PathResolver, path};
+use crate::runtime::interrupt;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// Deletes the `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted now
+/// are left for VACUUM: what the caller reports is what became of the commit.
+pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
+    interrupt::shielded(|| {
+        for path in unused(storage, paths, live) {
+            delete(storage, &path);
+        }
+    });
+}
+
+/// Deletes the `paths`, as actions have them, that no version after `base` has as change data files.
+pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
+    let storage = base.storage();
+    interrupt::shielded(|| {
+        for path in unused(storage, paths, |_, paths| recorded(base, paths)) {
+            delete(storage, &path);
+        }
+    });
+}
+
+fn delete(storage: &Storage, path: &str) {
+    if let Err(error) = path::decode(path).and_then(|path| delete_data_file(storage, &path)) {
+        tracing::warn!(table = storage.url(), path, %error, "a file of a write could not be deleted");
+    }
+}
+
+/// Deletes a file, given by its decoded path, that no version has.
+///
+/// # Errors
+/// Errors of the store.
+pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
+    storage.delete(path)?;
+    if storage.root().scheme() != "file" {
+        return Ok(());
+    }
+    let (directory, name) = path.rsplit_once('/').map_or(("", path), |(directory, name)| (directory, name));
+    storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
+}
+
+/// Returns the `paths`, as actions have them, that are not used. `find` returns for each path whether it is. If it
+/// fails, none are returned.
+fn unused(
+    storage: &Storage,
+    paths: Vec<String>,
+    find: impl FnOnce(&Storage, &[String]) -> Result<Vec<bool>>,
+) -> Vec<String> {
+    if paths.is_empty() {
+        return paths;
+    }
+    match find(storage, &paths) {
+        Ok(used) => {
+            paths.into_iter().zip(used).filter(|(_, is_used)| !is_used).map(|(path, _)| path).collect()
+        }
+        Err(error) => {
+            let table = storage.url();
+            tracing::warn!(table, %error, "the files of a write that failed remain, because the table cannot be read");
+            Vec::new()
+        }
+    }
+}
+
+/// Returns for each path whether a file of the newest version has it.
+fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
+    let newest = match Snapshot::open(storage, None) {
+        Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),
+        opened => opened?,
+    };
+    let resolver = PathResolver::new(storage.root())?;
+    let paths = paths.iter().map(|path| resolver.parse(path)).collect::<Result<Vec<LogPath>>>()?;
+    let given: HashSet<&LogPath> = paths.iter().collect();
+    let mut found = HashSet::new();
+    for batch in newest.replay_files(FileColumns::of(&[FileColumn::Path]))? {
+        let batch = batch?;
+        let column = batch.column_by_name(FileColumn::Path.name());
+        for path in column.and_then(|column| column.as_string_opt::<i32>()).into_iter().flatten().flatten() {
+            let path = newest.resolver().parse(path)?;
+            if given.contains(&path) {
+                found.insert(path);
+            }
+        }
+    }
+    Ok(paths.iter().map(|path| found.contains(path)).collect())
+}
+
+/// Returns for each path whether a version after `base` has it as a change data file.
+fn recorded(base: &Snapshot, paths: &[String]) -> Result<Vec<bool>> {
+    let resolver = base.resolver();
+    let mut found = HashSet::new();
+    for version in base.version() + 1..=base.refresh()?.version() {
+        let bytes = base.storage().read(&LogFileName::Commit(version).path())?;
+        for file in Commit::parse_without_stats(&bytes, version)?.cdc {
+            found.insert(resolver.parse(&file.path)?);
+        }
+    }
+    paths.iter().map(|path| Ok(found.contains(&resolver.parse(path)?))).collect()
+}

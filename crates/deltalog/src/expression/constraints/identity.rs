@@ -1,0 +1,371 @@
+//! Columns whose values the writer counts up. (PROTOCOL, "Identity Columns".)
+//!
+//! - A value is `start + k * step` and lies beyond the high water mark, in the direction of the step.
+//! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
+//!   conflict. So no value exists twice, and a write that fails leaves at most a gap.
+//! - Values that a user provides move no mark, as in the JVM connector.
+//! - Writers in several processes have a lane each (`lane`). The commit checks what they have counted.
+//! - An engine counts in its own tasks: it asks for the first value and the step, and gives each row the value of its
+//!   own number of steps. The mark is then the farthest value in its files.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{ArrayRef, Int64Array};
+use serde_json::Value;
+
+use super::lane::{Counted, Lane};
+use crate::error::{Error, Result};
+use crate::protocol::schema::column_rules::{
+    IDENTITY, IDENTITY_EXPLICIT as EXPLICIT, IDENTITY_MARK as MARK, IDENTITY_START as START,
+    IDENTITY_STEP as STEP,
+};
+use crate::protocol::{DataType, PrimitiveType, StructField, StructType};
+
+/// An identity column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IdentityColumn {
+    column: String,
+    start: i64,
+    step: i64,
+    /// The highest value generated so far, or with a negative step the lowest.
+    mark: Option<i64>,
+    accepts_values: bool,
+}
+
+impl IdentityColumn {
+    /// Returns the identity column that `field` is, if it is one.
+    ///
+    /// # Errors
+    /// CorruptLog if the column is not of type `long`, or if its metadata are not of the protocol's form.
+    pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
+        let entries = field.metadata.entries();
+        if !entries.keys().any(|key| key.starts_with(IDENTITY)) {
+            return Ok(None);
+        }
+        let corrupt = |what: &str| Error::corrupt_log(format!("the identity column {} {what}", field.name));
+        if field.data_type != DataType::Primitive(PrimitiveType::Long) {
+            return Err(corrupt("is not of type long"));
+        }
+        let number = |key: &str| {
+            let value = entries.get(key);
+            let number = |value: &Value| {
+                value.as_i64().ok_or_else(|| corrupt(&format!("has the value {value} in '{key}'")))
+            };
+            value.map(number).transpose()
+        };
+        let step = number(STEP)?.filter(|step| *step != 0).ok_or_else(|| corrupt("has no step"))?;
+        Ok(Some(Self {
+            column: field.name.clone(),
+            start: number(START)?.ok_or_else(|| corrupt("has no start"))?,
+            step,
+            mark: number(MARK)?,
+            accepts_values: entries.get(EXPLICIT).and_then(Value::as_bool).unwrap_or(false),
+        }))
+    }
+
+    /// Returns the name of the column.
+    fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Returns the first value beyond the mark.
+    fn next(&self) -> i128 {
+        let (start, step) = (i128::from(self.start), i128::from(self.step));
+        let Some(mark) = self.mark.map(i128::from) else { return start };
+        // The number of steps to the mark, rounded down, with the sign of the direction.
+        let passed = (mark - start).div_euclid(step.abs()) * step.signum();
+        let steps = match step.signum() {
+            1 => passed + 1,
+            // `div_euclid` has rounded away from the start.
+            _ if (mark - start).rem_euclid(step.abs()) == 0 => passed + 1,
+            _ => passed,
+        };
+        start + steps.max(0) * step
+    }
+
+    fn exhausted(&self) -> Error {
+        Error::invalid_argument(format!(
+            "the identity column '{}' has no further values: they would not fit a 64-bit integer",
+            self.column
+        ))
+    }
+}
+
+/// The values of an identity column that a write may give to rows: `first + k * step` for `k` from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdentityValues {
+    /// The name of the column.
+    pub column: String,
+    /// The first value beyond the mark.
+    pub first: i64,
+    /// The difference of two values, never 0.
+    pub step: i64,
+}
+
+/// The identity columns of a table and the values that one write has used, shared by all of its writers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Identities {
+    columns: Arc<[IdentityColumn]>,
+    /// The place of each column by its name.
+    places: Arc<HashMap<String, usize>>,
+    used: Arc<Mutex<Used>>,
+    counting: Counting,
+}
+
+/// Which values the writers of one process give.
+#[derive(Debug, Clone, Copy, Default)]
+enum Counting {
+    /// All of them.
+    #[default]
+    Alone,
+    /// The values of one lane.
+    InLane(Lane),
+    /// None, because writers in other processes would give the same.
+    Never,
+}
+
+/// The values that a write has used.
+#[derive(Debug, Default)]
+struct Used {
+    /// For each column the last value.
+    last: Vec<Option<i64>>,
+    /// The columns whose values an engine generates.
+    by_engine: BTreeSet<String>,
+}
+
+impl Identities {
+    pub(crate) fn new(columns: Vec<IdentityColumn>) -> Self {
+        let used = Used { last: vec![None; columns.len()], by_engine: BTreeSet::new() };
+        let places = columns.iter().enumerate().map(|(place, identity)| (identity.column.clone(), place));
+        Self {
+            places: Arc::new(places.collect()),
+            columns: columns.into(),
+            used: Arc::new(Mutex::new(used)),
+            counting: Counting::Alone,
+        }
+    }
+
+    fn find(&self, column: &str) -> Option<&IdentityColumn> {
+        self.columns.get(*self.places.get(column)?)
+    }
+
+    /// Returns the same columns for a writer beside others: it counts in its lane, or never if it has none.
+    pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
+        Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
+    }
+
+    /// Returns the names of the columns, and whether rows may come with values of them.
+    pub(super) fn described(&self) -> Vec<(String, bool)> {
+        self.columns.iter().map(|identity| (identity.column.clone(), identity.accepts_values)).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.columns.iter().map(IdentityColumn::column).collect()
+    }
+
+    /// Returns whether values of this column are to be generated. `is_given` says whether the rows have the column.
+    ///
+    /// # Errors
+    /// SchemaMismatch if the column is given and must not be.
+    pub(crate) fn generates(&self, column: &str, is_given: bool) -> Result<bool> {
+        match self.find(column) {
+            None => Ok(false),
+            Some(identity) if is_given && !identity.accepts_values => Err(Error::schema_mismatch(format!(
+                "the values of the identity column '{column}' are always generated"
+            ))
+            .with_hint("leave the column out of the data")),
+            Some(_) => Ok(!is_given),
+        }
+    }
+
+    /// Checks that an assignment to this column leaves the values of identity columns as they are.
+    ///
+    /// # Errors
+    /// SchemaMismatch for an identity column: its values only come with new rows, as in the JVM connector.
+    pub(crate) fn check_kept(&self, column: &str) -> Result<()> {
+        match self.find(column) {
+            None => Ok(()),
+            Some(_) => Err(Error::schema_mismatch(format!(
+                "the values of the identity column '{column}' cannot be changed"
+            ))
+            .with_hint("leave the column out of the assignments")),
+        }
+    }
+
+    /// Returns the next values of a column.
+    ///
+    /// # Errors
+    /// InvalidArgument if there are not as many, or if other writers would give the same values.
+    pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
+        let (number, of) = match self.counting {
+            Counting::Alone => (0, 1),
+            Counting::InLane(lane) => (i128::from(lane.number()), i128::from(lane.of())),
+            Counting::Never => return Err(not_numbered(column)),
+        };
+        let mut values = Vec::with_capacity(rows);
+        let mut used = self.lock();
+        let used = self.places.get(column).and_then(|place| used.last.get_mut(*place));
+        if let (Some(identity), Some(used)) = (self.find(column), used) {
+            let step = i128::from(identity.step) * of;
+            let mut next = match *used {
+                Some(used) => i128::from(used) + step,
+                None => identity.next() + number * i128::from(identity.step),
+            };
+            for _ in 0..rows {
+                let value = i64::try_from(next).map_err(|_| identity.exhausted())?;
+                values.push(value);
+                *used = Some(value);
+                next += step;
+            }
+        }
+        Ok(Arc::new(Int64Array::from(values)))
+    }
+
+    /// Returns what was counted in the lane of this writer; `None` without a lane, or if nothing was.
+    pub(crate) fn counted(&self) -> Option<Counted> {
+        let Counting::InLane(lane) = self.counting else { return None };
+        let used = self.lock();
+        let values = self.columns.iter().zip(&used.last).filter_map(|(identity, last)| {
+            let first = identity.next() + i128::from(lane.number()) * i128::from(identity.step);
+            Some((identity.column.clone(), (i64::try_from(first).ok()?, (*last)?)))
+        });
+        let counted = Counted { lane, values: values.collect() };
+        (!counted.values.is_empty()).then_some(counted)
+    }
+
+    /// Checks what a writer of `rows` rows has counted; it noted nothing if `counted` is `None`.
+    ///
+    /// # Errors
+    /// InvalidArgument if a row has no value, or if a value is not of the writer's lane beyond the mark.
+    pub(crate) fn check(&self, counted: Option<&Counted>, rows: u64) -> Result<()> {
+        let refused = |what: String| Err(Error::invalid_argument(format!("a fragment {what}")));
+        for identity in self.columns.iter() {
+            let (column, step) = (&identity.column, i128::from(identity.step));
+            let values = counted.and_then(|counted| Some((counted.lane, counted.values.get(column)?)));
+            let Some((lane, (first, last))) = values else {
+                if rows > 0 && !identity.accepts_values {
+                    return refused(format!("does not tell its values of the identity column '{column}'"));
+                }
+                continue;
+            };
+            let expected = identity.next() + i128::from(lane.number()) * step;
+            let distance = i128::from(*last) - i128::from(*first);
+            let stride = step * i128::from(lane.of());
+            // Rows may have come with their values, unless all are generated.
+            let least = if identity.accepts_values { 1 } else { rows.max(1) };
+            let is_of_lane = lane.exists()
+                && expected == i128::from(*first)
+                && distance % stride == 0
+                && distance / stride + 1 >= i128::from(least);
+            if !is_of_lane {
+                return refused(format!(
+                    "has the values from {first} to {last} of the identity column '{column}' in {rows} rows, which are \
+                     not the values of the task {} of {}: they begin at {expected}",
+                    lane.number(),
+                    lane.of()
+                ));
+            }
+        }
+        let unknown = counted
+            .into_iter()
+            .flat_map(|counted| counted.values.keys())
+            .find(|name| self.find(name).is_none());
+        match unknown {
+            Some(name) => {
+                refused(format!("has values of the identity column '{name}', which the table does not have"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the values of the columns that rows of an engine lack, for the engine to generate. `given` are the
+    /// columns that the rows have, compared as Spark compares names.
+    ///
+    /// # Errors
+    /// As [`Identities::generates`]; InvalidArgument if a column has no further value.
+    pub(crate) fn for_engine(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
+        let given: BTreeSet<String> = given.iter().map(|name| name.to_lowercase()).collect();
+        let mut values = Vec::new();
+        for identity in self.columns.iter() {
+            if self.generates(&identity.column, given.contains(&identity.column.to_lowercase()))? {
+                let first = i64::try_from(identity.next()).map_err(|_| identity.exhausted())?;
+                values.push(IdentityValues { column: identity.column.clone(), first, step: identity.step });
+            }
+        }
+        self.lock().by_engine = values.iter().map(|values| values.column.clone()).collect();
+        Ok(values)
+    }
+
+    /// Returns the columns whose values an engine has generated.
+    pub(crate) fn by_engine(&self) -> BTreeSet<String> {
+        self.lock().by_engine.clone()
+    }
+
+    /// Notes that an engine has generated values of `column` from `least` to `greatest`.
+    ///
+    /// # Errors
+    /// CorruptData if one of them is not beyond the mark, or not a number of steps from the start.
+    pub(crate) fn note(&self, column: &str, least: i64, greatest: i64) -> Result<()> {
+        let mut used = self.lock();
+        for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
+            if identity.column != column {
+                continue;
+            }
+            let (nearest, farthest) = if identity.step > 0 { (least, greatest) } else { (greatest, least) };
+            let (next, step) = (identity.next(), i128::from(identity.step));
+            let is_value = |value: i64| {
+                let distance = i128::from(value) - next;
+                distance % step == 0 && distance / step >= 0
+            };
+            if !is_value(nearest) || !is_value(farthest) {
+                return Err(Error::corrupt_data(format!(
+                    "the engine has written values from {least} to {greatest} to the identity column '{column}', \
+                     which are not all of the form {next} + k * {step}; nothing was committed"
+                )));
+            }
+            let is_farther = |value: i64| (i128::from(value) - i128::from(farthest)) * step > 0;
+            *used = used.filter(|value| is_farther(*value)).or(Some(farthest));
+        }
+        Ok(())
+    }
+
+    /// Returns `schema` with the high water marks of the values that were used; `None` if none was.
+    pub(crate) fn marked(&self, schema: &StructType) -> Result<Option<StructType>> {
+        let used = self.lock();
+        if used.last.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let mark = |field: &StructField| {
+            let place = self.places.get(&field.name);
+            match place.and_then(|place| used.last.get(*place).copied().flatten()) {
+                None => field.clone(),
+                Some(value) => {
+                    StructField { metadata: field.metadata.with(MARK, Some(value.into())), ..field.clone() }
+                }
+            }
+        };
+        StructType::try_new(schema.fields().iter().map(mark).collect()).map(Some)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the error for values that writers without numbers would give twice.
+fn not_numbered(column: &str) -> Error {
+    Error::invalid_argument(format!(
+        "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \
+         has none"
+    ))
+    .with_hint("pass each worker a task of its own, of those that `tasks(count)` returns")
+}
+
+#[cfg(test)]
+mod tests;

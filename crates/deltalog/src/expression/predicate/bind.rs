@@ -1,0 +1,414 @@
+//! Binding a predicate to a schema.
+//!
+//! - Names resolve as in Spark, ignoring case. Among columns that differ only in case, the one with the same
+//!   spelling is used; if there is none, the name is ambiguous.
+//! - Dates, timestamps and texts are compared as the type that they have in common, by the clock of the session.
+//! - A comparison with the same result for all values of a column's type becomes [`Bound::UnlessNull`]; a
+//!   comparison with NULL becomes NULL.
+//! - A value that is not a column, or functions of a column that preserve its order, is computed (`bind_value`).
+//! - [`Predicate::bind_for_pruning`] turns each part that `bind` refuses into [`Bound::Unknown`].
+
+use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
+use super::bind_value::{Value, literal_of};
+use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term};
+use super::compute::{Changes, Node, Operation, plain, sql_name};
+use super::field_names::FieldNames;
+use super::function::Function;
+use super::known::Known;
+use super::like::Pattern;
+use super::parse::CONDITION;
+use super::size::Tree;
+use super::stack::on_stack;
+use super::zone::Clock;
+use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
+use crate::runtime::spelling::nearest_first;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+impl Predicate {
+    /// Binds to `schema`, for pruning and for [`super::filter_mask`].
+    ///
+    /// # Errors
+    /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
+    /// with its column, if a part of the predicate was not understood, or if a value changes by row.
+    pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
+        self.bind_named(schema, &FieldNames::new(schema.fields()))
+    }
+
+    /// Binds as [`Predicate::bind`] does, to a schema whose names are indexed.
+    ///
+    /// # Errors
+    /// As [`Predicate::bind`].
+    pub(super) fn bind_named(&self, schema: &Schema, names: &FieldNames) -> Result<BoundPredicate> {
+        Tree::Condition(self).ensure_bounded()?;
+        let mut binder = Binder::new(schema, names);
+        let root = binder.condition(self)?;
+        binder.arena.mark_shared(|visit| root.visit(visit));
+        if binder.changes == Changes::ByRow {
+            return Err(Error::invalid_argument(format!(
+                "the condition {self} is not deterministic: it selects other rows each time that it is evaluated"
+            ))
+            .with_hint("use uuid() and rand() in assigned values only"));
+        }
+        Ok(BoundPredicate::new(self.clone(), Arc::new(binder.arena), root))
+    }
+
+    /// Binds to `schema`, for pruning only: a part that cannot be bound may have any value.
+    pub fn bind_for_pruning(&self, schema: &Schema) -> BoundPredicate {
+        // Spark writes the name of a column called `null` without backticks.
+        let is_keyword = |f: &arrow::datatypes::FieldRef| {
+            ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k))
+        };
+        let keyword_columns = schema.fields().iter().any(is_keyword);
+        let names = FieldNames::new(schema.fields());
+        let mut binder = Binder { lenient: true, keyword_columns, ..Binder::new(schema, &names) };
+        let bounded = Tree::Condition(self).ensure_bounded();
+        let root = bounded.and_then(|()| binder.condition(self));
+        let root = root.unwrap_or_else(|error| Bound::Unknown(error.to_string()));
+        BoundPredicate::new(self.clone(), Arc::new(binder.arena), root)
+    }
+}
+
+/// Binds conditions, and in `bind_value` the values in them.
+pub(super) struct Binder<'a> {
+    schema: &'a Schema,
+    /// The names in `schema`.
+    names: &'a FieldNames,
+    /// Whether a part that cannot be bound becomes unknown.
+    pub(super) lenient: bool,
+    keyword_columns: bool,
+    /// The clock of the session, if its time zone is known.
+    pub(super) clock: Option<Clock>,
+    /// When a value that was bound is another one.
+    pub(super) changes: Changes,
+    pub(super) arena: Arena,
+    /// Where in the arena is what was bound.
+    known: Known,
+    /// The variants among the columns.
+    variants: HashMap<usize, ColumnPath>,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone)]
+pub(super) enum Side {
+    Literal(Literal),
+    /// Index into [`Arena::terms`].
+    Term(usize),
+}
+
+impl<'a> Binder<'a> {
+    /// Creates a binder to `schema`, whose names are `names`.
+    pub(super) fn new(schema: &'a Schema, names: &'a FieldNames) -> Self {
+        Self {
+            schema,
+            names,
+            lenient: false,
+            keyword_columns: false,
+            clock: Some(Clock::UTC),
+            changes: Changes::Never,
+            arena: Arena::default(),
+            known: Known::default(),
+            variants: HashMap::new(),
+        }
+    }
+}
+
+impl Binder<'_> {
+    pub(super) fn condition(&mut self, predicate: &Predicate) -> Result<Bound> {
+        match on_stack(|| self.strict_condition(predicate)) {
+            Err(error) if self.lenient => Ok(Bound::Unknown(error.to_string())),
+            bound => bound,
+        }
+    }
+
+    fn strict_condition(&mut self, predicate: &Predicate) -> Result<Bound> {
+        match predicate {
+            Predicate::Value(value) => self.boolean(value),
+            Predicate::Compare { op, left, right } => self.compare(*op, left, right),
+            Predicate::Between { value, low, high } => {
+                let side = self.side(value)?;
+                let least = self.compare_with(CompareOp::GtEq, (value, side.clone()), low)?;
+                Ok(Bound::And(vec![least, self.compare_with(CompareOp::LtEq, (value, side), high)?]))
+            }
+            Predicate::IsNull(Expr::Condition(condition)) => {
+                Ok(Bound::Is { condition: Box::new(self.condition(condition)?), truth: None })
+            }
+            Predicate::IsNull(value) => match self.side(value)? {
+                Side::Literal(literal) => {
+                    self.check_keyword(&literal)?;
+                    Ok(Bound::Constant(Some(literal == Literal::Null)))
+                }
+                Side::Term(term) => Ok(Bound::IsNull(term)),
+            },
+            Predicate::In { value, list } => self.is_in(value, list),
+            Predicate::Like { value, pattern, escape } => self.like(value, Pattern::new(pattern, *escape)?),
+            Predicate::StartsWith { value, prefix } => self.like(value, Pattern::starts_with(prefix)),
+            Predicate::Is { condition, truth } => {
+                Ok(Bound::Is { condition: Box::new(self.condition(condition)?), truth: *truth })
+            }
+            Predicate::And(all) => {
+                let mut parts = Vec::with_capacity(all.len());
+                for part in all {
+                    // A BETWEEN has two parts.
+                    match (part, self.condition(part)?) {
+                        (Predicate::Between { .. }, Bound::And(both)) => parts.extend(both),
+                        (_, bound) => parts.push(bound),
+                    }
+                }
+                Ok(Bound::And(parts))
+            }
+            Predicate::Or(any) => {
+                Ok(Bound::Or(any.iter().map(|p| self.condition(p)).collect::<Result<_>>()?))
+            }
+            Predicate::Not(inner) => Ok(Bound::Not(Box::new(self.condition(inner)?))),
+            Predicate::InZone { clock, condition } => {
+                let outer = std::mem::replace(&mut self.clock, *clock);
+                let bound = self.condition(condition);
+                self.clock = outer;
+                bound
+            }
+        }
+    }
+
+    fn boolean(&mut self, value: &Expr) -> Result<Bound> {
+        if let Expr::Condition(condition) = value {
+            return self.condition(condition);
+        }
+        let term = match self.side(value)? {
+            Side::Literal(literal) => {
+                self.check_keyword(&literal)?;
+                return match literal {
+                    Literal::Boolean(truth) => Ok(Bound::Constant(Some(truth))),
+                    Literal::Null => Ok(Bound::Constant(None)),
+                    other => {
+                        Err(Error::invalid_argument(format!("{other} is not a condition: it is not boolean")))
+                    }
+                };
+            }
+            Side::Term(term) => term,
+        };
+        match self.value_type(term)? {
+            DataType::Boolean => Ok(Bound::Boolean(term)),
+            other => Err(Error::invalid_argument(match value {
+                Expr::Column(path) => {
+                    format!("column {path} is not a condition: it has the type {}", sql_name(other))
+                }
+                value => format!("{value} is not a condition: it has the type {}", sql_name(other)),
+            })
+            .with_hint(CONDITION)),
+        }
+    }
+
+    /// Refuses TRUE, FALSE and NULL if they could be the names of columns.
+    pub(super) fn check_keyword(&self, literal: &Literal) -> Result<()> {
+        match literal {
+            Literal::Boolean(_) | Literal::Null if self.keyword_columns => Err(Error::invalid_argument(
+                format!("{literal} is ambiguous: it could be the column of that name"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the type of a term whose values are read.
+    pub(super) fn value_type(&self, term: usize) -> Result<&DataType> {
+        if let Some(Term { source: Source::Column { column, .. }, .. }) = self.arena.terms.get(term)
+            && let Some(path) = self.variants.get(column)
+        {
+            return Err(variant_value(path));
+        }
+        Ok(self.data_type(term))
+    }
+
+    /// Returns the type of a term.
+    pub(super) fn data_type(&self, term: usize) -> &DataType {
+        self.arena.terms.get(term).map_or(&DataType::Null, |term| &term.data_type)
+    }
+
+    /// Returns a value as a literal or a term.
+    pub(super) fn side(&mut self, value: &Expr) -> Result<Side> {
+        match value {
+            Expr::Literal(literal) | Expr::Typed(literal, _) => return Ok(Side::Literal(literal.clone())),
+            Expr::DoubleQuoted(text) => return self.double_quoted(text).map(Side::Literal),
+            _ => {}
+        }
+        if let Some(term) = self.restricted(value)? {
+            return Ok(Side::Term(term));
+        }
+        if self.lenient && !matches!(value, Expr::Apply(Operation::Now(..), _)) {
+            return Err(Error::invalid_argument(format!("{value} restricts no single column")));
+        }
+        let bound = self.value(value)?;
+        Ok(self.side_of(value, bound).0)
+    }
+
+    /// Returns a value as a literal or a term, and as a value that refers to the same term.
+    pub(super) fn shared(&mut self, value: &Expr) -> Result<(Side, Value)> {
+        let bound = self.value(value)?;
+        match self.restricted(value)? {
+            Some(term) => Ok((Side::Term(term), bound)),
+            None => Ok(self.side_of(value, bound)),
+        }
+    }
+
+    fn side_of(&mut self, value: &Expr, bound: Value) -> (Side, Value) {
+        match bound.node.constant().and_then(literal_of) {
+            Some(literal) => (Side::Literal(literal), bound),
+            None => {
+                let data_type = bound.data_type.clone();
+                let term = self.computed(value, bound);
+                (Side::Term(term), Value { node: Node::Term(term), data_type })
+            }
+        }
+    }
+
+    /// Returns the index of the term for a column, or for functions of a column that preserve its order. Returns
+    /// `None` for any other value.
+    fn restricted(&mut self, value: &Expr) -> Result<Option<usize>> {
+        let mut functions = Vec::new();
+        let mut inner = value;
+        while let Expr::Call(function, argument) = inner {
+            functions.push(function.clone());
+            inner = argument;
+        }
+        functions.reverse();
+        let path = match inner {
+            Expr::Column(path) => path,
+            Expr::Unknown(text) => return Err(not_understood(text)),
+            _ => return Ok(None),
+        };
+        let (column, is_variant) = self.resolved(path)?;
+        if is_variant && !functions.is_empty() {
+            return Err(variant_value(path));
+        }
+        let mut data_type = self.arena.columns.get(column).map_or(DataType::Null, |c| c.data_type.clone());
+        for function in &functions {
+            match function.result_type(&data_type) {
+                Some(to) => data_type = to,
+                None if self.lenient => {
+                    let of = Expr::Call(function.clone(), Box::new(Expr::Column(path.clone())));
+                    return Err(Error::invalid_argument(format!(
+                        "{of} does not preserve the order of values of type {data_type}"
+                    )));
+                }
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(self.ordered(column, functions, data_type)))
+    }
+
+    /// Returns the index of the term for functions of a column that preserve its order.
+    pub(super) fn ordered(&mut self, column: usize, functions: Vec<Function>, data_type: DataType) -> usize {
+        self.known.ordered(&mut self.arena, column, functions, data_type)
+    }
+
+    /// Returns the index of the term for a computed value, sharing the term of an equal value unless values
+    /// change.
+    pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
+        self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
+    }
+
+    /// Returns the index of the term that converts the values of the term `value` to the type `to`.
+    pub(super) fn converted(&mut self, term: usize, value: &Expr, to: &DataType) -> Result<usize> {
+        let bound = match self.arena.terms.get(term).map(|term| &term.source) {
+            Some(Source::Column { .. }) => self.value(value)?,
+            _ => self.referred(term),
+        };
+        let bound = self.cast_to(bound, to, Clock::UTC, &value.to_string())?;
+        Ok(self.computed(value, bound))
+    }
+
+    /// Returns the value of a term.
+    pub(super) fn referred(&self, term: usize) -> Value {
+        Value { node: Node::Term(term), data_type: plain(self.data_type(term)) }
+    }
+
+    /// Returns the constant that a text in double quotes is, unless it is also the name of a column.
+    pub(super) fn double_quoted(&self, text: &str) -> Result<Literal> {
+        match self.names.path_of(text, self.schema.fields()) {
+            Some(column) => Err(quoted_column(text, &column)),
+            None => Ok(Literal::String(text.to_owned())),
+        }
+    }
+
+    /// Returns the index of the column at `path`, and whether it is a variant.
+    pub(super) fn resolved(&mut self, path: &ColumnPath) -> Result<(usize, bool)> {
+        let (column, is_variant) = resolve(self.schema.fields(), self.names, path)?;
+        let path = column.path.clone();
+        let (at, is_new) = self.known.column(&mut self.arena, column);
+        if is_new && is_variant {
+            self.variants.insert(at, path);
+        }
+        Ok((at, is_variant))
+    }
+}
+
+/// Returns the error for a use of a variant's value: values have any type, and files store the parts of a
+/// variant differently from its Arrow form.
+pub(super) fn variant_value(path: &ColumnPath) -> Error {
+    Error::invalid_argument(format!(
+        "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"
+    ))
+    .with_hint("read the column and filter afterwards")
+}
+
+/// Returns the error for a column's name in double quotes, which would be compared as a text.
+pub(super) fn quoted_column(text: &str, column: &[String]) -> Error {
+    let column: Vec<String> = column.iter().map(|part| format!("`{}`", part.replace('`', "``"))).collect();
+    Error::invalid_argument(format!(
+        "\"{text}\" is a text, because it is in double quotes, but there is a column of that name"
+    ))
+    .with_hint(format!("write the column in backticks, {}, and a text in single quotes", column.join(".")))
+}
+
+pub(super) fn not_understood(text: &str) -> Error {
+    Error::invalid_argument(format!("this part of the predicate is not understood: {text}"))
+}
+
+/// Returns the column at `path` of `fields`, which have these names, and whether it is a variant.
+fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
+    let (mut fields, mut known) = (fields, Some(names));
+    let mut names = Vec::with_capacity(path.parts().len());
+    let mut found: Option<(usize, &Field)> = None;
+    for part in path.parts() {
+        if let Some((place, parent)) = found {
+            match parent.data_type() {
+                _ if is_variant(parent) => return Err(variant_value(&ColumnPath::new(names))),
+                DataType::Struct(children) => {
+                    (fields, known) = (children, known.and_then(|known| known.inside(place, children)));
+                }
+                other => {
+                    return Err(Error::invalid_argument(format!(
+                        "{path} is not a column: {} has the type {}",
+                        ColumnPath::new(names),
+                        sql_name(other)
+                    ))
+                    .with_hint("only structs have parts that are named; a name with a dot is one in backticks, `a.b`"));
+                }
+            }
+        }
+        let place = known.and_then(|known| known.find(part));
+        let Some((place, field)) = place.and_then(|place| Some((place, fields.get(place)?))) else {
+            if known.is_some_and(|known| known.has(part)) {
+                return Err(Error::invalid_argument(format!("column {path} is ambiguous"))
+                    .with_hint("write the name as the schema has it: several names differ in case only"));
+            }
+            let known = fields.iter().map(|field| field.name().as_str());
+            let hint = match fields.is_empty() {
+                true => "write an expression without columns, and texts in single quotes".to_owned(),
+                false => format!("the columns are: {}", nearest_first(part, known)),
+            };
+            return Err(Error::invalid_argument(format!("there is no column {path}")).with_hint(hint));
+        };
+        names.push(field.name().clone());
+        found = Some((place, field));
+    }
+    match found {
+        Some((_, field)) => Ok((
+            BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() },
+            is_variant(field),
+        )),
+        None => Err(Error::invalid_argument("a column has an empty path")),
+    }
+}

@@ -1,0 +1,159 @@
+//! The batches of a Parquet file of a checkpoint, bounded by bytes.
+//!
+//! - A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]): the statistics of a file with
+//!   many columns may have a megabyte.
+//! - If the footer says too little, as for texts that a dictionary repeats, a batch that is too large is handed on in
+//!   pieces. One that no array can hold is no damage: it is decoded again, with fewer rows at once.
+
+use std::collections::VecDeque;
+
+use arrow::array::RecordBatch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowPredicate, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowFilter, RowSelection, RowSelectionPolicy,
+};
+
+use super::parquet_file::{failed, panicked};
+use crate::error::{Error, Result};
+use crate::runtime::panics::catch;
+use crate::runtime::row_bytes::{BatchBytes, is_overflow, weight_of};
+use crate::storage::FileReader;
+
+/// How many times fewer rows are decoded at once after more than an array can hold.
+const FEWER: usize = 8;
+
+/// Makes the filters of a read, which may begin again.
+pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
+
+/// What is decoded.
+pub(super) struct Request {
+    pub(super) file: FileReader,
+    pub(super) footer: ArrowReaderMetadata,
+    pub(super) groups: Vec<usize>,
+    /// The rows of the groups that the filters see; `None` for all.
+    pub(super) selection: Option<RowSelection>,
+    pub(super) mask: ProjectionMask,
+    pub(super) filters: Filters,
+}
+
+/// Batches that are being decoded.
+pub(super) struct Batches {
+    request: Request,
+    limits: BatchBytes,
+    /// The rows that are decoded at once.
+    rows: usize,
+    /// The rows that have been decoded.
+    done: usize,
+    reader: ParquetRecordBatchReader,
+    /// What is left of a batch that was too large.
+    pieces: VecDeque<RecordBatch>,
+}
+
+/// Why rows could not be decoded.
+enum Failure {
+    /// They are more than an array can hold.
+    TooLarge,
+    Failed(Error),
+}
+
+impl Request {
+    /// Begins after the first `done` of the rows that pass the filters, with `rows` rows at once.
+    fn open(&self, rows: usize, done: usize) -> Result<ParquetRecordBatchReader, Failure> {
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone())
+                .with_projection(self.mask.clone())
+                .with_row_groups(self.groups.clone())
+                .with_batch_size(rows);
+        if done > 0 {
+            builder = builder.with_offset(done);
+        }
+        if let Some(selection) = &self.selection {
+            builder = builder.with_row_selection(selection.clone());
+        }
+        let filters = (self.filters)();
+        if !filters.is_empty() {
+            // Selectors skip rows individually; with a mask, whole row groups of statistics would be decoded
+            // first.
+            builder = builder
+                .with_row_filter(RowFilter::new(filters))
+                .with_row_selection_policy(RowSelectionPolicy::Selectors);
+        }
+        self.decoded(|| builder.build())
+    }
+
+    /// Calls `decode`, and tells values that are too large from damage.
+    fn decoded<T, E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        decode: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        match catch(decode) {
+            Ok(Ok(decoded)) => Ok(decoded),
+            Ok(Err(error)) if is_overflow(&error.to_string()) => Err(Failure::TooLarge),
+            Ok(Err(error)) => Err(Failure::Failed(failed(&self.file, error))),
+            Err(panic) if is_overflow(&panic) => Err(Failure::TooLarge),
+            Err(panic) => Err(Failure::Failed(panicked(&panic))),
+        }
+    }
+}
+
+impl Batches {
+    /// Begins to decode, `rows` rows at once.
+    pub(super) fn new(request: Request, limits: BatchBytes, rows: usize) -> Result<Self> {
+        let (reader, rows) = begun(&request, rows, 0)?;
+        Ok(Self { request, limits, rows, done: 0, reader, pieces: VecDeque::new() })
+    }
+
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(piece) = self.pieces.pop_front() {
+                return Ok(Some(piece));
+            }
+            let Self { request, reader, .. } = self;
+            match request.decoded(|| reader.next().transpose()) {
+                Ok(None) => return Ok(None),
+                Ok(Some(batch)) if self.rows == 1 || !self.limits.ends_offsets(&batch) => {
+                    let rows = batch.num_rows();
+                    self.done += rows;
+                    let bytes = weight_of(&batch, 0, rows);
+                    if self.rows == 1 || !self.limits.is_exceeded(bytes) {
+                        return Ok(Some(batch));
+                    }
+                    self.pieces.extend(self.limits.pieces(&batch));
+                    self.go_on(self.limits.rows(bytes as f64 / rows.max(1) as f64, self.rows / 2))?;
+                }
+                Ok(Some(_)) => self.go_on(self.rows / FEWER)?,
+                Err(Failure::TooLarge) if self.rows > 1 => self.go_on(self.rows / FEWER)?,
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+    }
+
+    /// Goes on with `rows` rows at once.
+    fn go_on(&mut self, rows: usize) -> Result<()> {
+        (self.reader, self.rows) = begun(&self.request, rows.max(1), self.done)?;
+        Ok(())
+    }
+}
+
+/// Opens a reader, which has run the filters. Returns it with the rows that it decodes at once, which are fewer if they
+/// were too many for the filters.
+fn begun(request: &Request, mut rows: usize, done: usize) -> Result<(ParquetRecordBatchReader, usize)> {
+    loop {
+        match request.open(rows, done) {
+            Err(Failure::TooLarge) if rows > 1 => rows = (rows / FEWER).max(1),
+            opened => return Ok((opened?, rows)),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::TooLarge => Self::unsupported(
+                "an action has 2 GiB or more of text in one column, which no Arrow array can hold",
+            ),
+            Failure::Failed(error) => error,
+        }
+    }
+}

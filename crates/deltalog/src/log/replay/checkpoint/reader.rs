@@ -1,0 +1,333 @@
+//! The file actions of a checkpoint, in order. Several threads decode row groups, or pieces of them, ahead.
+//!
+//! ```text
+//! pieces ──counter──> worker ──(2 batches)──┐
+//!               └───> worker ──(2 batches)──┴──> the caller drains the channels in order
+//! ```
+//!
+//! - Before any rows are returned, a damaged checkpoint is replaced by the state of its version. After that,
+//!   damage is an error, and the next reader starts from the replacement.
+//! - Memory is bounded by the number of workers: each has at most two waiting batches.
+//! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+
+use super::parquet_file::{ParquetFile, Piece, guarded};
+use super::rows::{AddRequest, RowBatches, RowRequest};
+use super::{Checkpoint, open_all};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::CheckpointFiles;
+use crate::log::replay::columns::{FileColumn, FileColumns, remove_fields};
+use crate::log::replay::filter::apply;
+use crate::log::replay::tail::with_columns;
+use crate::protocol::PathResolver;
+use crate::runtime::{interrupt, parallel};
+use crate::storage::Storage;
+
+/// Number of batches of a piece that may wait for the caller.
+const WAITING_BATCHES: usize = 2;
+/// More threads would only cost memory, because the consumer processes the batches one by one.
+const MOST_THREADS: usize = 4;
+
+/// An iterator over batches of file actions.
+pub(crate) type Rows = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// A reader for the rows of one kind of file action.
+pub struct CheckpointReader {
+    checkpoint: Arc<Checkpoint>,
+    kind: Kind,
+    state: Source,
+    has_returned_rows: bool,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Adds(AddRequest),
+    Removes,
+}
+
+enum Source {
+    New,
+    Own(Groups),
+    /// The rows of the state that replaces the checkpoint.
+    Replacement(Rows),
+    Done,
+}
+
+impl CheckpointReader {
+    /// Creates a reader of the `add` rows with `columns`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table's location is invalid.
+    pub fn adds(storage: &Storage, checkpoint: &CheckpointFiles, columns: FileColumns) -> Result<Self> {
+        Ok(Self::of(&Arc::new(irreplaceable(storage, checkpoint)?), Kind::Adds(AddRequest::new(columns))))
+    }
+
+    /// Creates a reader of the `remove` rows.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table's location is invalid.
+    pub fn removes(storage: &Storage, checkpoint: &CheckpointFiles) -> Result<Self> {
+        Ok(Self::of(&Arc::new(irreplaceable(storage, checkpoint)?), Kind::Removes))
+    }
+
+    pub(crate) fn adds_of(checkpoint: &Arc<Checkpoint>, request: AddRequest) -> Self {
+        Self::of(checkpoint, Kind::Adds(request))
+    }
+
+    pub(crate) fn removes_of(checkpoint: &Arc<Checkpoint>) -> Self {
+        Self::of(checkpoint, Kind::Removes)
+    }
+
+    fn of(checkpoint: &Arc<Checkpoint>, kind: Kind) -> Self {
+        Self { checkpoint: Arc::clone(checkpoint), kind, state: Source::New, has_returned_rows: false }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let next = match &mut self.state {
+                Source::Done => return Ok(None),
+                Source::Replacement(rows) => return rows.next().transpose(),
+                Source::New => {
+                    if let Some(state) = self.checkpoint.replacement() {
+                        self.state = Source::Replacement(self.kind.of(&state)?);
+                        continue;
+                    }
+                    self.start().map(|groups| self.state = Source::Own(groups)).map(|()| None)
+                }
+                Source::Own(groups) => match groups.next_batch() {
+                    Ok(None) => {
+                        self.state = Source::Done;
+                        return Ok(None);
+                    }
+                    next => next,
+                },
+            };
+            match next {
+                Ok(Some(batch)) => {
+                    self.has_returned_rows = true;
+                    return Ok(Some(batch));
+                }
+                Ok(None) => {}
+                Err(error) => self.recover(self.checkpoint.located(error))?,
+            }
+        }
+    }
+
+    /// Continues with the replacement of the checkpoint, if that is still possible.
+    fn recover(&mut self, error: Error) -> Result<()> {
+        self.state = Source::Done;
+        if !self.has_returned_rows {
+            let state = self.checkpoint.replace(error)?;
+            self.state = Source::Replacement(self.kind.of(&state)?);
+            return Ok(());
+        }
+        if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) {
+            self.checkpoint.mark_damaged();
+        }
+        Err(error.with_hint(
+            "list the files again: some files of the checkpoint were already returned, and only a new listing \
+             can start from an older checkpoint or from the commits",
+        ))
+    }
+
+    /// Opens all files with rows, so that missing or truncated files are found before rows are returned.
+    fn start(&self) -> Result<Groups> {
+        let top = self.checkpoint.top()?;
+        let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
+        let request = self.kind.rows();
+        let mut groups = Vec::new();
+        let top_files = top.parquet.iter().map(ParquetFile::opened).collect::<Result<Vec<_>>>()?;
+        for file in top_files.iter().chain(&sidecars) {
+            groups.extend(request.groups(file).into_iter().map(|group| (file.clone(), Piece::from(group))));
+        }
+        let lines = top.json.as_ref().map(|json| self.kind.project(json)).transpose()?;
+        Ok(Groups::new(request, groups, lines))
+    }
+}
+
+impl Iterator for CheckpointReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+/// Returns a checkpoint that cannot be replaced.
+fn irreplaceable(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
+    Ok(Checkpoint::new(storage, &PathResolver::new(storage.root())?, files.clone(), &[], &Arc::from([])))
+}
+
+impl Kind {
+    fn rows(&self) -> RowRequest {
+        match self {
+            Self::Adds(request) => RowRequest::adds(request),
+            Self::Removes => RowRequest::removes(),
+        }
+    }
+
+    /// Returns the same rows of the state that replaces a checkpoint.
+    fn of(&self, state: &Arc<super::State>) -> Result<Rows> {
+        match self {
+            Self::Adds(request) => Ok(Box::new(state.files(request.clone())?)),
+            Self::Removes => state.removes(),
+        }
+    }
+
+    /// Returns the same rows of parsed JSON lines.
+    fn project(&self, lines: &crate::log::replay::Commit) -> Result<RecordBatch> {
+        match self {
+            Self::Removes => with_columns(&lines.removes, remove_fields()),
+            Self::Adds(request) => {
+                request.looked_at.fetch_add(lines.adds.num_rows() as u64, Ordering::Relaxed);
+                let kept = apply(
+                    &request.filters,
+                    with_columns(&lines.adds, FileColumns::all().iter().map(FileColumn::field).collect())?,
+                )?;
+                with_columns(&kept, request.columns.iter().map(FileColumn::field).collect())
+            }
+        }
+    }
+}
+
+/// The rows of pieces, in order.
+struct Groups {
+    lines: Option<RecordBatch>,
+    workers: Workers,
+}
+
+enum Workers {
+    /// Decodes on the caller's thread.
+    Caller(Box<Sequential>),
+    Threads(VecDeque<Receiver<Message>>),
+}
+
+type Message = Result<Option<RecordBatch>>;
+type Work = (ParquetFile, Piece);
+
+struct Sequential {
+    request: RowRequest,
+    pieces: VecDeque<Work>,
+    current: Option<RowBatches>,
+}
+
+impl Groups {
+    fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
+        let threads = match groups.first() {
+            // While some threads wait, others decode.
+            Some((file, _)) if file.waits() => parallel::waiting(MOST_THREADS),
+            _ => parallel::cores().min(MOST_THREADS),
+        };
+        let pieces = if request.has_filters() { split_remainder(groups, threads) } else { groups };
+        let threads = threads.min(pieces.len());
+        let workers = match threads {
+            0 | 1 => Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None })),
+            _ => Workers::Threads(start_threads(request, pieces, threads)),
+        };
+        Self { lines: lines.filter(|lines| lines.num_rows() > 0), workers }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        interrupt::check()?;
+        if let Some(lines) = self.lines.take() {
+            return Ok(Some(lines));
+        }
+        match &mut self.workers {
+            Workers::Caller(reader) => reader.next_batch(),
+            Workers::Threads(channels) => {
+                while let Some(channel) = channels.front() {
+                    let lost = |_| {
+                        Error::new(
+                            ErrorKind::Unavailable,
+                            "a thread that reads the checkpoint terminated unexpectedly",
+                        )
+                    };
+                    match interrupt::receive(channel)?.map_err(lost)?? {
+                        Some(batch) => return Ok(Some(batch)),
+                        None => drop(channels.pop_front()),
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Sequential {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                match current.next_batch()? {
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.current = None,
+                }
+            }
+            let Some((file, piece)) = self.pieces.pop_front() else { return Ok(None) };
+            self.current = Some(self.request.open(&file, piece)?);
+        }
+    }
+}
+
+/// Splits the groups that remain after each thread got the same number of whole groups, so that all threads
+/// share them.
+///
+/// This helps only when filters apply. Without filters a thread that is ahead waits for the caller, which
+/// more pieces would not change.
+fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
+    let whole = groups.len() - groups.len() % threads.max(1);
+    let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {
+        let pieces = if at < whole { vec![piece] } else { file.pieces(piece.group, threads) };
+        pieces.into_iter().map(|piece| (file.clone(), piece)).collect()
+    };
+    groups.into_iter().enumerate().flat_map(parted).collect()
+}
+
+/// Starts decoding `pieces`; the channels have the same order.
+fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
+    let (senders, receivers): (Vec<_>, VecDeque<_>) =
+        pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
+    let work: Vec<_> =
+        pieces.into_iter().zip(senders).map(|(piece, sender)| Mutex::new(Some((piece, sender)))).collect();
+    let shared = Arc::new((request, work, AtomicUsize::new(0)));
+    for _ in 0..threads {
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            let (request, work, next) = &*shared;
+            while let Some(task) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Some(((file, piece), sender)) =
+                    task.lock().unwrap_or_else(PoisonError::into_inner).take()
+                else {
+                    continue;
+                };
+                if !decode(request, &file, piece, &sender) {
+                    return;
+                }
+            }
+        });
+    }
+    receivers
+}
+
+/// Decodes a piece into its channel; returns false if the receiver is gone.
+fn decode(request: &RowRequest, file: &ParquetFile, piece: Piece, sender: &SyncSender<Message>) -> bool {
+    let mut batches = match guarded(|| request.open(file, piece)) {
+        Ok(batches) => batches,
+        Err(error) => return sender.send(Err(error)).is_ok(),
+    };
+    loop {
+        let message = guarded(|| batches.next_batch());
+        let is_last = !matches!(message, Ok(Some(_)));
+        if sender.send(message).is_err() {
+            return false;
+        }
+        if is_last {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The sidecars of a checkpoint one by one, for a writer that uses some of them again. Protocol: "Sidecar Files",
+//! "Sidecar File Information".
+//!
+//! - A sidecar can be used again as it is if no commit after the checkpoint has an action for one of its files.
+//! - The Bloom filters of its paths nearly always tell that. They are asked only if all its paths are plain, which its
+//!   writer has noted ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
+//! - Else paths and deletion vectors are decoded, until the first such file.
+//! - The numbers of rows come from the footers.
+
+use arrow::array::RecordBatch;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::parquet_file::{ParquetFile, Piece};
+use super::references::References;
+use super::rows::{AddRequest, RowBatches, RowRequest};
+use super::{Checkpoint, open_all};
+use crate::error::Result;
+use crate::log::replay::columns::FileColumns;
+use crate::log::replay::tail::Tail;
+use crate::protocol::Sidecar;
+
+/// The key in the footer of a sidecar whose value is `true` if every path in it is its own key.
+pub(crate) const PLAIN_PATHS: &str = "deltalog.plainPaths";
+
+/// A sidecar of a checkpoint, opened.
+pub(crate) struct SidecarFile {
+    action: Sidecar,
+    file: ParquetFile,
+}
+
+/// The kind of a file action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAction {
+    Add,
+    Remove,
+}
+
+impl FileAction {
+    /// Returns the name of the action's column.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+impl Checkpoint {
+    /// Opens all sidecars. Returns `None` if the checkpoint has none, or is replaced by other files of the log.
+    ///
+    /// # Errors
+    /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
+    pub(crate) fn open_sidecars(&self) -> Result<Option<Vec<SidecarFile>>> {
+        if self.replacement().is_some() {
+            return Ok(None);
+        }
+        let top = self.top()?;
+        let References { actions, paths } = self.references(&top)?;
+        let files = open_all(&self.storage, paths)?.into_iter().zip(actions);
+        let sidecars: Vec<_> =
+            files.map(|(file, action)| SidecarFile { action: action.clone(), file }).collect();
+        Ok((!sidecars.is_empty()).then_some(sidecars))
+    }
+}
+
+impl SidecarFile {
+    /// Returns the action that refers to the file.
+    pub(crate) fn action(&self) -> &Sidecar {
+        &self.action
+    }
+
+    /// Returns the columns of the file.
+    pub(crate) fn schema(&self) -> &SchemaDescriptor {
+        self.file.metadata().file_metadata().schema_descr()
+    }
+
+    /// Returns the number of actions of one kind. Returns `None` if the footer does not tell.
+    pub(crate) fn count(&self, action: FileAction) -> Option<u64> {
+        let Some(leaf) = self.file.leaf(&[action.name(), "path"]) else { return Some(0) };
+        let of_group = |group: &RowGroupMetaData| {
+            let nulls = group.columns().get(leaf)?.statistics()?.null_count_opt()?;
+            u64::try_from(group.num_rows()).ok()?.checked_sub(nulls)
+        };
+        self.file.metadata().row_groups().iter().map(of_group).sum()
+    }
+
+    /// Returns the time of the newest tombstone. Returns `None` if the footer does not tell.
+    pub(crate) fn newest_tombstone_ms(&self) -> Option<i64> {
+        let leaf = self.file.leaf(&["remove", "deletionTimestamp"])?;
+        let of_group = |group: &RowGroupMetaData| match group.columns().get(leaf)?.statistics()? {
+            Statistics::Int64(times) => times.max_opt().copied(),
+            _ => None,
+        };
+        let times: Option<Vec<i64>> = self.file.metadata().row_groups().iter().map(of_group).collect();
+        times?.into_iter().max()
+    }
+
+    /// Returns whether no commit of `tail` has an action for one of the files. `paths` are the paths of these actions,
+    /// if they are few.
+    ///
+    /// # Errors
+    /// `CorruptLog`.
+    pub(crate) fn is_current(&self, tail: &Tail, paths: Option<&[String]>) -> Result<bool> {
+        if paths.is_some_and(|paths| self.has_none_of(paths)) {
+            return Ok(true);
+        }
+        for action in [FileAction::Add, FileAction::Remove] {
+            for batch in self.rows(RowRequest::keys(action.name())) {
+                if tail.concerns(&batch?)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns whether the file certainly has none of the resolved paths `paths`.
+    fn has_none_of(&self, paths: &[String]) -> bool {
+        let has_none = |action: FileAction| {
+            let Some(leaf) = self.file.leaf(&[action.name(), "path"]) else { return true };
+            self.file.groups_with(action.name(), "path").into_iter().all(|group| {
+                let filter = self.file.bloom_filter(group, leaf);
+                filter.is_some_and(|filter| !paths.iter().any(|path| filter.check(path.as_str())))
+            })
+        };
+        self.file.note(PLAIN_PATHS) == Some("true")
+            && has_none(FileAction::Add)
+            && has_none(FileAction::Remove)
+    }
+
+    /// Returns the `add` actions with `columns`, also those that commits of the tail supersede.
+    pub(crate) fn adds(&self, columns: FileColumns) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        self.rows(RowRequest::adds(&AddRequest::new(columns)))
+    }
+
+    /// Returns the `remove` actions, also those that commits of the tail supersede.
+    pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        self.rows(RowRequest::removes())
+    }
+
+    fn rows(&self, request: RowRequest) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+        let file = self.file.clone();
+        let groups = request.groups(&file);
+        groups.into_iter().flat_map(move |group| Rows(Some(request.open(&file, Piece::from(group)))))
+    }
+}
+
+/// The batches of a row group. They end after an error.
+struct Rows(Option<Result<RowBatches>>);
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut batches = match self.0.take()? {
+            Ok(batches) => batches,
+            Err(error) => return Some(Err(error)),
+        };
+        let next = batches.next_batch().transpose();
+        if matches!(next, Some(Ok(_))) {
+            self.0 = Some(Ok(batches));
+        }
+        next
+    }
+}

@@ -1,0 +1,79 @@
+//! Clustering columns. Protocol: "Writer Requirements for Clustered Table".
+//!
+//! - "If a new column is included in the clustering columns list, it is required for all table files to have statistics
+//!   for these added columns": a file without them is a refusal. Rows that another writer adds in the meantime have
+//!   statistics for the old columns, so they are a conflict.
+//! - A table that is not clustered any more has an empty list.
+
+use arrow::array::{Array, AsArray};
+
+use super::draft::Draft;
+use crate::commit::Operation;
+use crate::error::{Error, Result};
+use crate::expression::predicate::ColumnPath;
+use crate::log::replay::{FileColumn, FileColumns, path_of};
+use crate::operations::define::checked_clustering;
+use crate::protocol::{TableFeature, clustering_domain};
+
+/// Clusters the table by `columns`; an empty list ends that.
+///
+/// # Errors
+/// `InvalidArgument` for columns by which the table cannot be clustered, and if a file has no statistics of a new one.
+/// `CorruptLog`, and errors of the store, while the files are read.
+pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Result<Operation> {
+    let metadata = &draft.metadata;
+    let new =
+        checked_clustering(columns, &draft.schema, &metadata.partition_columns, &metadata.configuration)?;
+    let old = draft.base.clustering_columns()?;
+    let added: Vec<_> = new.iter().filter(|path| !old.contains(path)).collect();
+    for path in &added {
+        ensure_statistics(draft, path)?;
+    }
+    // It is unknown for which columns the files of concurrent commits have statistics.
+    draft.depends_on_rows |= !added.is_empty();
+    let supported = draft.base.protocol().supports(&TableFeature::Clustering);
+    if new != old || (!supported && !new.is_empty()) {
+        draft.features.push(TableFeature::Clustering);
+        draft.domains.push(clustering_domain(&new, draft.base.mapped_schema())?);
+    }
+    let names = |paths: &[Vec<String>]| paths.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(",");
+    Ok(Operation::new("CLUSTER BY")
+        .parameter("oldClusteringColumns", names(&old))
+        .parameter("newClusteringColumns", names(&new)))
+}
+
+/// Refuses a column for which a file has no statistics.
+fn ensure_statistics(draft: &Draft<'_>, path: &[String]) -> Result<()> {
+    let physical = draft.base.mapped_schema().physical_path(path).unwrap_or_default();
+    for batch in draft.base.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::Stats]))? {
+        let batch = batch?;
+        let texts = batch.column_by_name(FileColumn::Stats.name());
+        let texts = texts.and_then(|texts| texts.as_string_opt::<i32>());
+        for row in 0..batch.num_rows() {
+            let text = texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row));
+            if !text.is_some_and(|text| has_statistics(text, &physical)) {
+                return Err(Error::invalid_argument(format!(
+                    "the table cannot be clustered by '{}': a file has no statistics of the column",
+                    path.join(".")
+                ))
+                .at_path(path_of(&batch, row).unwrap_or_default())
+                .with_hint("write the rows of the file again, or choose another column"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether `stats` have the number of nulls of the column, and bounds unless all values are NULL.
+fn has_statistics(stats: &str, physical: &[String]) -> bool {
+    let Ok(stats) = serde_json::from_str::<serde_json::Value>(stats) else { return false };
+    let of = |name: &str| physical.iter().try_fold(stats.get(name)?, |value, part| value.get(part));
+    let rows = stats.get("numRecords").and_then(serde_json::Value::as_u64);
+    match of("nullCount").and_then(serde_json::Value::as_u64) {
+        Some(nulls) if Some(nulls) == rows => true,
+        Some(_) => {
+            ["minValues", "maxValues"].iter().all(|name| of(name).is_some_and(|value| !value.is_null()))
+        }
+        None => false,
+    }
+}

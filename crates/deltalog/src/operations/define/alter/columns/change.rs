@@ -1,0 +1,120 @@
+//! Positions, comments and nullability of columns. Protocol: "Struct Field", "Column Metadata".
+
+use std::collections::BTreeMap;
+
+use super::add::ColumnPosition;
+use super::changed;
+use crate::commit::Operation;
+use crate::error::{Error, Result};
+use crate::expression::predicate::{ColumnPath, Expr, Predicate};
+use crate::operations::define::alter::draft::Draft;
+use crate::operations::define::alter::path::{edit_field, edit_fields, field_at, position, split};
+use crate::operations::rewrite::files_in_doubt;
+use crate::protocol::{DataType, StructField, TableFeature};
+use crate::scan::RowScan;
+
+/// Moves the column at `path` within its struct.
+///
+/// # Errors
+/// `InvalidArgument` for a column that does not exist, and for the position after itself.
+pub(in crate::operations::define::alter) fn move_to(
+    draft: &mut Draft<'_>,
+    path: &ColumnPath,
+    to: &ColumnPosition,
+) -> Result<Operation> {
+    let moved = field_at(&draft.schema, path)?;
+    let (parent, name) = split(path)?;
+    draft.schema = edit_fields(&draft.schema, parent, |mut fields| {
+        if let Some(index) = position(&fields, name) {
+            let field = fields.remove(index);
+            to.insert(&mut fields, field)?;
+        }
+        Ok(fields)
+    })?;
+    Ok(changed(path, &moved).parameter("position", to.described()))
+}
+
+/// Sets or removes entries in the metadata of the column at `path`.
+///
+/// # Errors
+/// `InvalidArgument` for a column that does not exist, and for an entry that has a meaning to writers.
+pub(in crate::operations::define::alter) fn set_metadata(
+    draft: &mut Draft<'_>,
+    path: &ColumnPath,
+    entries: &BTreeMap<String, Option<String>>,
+) -> Result<Operation> {
+    if let Some(reserved) = entries.keys().find(|key| has_meaning(key)) {
+        return Err(Error::invalid_argument(format!(
+            "the metadata '{reserved}' of the column '{path}' cannot be set: writers and readers act on it"
+        ))
+        .with_hint("choose another name; a comment is 'comment'"));
+    }
+    draft.schema = edit_field(&draft.schema, path, |mut field| {
+        for (key, value) in entries {
+            field.metadata = field.metadata.with(key, value.clone().map(Into::into));
+        }
+        Ok(field)
+    })?;
+    Ok(changed(path, &field_at(&draft.schema, path)?))
+}
+
+/// Returns whether clients act on this metadata of a column: the keys of the protocol, and Spark's keys for
+/// defaults, types and files.
+fn has_meaning(key: &str) -> bool {
+    const PREFIXES: [&str; 5] = ["delta.", "CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.", "__"];
+    PREFIXES
+        .iter()
+        .any(|prefix| key.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))
+}
+
+/// Allows or forbids NULL in the column at `path`. What may be NULL from now on needs no check. NULL is forbidden only
+/// if no row has it, by statistics of our own or else by the rows.
+///
+/// # Errors
+/// `InvalidArgument` for a column that does not exist. `SchemaMismatch` if a row has NULL. `Unsupported` for NULL that
+/// is to be forbidden in a part of an array or map. Also the errors of reading rows.
+pub(in crate::operations::define::alter) fn set_nullable(
+    draft: &mut Draft<'_>,
+    path: &ColumnPath,
+    nullable: bool,
+) -> Result<Operation> {
+    let field = field_at(&draft.schema, path)?;
+    if field.nullable && !nullable {
+        ensure_no_nulls(draft, path)?;
+        draft.depends_on_rows = true;
+        // Writers of Delta treat columns that must not be NULL as invariants.
+        draft.features.push(TableFeature::Invariants);
+    }
+    draft.schema = edit_field(&draft.schema, path, |field| Ok(StructField { nullable, ..field }))?;
+    Ok(changed(path, &StructField { nullable, ..field }))
+}
+
+fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
+    let (parent, _) = split(path)?;
+    let mut is_null = vec![];
+    for length in 1..=parent.len() {
+        let outer = ColumnPath::new(parent.get(..length).unwrap_or(parent));
+        if !matches!(field_at(&draft.schema, &outer).map(|field| field.data_type), Ok(DataType::Struct(_))) {
+            return Err(Error::unsupported(format!(
+                "NULL cannot be forbidden in '{path}', which is a part of an array or map"
+            )));
+        }
+        is_null.push(Expr::Column(outer).is_not_null());
+    }
+    // A field of a struct that is NULL itself is not NULL for want of a value.
+    let is_null = is_null.into_iter().fold(Expr::Column(path.clone()).is_null(), Predicate::and);
+    let first = field_at(&draft.schema, &ColumnPath::new(path.parts().first()))?.name;
+    let located = |error: Error| draft.base.located(error);
+    let bound = is_null.bind(draft.base.arrow_schema()).map_err(located)?;
+    let scan = RowScan::of(draft.base)?.with_projection(&[first])?.with_predicate(&bound)?;
+    let files = files_in_doubt(draft.base, &is_null)?;
+    for batch in scan.in_any_order().read(files.into_iter().map(Ok)) {
+        if batch?.num_rows() > 0 {
+            return Err(Error::schema_mismatch(format!(
+                "NULL cannot be forbidden in the column '{path}': the table has rows with NULL in it"
+            ))
+            .with_hint("fill or delete these rows first"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Types that hold more values than before. Table feature `typeWidening`; see [`crate::protocol::TypeChange`].
+//!
+//! - Files keep their values, and readers convert them. The field notes each change in its metadata.
+//! - The table must allow it with the property `delta.enableTypeWidening`.
+
+use super::references::ensure_unreferenced;
+use super::{changed, type_name};
+use crate::commit::Operation;
+use crate::error::{Error, Result};
+use crate::expression::predicate::ColumnPath;
+use crate::operations::define::alter::draft::Draft;
+use crate::operations::define::alter::path::{edit_field, field_at};
+use crate::protocol::schema::{is_iceberg_widening, is_widening};
+use crate::protocol::{
+    ArrayType, DataType, IcebergCompat, MapType, PrimitiveType, StructField, StructType, TableFeature,
+};
+
+/// Changes the type of the column at `path` to `to`. The path may lead on into the elements of an array, and the keys
+/// and values of a map.
+///
+/// # Errors
+/// `InvalidArgument` for a column that does not exist, or that something refers to; also if the table does not allow
+/// the change of types, or if Iceberg does not have this one and the table is to be compatible. `SchemaMismatch` for a
+/// type that is not wider.
+pub(in crate::operations::define::alter) fn widen(
+    draft: &mut Draft<'_>,
+    path: &ColumnPath,
+    to: PrimitiveType,
+) -> Result<Operation> {
+    if !draft.metadata.is_enabled("delta.enableTypeWidening") {
+        return Err(Error::invalid_argument(format!(
+            "the type of the column '{path}' cannot be changed, because the table does not allow it"
+        ))
+        .with_hint("set the table property 'delta.enableTypeWidening' to 'true' first"));
+    }
+    let (field_path, inner) = nearest_field(&draft.schema, path)?;
+    ensure_unreferenced(draft, &field_path, "of another type")?;
+    // "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported."
+    let of_iceberg = IcebergCompat::supported_by(draft.base.protocol()).map(IcebergCompat::feature);
+    draft.schema = edit_field(&draft.schema, &field_path, |mut field| {
+        let mut from = None;
+        field.data_type = with_type(&field.data_type, inner, &mut |old| {
+            from = Some(old);
+            to
+        })
+        .ok_or_else(|| not_wider(path, &type_name(&field.data_type), to))?;
+        let Some(from) = from.filter(|from| *from != to) else { return Ok(field) };
+        if !is_widening(from, to) {
+            return Err(not_wider(path, &from.to_string(), to));
+        }
+        if let Some(feature) = of_iceberg.filter(|_| !is_iceberg_widening(from, to)) {
+            return Err(Error::invalid_argument(format!(
+                "the column '{path}' has the type {from}, and Iceberg cannot widen it to {to}, as the table feature \
+                 '{feature}' asks"
+            ))
+            .with_hint("write the rows to a new column or table with that type"));
+        }
+        Ok(field.with_type_change(from, to, inner))
+    })?;
+    // The property may have been set under a protocol that does not support the feature.
+    if !draft.base.protocol().supports(&TableFeature::TypeWideningPreview) {
+        draft.features.push(TableFeature::TypeWidening);
+    }
+    // The history shows the new type, with the metadata of before.
+    let new = field_at(&draft.schema, &field_path)?;
+    let metadata = field_at(draft.base.schema(), &field_path)?.metadata;
+    Ok(changed(&field_path, &StructField { metadata, ..new }))
+}
+
+fn not_wider(path: &ColumnPath, from: &str, to: PrimitiveType) -> Error {
+    Error::schema_mismatch(format!("the column '{path}' has the type {from}, and {to} is not a wider type"))
+        .with_hint("write the rows to a new column or table with that type")
+}
+
+/// Splits a path into the path of the innermost field and the way on into arrays and maps.
+fn nearest_field<'a>(schema: &StructType, path: &'a ColumnPath) -> Result<(ColumnPath, &'a [String])> {
+    let parts = path.parts();
+    for length in (1..=parts.len()).rev() {
+        let (field, inner) = parts.split_at(length);
+        let field = ColumnPath::new(field);
+        if field_at(schema, &field).is_ok() {
+            return Ok((field, inner));
+        }
+    }
+    field_at(schema, path).map(|_| (path.clone(), Default::default()))
+}
+
+/// Returns `data_type` with the primitive type at `path` replaced; `None` if there is none.
+fn with_type(
+    data_type: &DataType,
+    path: &[String],
+    replace: &mut dyn FnMut(PrimitiveType) -> PrimitiveType,
+) -> Option<DataType> {
+    let part = path.split_first().map(|(part, rest)| (part.to_lowercase(), rest));
+    match (data_type, part.as_ref().map(|(part, rest)| (part.as_str(), *rest))) {
+        (DataType::Primitive(old), None) => Some(replace(*old).into()),
+        (DataType::Array(array), Some(("element", rest))) => {
+            let element_type = with_type(&array.element_type, rest, replace)?;
+            Some(ArrayType { element_type, ..ArrayType::clone(array) }.into())
+        }
+        (DataType::Map(map), Some(("key", rest))) => {
+            let key_type = with_type(&map.key_type, rest, replace)?;
+            Some(MapType { key_type, ..MapType::clone(map) }.into())
+        }
+        (DataType::Map(map), Some(("value", rest))) => {
+            let value_type = with_type(&map.value_type, rest, replace)?;
+            Some(MapType { value_type, ..MapType::clone(map) }.into())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,58 @@
+//! The checkpoints that a drop needs. (The section "Checkpoint Protection" that is proposed for the protocol.)
+//!
+//! ```text
+//!   keep the history:      … u  [u+1] [u+2] [u+3]  V [V]     u: the newest version that makes use of the feature
+//!   truncate the history:    u  [u+1]             V          V: the first version without it
+//! ```
+//!
+//! - Readers that do not know the feature read version V and the later ones from a checkpoint that has no trace of it.
+//!   There are several of them, because readers try an older checkpoint if they fail to read one.
+//! - A checkpoint is of an empty commit, unless there are checkpoints after `u` already. So a drop that was interrupted
+//!   writes only what is missing.
+
+use crate::commit::{Committed, Operation, Transaction};
+use crate::error::Result;
+use crate::log::LogInventory;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::upkeep::checkpoint;
+
+/// The number of checkpoints before the version without the feature, as in the JVM implementation.
+pub(super) const BARRIERS: usize = 3;
+
+/// Makes sure that there are `count` checkpoints after `version`. Calls `note` after each commit that is made for one.
+///
+/// # Errors
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+pub(super) fn ensure_after(
+    base: &Snapshot,
+    version: u64,
+    count: usize,
+    environment: &Environment,
+    mut note: impl FnMut(),
+) -> Result<()> {
+    let inventory = LogInventory::read(base.storage())?;
+    let mut versions: Vec<u64> =
+        inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
+    versions.retain(|found| *found > version);
+    versions.dedup();
+    // A checkpoint that a commit is due for is written before the commit returns, and not once more behind it.
+    let environment = &environment.without_background();
+    for _ in versions.len()..count {
+        let newest = base.refresh()?;
+        let empty = Transaction::new(&newest, Operation::new("Empty Commit"), environment)?;
+        let committed = empty.commit_or_fail()?;
+        note();
+        checkpoint::of_version(&newest, committed.version, environment)?;
+    }
+    Ok(())
+}
+
+/// Writes the checkpoint of the first version without the feature, so that readers need no commit that has it. The
+/// checkpoints before do without it.
+pub(super) fn write_last(base: &Snapshot, committed: &Committed, environment: &Environment) {
+    if let Err(error) = checkpoint::of_version(base, committed.version, &environment.without_background()) {
+        let (table, version) = (base.storage().url(), committed.version);
+        tracing::warn!(table, version, %error, "the feature was dropped, but its checkpoint could not be written");
+    }
+}

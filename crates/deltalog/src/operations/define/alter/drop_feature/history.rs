@@ -1,0 +1,266 @@
+//! What earlier versions, which can still be read, have of a feature.
+//!
+//! ```text
+//!   listing ──► the versions that can be read, each from its commit, the first one from its checkpoint
+//!                   │ only those that were not looked at before
+//!                   ▼
+//!               what each of them has of the feature ──► the newest version that makes use of it
+//! ```
+//!
+//! - A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint
+//!   and commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only
+//!   the feature allows. A log that has expired so far is clean by itself.
+//! - A commit does not change, so that it is read once, however often a drop begins anew. So is a checkpoint, unless
+//!   another one has replaced it.
+
+use std::collections::BTreeMap;
+
+use super::traces::use_in_metadata;
+use crate::error::Result;
+use crate::log::replay::{
+    Commit, FileColumn, FileColumns, FileSet, filtered, has_vectors, sidecars_of, visit_commits, with_vectors,
+};
+use crate::log::{CheckpointFiles, CheckpointKind, CommitFile, LogInventory};
+use crate::protocol::{TableFeature, protected_before};
+use crate::snapshot::Snapshot;
+
+/// What the versions of a table have of a feature, as far as they were looked at.
+pub(super) struct History<'a> {
+    feature: &'a TableFeature,
+    /// What single commits have.
+    commits: BTreeMap<u64, Traces>,
+    /// What versions have that are read from a checkpoint.
+    checkpoints: BTreeMap<u64, Traces>,
+    /// The data files for which the log has tombstones with deletion vectors.
+    removed: FileSet,
+    /// The first version that is looked at: some of those before it cannot be read.
+    first: u64,
+    /// The checkpoints with a classic name that have no sidecars.
+    classic: Vec<CheckpointFiles>,
+}
+
+/// What a version has of a feature.
+#[derive(Debug, Clone, Copy)]
+struct Traces {
+    are_in_files: bool,
+    /// `None` if the metadata is the same as in the previous version.
+    are_in_metadata: Option<bool>,
+}
+
+/// Where a version is read from.
+enum Source {
+    Commit(CommitFile),
+    Checkpoint(u64),
+}
+
+impl Source {
+    fn version(&self) -> u64 {
+        match self {
+            Self::Commit(commit) => commit.version,
+            Self::Checkpoint(version) => *version,
+        }
+    }
+}
+
+impl<'a> History<'a> {
+    /// Returns the history of `feature` in the table of `base`, before anything was looked at.
+    pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
+        let removed = FileSet::of_paths(base.resolver());
+        let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
+        Self { feature, commits, checkpoints, removed, first: 0, classic: Vec::new() }
+    }
+
+    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; of
+    /// `checkpointProtection`, the newest one whose history it protects.
+    ///
+    /// # Errors
+    /// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
+    pub(super) fn newest_use(&mut self, base: &Snapshot) -> Result<Option<u64>> {
+        let mut inventory = LogInventory::read(base.storage())?;
+        loop {
+            let failure = match self.newest_use_in(&inventory, base) {
+                Ok(found) => return Ok(found),
+                Err(failure) => failure,
+            };
+            // A clean-up may have deleted what was listed. What the versions after it have must be read from a
+            // checkpoint.
+            let now = LogInventory::read(base.storage())?;
+            if !inventory.has_lost_files(&now) {
+                return Err(failure);
+            }
+            inventory = now;
+        }
+    }
+
+    /// Takes note that a version up to `base` cannot be read, so that all of them count as use of the feature. Only
+    /// those after `base` are looked at from then on.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn give_up_to(&mut self, base: &Snapshot) -> Result<()> {
+        let traces = Traces { are_in_files: true, ..self.traces_of_state(base)? };
+        self.commits.insert(base.version(), traces);
+        self.checkpoints.insert(base.version(), traces);
+        self.first = base.version();
+        Ok(())
+    }
+
+    /// Returns the newest version that makes use of the feature, of those whose commits and checkpoints were listed.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store, also if one of these files is gone.
+    fn newest_use_in(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+        if *self.feature == TableFeature::CheckpointProtection {
+            return newest_protected(inventory, base);
+        }
+        let mut sources = sources(inventory, base.version());
+        sources.retain(|source| source.version() >= self.first);
+        self.look_at(&sources, base)?;
+        let (mut newest, mut is_in_metadata) = (self.checkpoint_in_own_form(inventory, base)?, false);
+        for source in &sources {
+            let version = source.version();
+            let traces = match source {
+                Source::Commit(_) => self.commits.get(&version),
+                Source::Checkpoint(_) => self.checkpoints.get(&version),
+            };
+            is_in_metadata = traces.and_then(|traces| traces.are_in_metadata).unwrap_or(is_in_metadata);
+            if is_in_metadata || traces.is_some_and(|traces| traces.are_in_files) {
+                newest = newest.max(Some(version));
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Looks at the `sources` that were not looked at before, oldest first.
+    fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
+        let mut commits = Vec::new();
+        for source in sources {
+            match source {
+                Source::Commit(commit) if self.commits.contains_key(&commit.version) => {}
+                Source::Commit(commit) => commits.push(*commit),
+                Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
+                Source::Checkpoint(version) => {
+                    self.look_at_commits(&std::mem::take(&mut commits), base)?;
+                    // `base` may still have what was cleaned up since it was opened.
+                    let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
+                    self.checkpoints.insert(*version, traces);
+                }
+            }
+        }
+        self.look_at_commits(&commits, base)
+    }
+
+    fn look_at_commits(&mut self, commits: &[CommitFile], base: &Snapshot) -> Result<()> {
+        visit_commits(base.storage(), commits, |file, commit| {
+            let located = |error: crate::error::Error| error.at_path(file.path()).at_version(file.version);
+            let traces = self.traces_of_commit(&commit?).map_err(located)?;
+            self.commits.insert(file.version, traces);
+            Ok(true)
+        })
+    }
+
+    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors makes
+    /// use of them as well: the file seems to be removed to clients that know it by its path alone.
+    fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
+        let Commit { adds, removes, metadata, .. } = commit;
+        let mut are_in_files = false;
+        if *self.feature == TableFeature::DeletionVectors {
+            are_in_files = has_vectors(adds)
+                || has_vectors(removes)
+                || self.removed.find(adds)?.is_some()
+                || self.removed.find(removes)?.is_some();
+            if has_vectors(removes) {
+                self.removed.insert(&filtered(removes, &with_vectors(removes))?)?;
+            }
+        }
+        let are_in_metadata = metadata.as_ref().map(|metadata| {
+            use_in_metadata(self.feature, metadata, &metadata.schema()?).map(|found| found.is_some())
+        });
+        Ok(Traces { are_in_files, are_in_metadata: are_in_metadata.transpose()? })
+    }
+
+    /// Returns what a whole version has of the feature. Tombstones with vectors only count if their data file is live.
+    fn traces_of_state(&mut self, snapshot: &Snapshot) -> Result<Traces> {
+        let mut are_in_files = false;
+        if *self.feature == TableFeature::DeletionVectors {
+            let removed = removed_with_vectors(snapshot)?;
+            let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
+            for batch in snapshot.replay_files(columns)? {
+                let batch = batch?;
+                are_in_files |= has_vectors(&batch) || removed.find(&batch)?.is_some();
+            }
+            for batch in snapshot.replay_removes()? {
+                let batch = batch?;
+                self.removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
+            }
+        }
+        let found = use_in_metadata(self.feature, snapshot.metadata(), snapshot.schema())?;
+        Ok(Traces { are_in_files, are_in_metadata: Some(found.is_some()) })
+    }
+
+    /// Returns the version of the newest checkpoint whose form only the feature allows.
+    fn checkpoint_in_own_form(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+        if *self.feature != TableFeature::V2Checkpoint {
+            return Ok(None);
+        }
+        for checkpoint in inventory.checkpoints() {
+            match checkpoint.kind {
+                CheckpointKind::MultiPart => {}
+                CheckpointKind::UuidParquet | CheckpointKind::UuidJson => {
+                    return Ok(Some(checkpoint.version));
+                }
+                // A checkpoint with a classic name may have sidecars as well.
+                CheckpointKind::Classic => {
+                    if self.classic.iter().any(|known| known.is_same(&checkpoint)) {
+                        continue;
+                    }
+                    if !sidecars_of(base.storage(), base.resolver(), &checkpoint)?.is_empty() {
+                        return Ok(Some(checkpoint.version));
+                    }
+                    self.classic.push(checkpoint);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the versions up to `end` that can be read, oldest first, and where each is read from.
+fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
+    let mut listed: BTreeMap<u64, Option<CommitFile>> = BTreeMap::new();
+    listed.extend(inventory.checkpoints().iter().map(|checkpoint| (checkpoint.version, None)));
+    let with_checkpoint: Vec<u64> = listed.keys().copied().collect();
+    listed.extend(inventory.commits().map(|commit| (commit.version, Some(commit))));
+    let (mut sources, mut next) = (Vec::new(), 0);
+    for (version, commit) in listed.into_iter().take_while(|(version, _)| *version <= end) {
+        match commit.filter(|_| version == next) {
+            Some(commit) => sources.push(Source::Commit(commit)),
+            None if with_checkpoint.binary_search(&version).is_ok() => {
+                sources.push(Source::Checkpoint(version));
+            }
+            // A commit after a gap, with no checkpoint before it, belongs to no version that can be read.
+            None => continue,
+        }
+        next = version + 1;
+    }
+    sources
+}
+
+/// Returns the newest version before the one up to which checkpoints are protected, if there is one in the log.
+fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+    let end = protected_before(base.protocol(), base.metadata())?;
+    let commits = inventory.commits().map(|commit| commit.version);
+    let checkpoints = inventory.checkpoints().into_iter().map(|checkpoint| checkpoint.version);
+    Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
+}
+
+/// Returns the data files for which the log has tombstones with deletion vectors. A file of them that is live again,
+/// as after a restore of an earlier version, seems to be removed to readers that do not know the feature.
+pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
+    let mut removed = FileSet::of_paths(snapshot.resolver());
+    for batch in snapshot.replay_removes()? {
+        let batch = batch?;
+        removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,305 @@
+//! Features that a table supports no longer. Protocol: "Supported Features"; the section "Checkpoint Protection" that
+//! is proposed for it.
+//!
+//! ```text
+//!   what the newest version has of the feature is removed, in commits of its own (`removal`, `traces`)
+//!     ──► for features of readers, what earlier versions have of it (`history`)
+//!           nothing ──────────────────────────► the protocol without the feature
+//!           something ── truncate history ────► the log before is deleted when it is old enough (`truncation`),
+//!                     │                         and then the same
+//!                     └─ keep history ────────► checkpoints without a trace, then the protocol without the feature and
+//!                                               with `checkpointProtection` (`checkpoints`)
+//! ```
+//!
+//! - A client without the feature must be able to work with the table afterwards, so nothing may be left that only the
+//!   feature explains.
+//! - What only tells how the table is kept, such as row ids, deletion vectors or physical names, is removed. What users
+//!   have said about their data, such as a constraint, they remove themselves first.
+//! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
+//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
+//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
+//!   with rows of others, whom a drop does not concern.
+//! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
+//!   (`commit::objection`), and each version is read once, as is each footer while the schema stays the same. A
+//!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
+//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
+//! - A drop is given up only if the same commit conflicts again and again, if others undo its steps all the time, or if
+//!   somebody makes use of the feature again on purpose.
+//! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
+//!   looking whether something in it makes use of the feature.
+
+mod checkpoints;
+mod history;
+mod older_types;
+mod removal;
+mod traces;
+mod truncation;
+
+use serde_json::{Map, Value};
+
+use self::history::History;
+use self::removal::Removal;
+use super::draft::Draft;
+use super::features;
+use crate::commit::{Committed, Operation, Transaction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{FeatureKind, TableFeature, protected_before};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// How often a drop begins anew because other writers have committed, without having made a commit of
+/// its own.
+const MOST_CONFLICTS: u32 = 10;
+
+/// The most commits of a drop before the last one. Only others who undo its steps make it come to that.
+const MOST_STEPS: u32 = 50;
+
+/// The conflicts with rows of others.
+const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "concurrent_delete_delete"];
+
+/// Drops a table feature, so that clients without it can work with the table.
+///
+/// What only tells how the table is kept is removed first, in commits before the one that lowers the protocol: files
+/// are rewritten without deletion vectors, with the current types, or with the names that users see. What users have
+/// said about their data, such as constraints, default values or columns of a type, they remove themselves.
+///
+/// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
+/// clients without the feature, and the feature `checkpointProtection`, by which writers keep these checkpoints. With
+/// `truncate_history` the log before is deleted instead, as soon as it is older than
+/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then that is refused, and the error says
+/// when it will be possible.
+///
+/// `custom_metadata` are further fields of the last commit's `commitInfo`. Returns this commit.
+///
+/// # Errors
+/// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if
+/// something is left of it that only users can remove, or if the history is not old enough. `Unsupported` for a feature
+/// that cannot be dropped here. `CommitConflict`; `CommitStateUnknown`; `CorruptLog` and `CorruptData`, and errors of
+/// the store. Some of the commits before the last one may have been made then.
+pub fn drop_feature(
+    base: &Snapshot,
+    name: &str,
+    truncate_history: bool,
+    custom_metadata: Map<String, Value>,
+    environment: &Environment,
+) -> Result<Committed> {
+    let located = |error: Error| error.in_table(base.storage().url());
+    let feature = features::named(name).map_err(|error| located(error).at_version(base.version()))?;
+    FeatureDrop { feature, truncate_history, custom_metadata, environment }.run(base).map_err(located)
+}
+
+/// The drop of one feature.
+struct FeatureDrop<'a> {
+    feature: TableFeature,
+    truncate_history: bool,
+    custom_metadata: Map<String, Value>,
+    environment: &'a Environment,
+}
+
+/// How far a drop has come.
+enum Progress {
+    /// A commit was made, after which the table is looked at anew.
+    Committed,
+    /// The table does not support the feature any more.
+    Dropped(Committed),
+    /// Others make use of the feature again, on purpose.
+    Undone(Error),
+}
+
+/// What a drop has done and seen so far.
+struct Course<'a> {
+    removal: Removal<'a>,
+    history: History<'a>,
+    /// How many commits were made.
+    steps: u32,
+    /// How many conflicts there were since the last of them.
+    conflicts: u32,
+    has_unset_property: bool,
+}
+
+impl Course<'_> {
+    /// Takes note of a commit.
+    fn note_step(&mut self) {
+        (self.steps, self.conflicts) = (self.steps + 1, 0);
+    }
+}
+
+impl FeatureDrop<'_> {
+    fn run(&self, opened: &Snapshot) -> Result<Committed> {
+        let mut course = Course {
+            removal: Removal::of(&self.feature, opened, self.environment),
+            history: History::of(&self.feature, opened),
+            steps: 0,
+            conflicts: 0,
+            has_unset_property: false,
+        };
+        let mut base = opened.clone();
+        loop {
+            let located = |error: Error| error.at_version(base.version());
+            self.ensure_possible(&base).map_err(located)?;
+            match self.step(&base, &mut course) {
+                Ok(Progress::Dropped(committed)) => return Ok(committed),
+                Ok(Progress::Committed) if course.steps < MOST_STEPS => {}
+                Ok(Progress::Committed) => return Err(located(self.undone("they undo its steps"))),
+                Ok(Progress::Undone(error)) => return Err(located(error)),
+                Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
+                Err(error) if course.steps >= MOST_STEPS => {
+                    return Err(located(self.undone("they undo its steps").with_source(error)));
+                }
+                Err(error) => {
+                    if course.conflicts == MOST_CONFLICTS || !(self.is_of_rows(&error) || course.steps > 0) {
+                        return Err(error);
+                    }
+                    course.conflicts += 1;
+                }
+            }
+            let newest = base.refresh()?;
+            // It is unknown what to drop from another table.
+            if newest.metadata().id != base.metadata().id {
+                return Err(newest.segment().replaced(newest.storage()));
+            }
+            base = newest;
+        }
+    }
+
+    /// Makes the next commit, or the last ones.
+    fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
+        if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
+            return Ok(Progress::Undone(self.undone("a property that the drop has unset was set again")));
+        }
+        if course.removal.unset_property(base)? {
+            course.has_unset_property = true;
+            course.note_step();
+            return Ok(Progress::Committed);
+        }
+        if course.removal.step(base)? {
+            course.note_step();
+            return Ok(Progress::Committed);
+        }
+        // From here on `base` has nothing of the feature in its files: what others add since is a conflict if it has.
+        let protects = match self.newest_use(base, &mut course.history)? {
+            None => false,
+            Some(version) if self.truncate_history => {
+                checkpoints::ensure_after(base, version, 1, self.environment, || course.note_step())?;
+                truncation::truncate(base, version, &self.feature, self.environment)?;
+                // Another writer may have restored an earlier version in between.
+                if let Some(version) = course.history.newest_use(base)? {
+                    let what = format!("version {version} makes use of it again");
+                    return Ok(Progress::Undone(self.undone(&what)));
+                }
+                false
+            }
+            Some(version) => {
+                let count = checkpoints::BARRIERS;
+                checkpoints::ensure_after(base, version, count, self.environment, || course.note_step())?;
+                true
+            }
+        };
+        let committed = self.last(base, protects)?.commit_or_fail()?;
+        if protects {
+            checkpoints::write_last(base, &committed, self.environment);
+        }
+        Ok(Progress::Dropped(committed))
+    }
+
+    /// Returns whether the conflict is with rows of others. With row tracking, these change a domain.
+    fn is_of_rows(&self, conflict: &Error) -> bool {
+        conflict.reason().is_some_and(|reason| {
+            OF_ROWS.contains(&reason)
+                || (self.feature == TableFeature::RowTracking && reason == "domain_changed")
+        })
+    }
+
+    /// Returns the error for a drop that concurrent commits have made useless.
+    fn undone(&self, what: &str) -> Error {
+        Error::new(
+            ErrorKind::CommitConflict,
+            format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
+        )
+        .with_hint("stop the other use, and drop the feature again: it goes on where it was")
+    }
+
+    /// Returns the newest version that can be read and makes use of the feature.
+    fn newest_use(&self, base: &Snapshot, history: &mut History<'_>) -> Result<Option<u64>> {
+        if !self.leaves_history() {
+            return Ok(None);
+        }
+        match history.newest_use(base) {
+            // What cannot be read may make use of it. Checkpoints hide it.
+            Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
+                history.give_up_to(base)?;
+                Ok(Some(base.version()))
+            }
+            found => found,
+        }
+    }
+
+    /// Returns whether earlier versions cannot be read, or not be kept, without the feature.
+    fn leaves_history(&self) -> bool {
+        match self.feature {
+            // It leaves nothing in any version.
+            TableFeature::VacuumProtocolCheck => false,
+            TableFeature::CheckpointProtection => true,
+            _ => self.feature.kind() == Some(FeatureKind::ReaderWriter),
+        }
+    }
+
+    /// Refuses a drop that is not possible, whatever is done before it.
+    fn ensure_possible(&self, base: &Snapshot) -> Result<()> {
+        let feature = &self.feature;
+        let supported = base.protocol().writer_features();
+        if !supported.contains(feature) {
+            return Err(Error::invalid_argument(format!(
+                "the table does not support the feature '{feature}'"
+            )));
+        }
+        if let Some(other) = supported.iter().find(|other| other.requires().contains(feature)) {
+            return Err(Error::invalid_argument(format!(
+                "the feature '{feature}' cannot be dropped, because the feature '{other}' needs it"
+            ))
+            .with_hint(format!("drop the feature '{other}' first")));
+        }
+        if self.truncate_history
+            && feature.kind() != Some(FeatureKind::ReaderWriter)
+            && !self.leaves_history()
+        {
+            return Err(Error::invalid_argument(format!(
+                "the history is not truncated when the feature '{feature}' is dropped, because readers do not need it"
+            ))
+            .with_hint("drop the feature without truncating the history"));
+        }
+        let is_protected = *feature == TableFeature::CheckpointProtection
+            && protected_before(base.protocol(), base.metadata())? > 0;
+        if is_protected && !self.truncate_history {
+            return Err(Error::invalid_argument(format!(
+                "the feature '{feature}' cannot be dropped while the history has versions that it protects"
+            ))
+            .with_hint("drop the feature and truncate the history"));
+        }
+        traces::ensure_removable(base, feature)
+    }
+
+    /// Returns the transaction that drops the feature from a table that has nothing of it. With `protects` the
+    /// checkpoints before it are protected.
+    fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
+        let mut draft = Draft::of(base, self.environment)?;
+        traces::remove(&mut draft, &self.feature)?;
+        draft.objection = removal::objection(base, &self.feature)?;
+        draft.dropped = Some(self.feature.clone());
+        if protects {
+            draft.features.push(TableFeature::CheckpointProtection);
+        }
+        let operation = Operation::new("DROP FEATURE")
+            .parameter("featureName", self.feature.name())
+            .parameter("truncateHistory", self.truncate_history)
+            .custom_metadata(self.custom_metadata.clone())?;
+        let mut transaction = draft.finish(operation)?.ok_or_else(removal::unchanged)?;
+        if protects {
+            transaction.protect_checkpoints();
+            if self.feature == TableFeature::DeletionVectors {
+                removal::keep_vectors(&mut transaction, base, self.environment.now_ms())?;
+            }
+        }
+        Ok(transaction)
+    }
+}

@@ -1,0 +1,265 @@
+//! Steps before the drop of a feature, each one commit, that leave nothing of the feature in the newest version.
+//!
+//! | feature | steps |
+//! | --- | --- |
+//! | `deletionVectors` | the property is unset; files with vectors are rewritten without the deleted rows |
+//! | `typeWidening` | the property is unset; files with older types are rewritten; the changes are forgotten |
+//! | `columnMapping` | all files are rewritten with the names of the schema, together with the schema |
+//! | `v2Checkpoint` | the property is unset |
+//!
+//! A property is unset before files are looked at, so that no other writer makes use of the feature afterwards.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+
+use super::history::removed_with_vectors;
+use super::older_types::OlderTypes;
+use super::traces;
+use crate::commit::{Objection, Operation, Transaction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::deletion_vector::VectorPlace;
+use crate::log::replay::{
+    DeletionVectorColumn, FileSet, filtered, path_of, remove_fields, with_columns, with_vectors,
+};
+use crate::operations::define::alter::draft::Draft;
+use crate::operations::define::alter::properties;
+use crate::operations::rewrite::{Rewriter, Rewritten};
+use crate::protocol::{
+    ColumnMappingMode, LogPath, MappedSchema, Metadata, TableFeature, clustering_domain, path,
+};
+use crate::runtime::environment::Environment;
+use crate::scan::DataFile;
+use crate::snapshot::Snapshot;
+use crate::write::TableWriteSpec;
+
+/// The steps before the drop of a feature.
+pub(super) struct Removal<'a> {
+    feature: &'a TableFeature,
+    environment: &'a Environment,
+    current: RefCell<CurrentFiles>,
+}
+
+/// The data files whose types are known to match a schema. They are not looked at again as long as the table has this
+/// schema.
+struct CurrentFiles {
+    schema_string: String,
+    files: FileSet,
+}
+
+impl CurrentFiles {
+    /// Returns the files for the schema of `base`, with none known yet.
+    fn of(base: &Snapshot) -> Self {
+        Self {
+            schema_string: base.metadata().schema_string.clone(),
+            files: FileSet::of_paths(base.resolver()),
+        }
+    }
+
+    /// Forgets the files if `base` has another schema, whose types may be wider.
+    fn keep_to(&mut self, base: &Snapshot) {
+        if self.schema_string != base.metadata().schema_string {
+            *self = Self::of(base);
+        }
+    }
+}
+
+impl<'a> Removal<'a> {
+    /// Returns the steps for the table of `base`, with none made yet.
+    pub(super) fn of(feature: &'a TableFeature, base: &Snapshot, environment: &'a Environment) -> Self {
+        Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
+    }
+
+    /// Unsets the property by which the table makes use of the feature. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, and errors of the store.
+    pub(super) fn unset_property(&self, base: &Snapshot) -> Result<bool> {
+        let Some(property) = traces::property_in_use(self.feature, base.metadata()) else { return Ok(false) };
+        let mut draft = Draft::of(base, self.environment)?;
+        let operation = properties::unset(&mut draft, &[property.to_owned()], true)?;
+        commit_draft(draft, operation)
+    }
+
+    /// Makes the next step in a table without the property. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    pub(super) fn step(&self, base: &Snapshot) -> Result<bool> {
+        match self.feature {
+            TableFeature::DeletionVectors => self.remove_vectors(base),
+            TableFeature::TypeWidening | TableFeature::TypeWideningPreview => self.remove_older_types(base),
+            TableFeature::ColumnMapping => self.remove_mapping(base),
+            _ => Ok(false),
+        }
+    }
+
+    /// Rewrites the files that have deletion vectors, or had them until they were restored.
+    fn remove_vectors(&self, base: &Snapshot) -> Result<bool> {
+        let removed = removed_with_vectors(base)?;
+        let choose = |batch: &RecordBatch, _: &[DataFile]| {
+            let was_restored = removed.contains(batch)?;
+            Ok(BooleanArray::new(with_vectors(batch).values() | was_restored.values(), None))
+        };
+        let rewriter = Rewriter::new(base, TableWriteSpec::of(base)?, &choose, self.environment)?;
+        self.move_rows(&rewriter, base, true)
+    }
+
+    /// Rewrites the files that have older types than the schema. If there are none, removes the changes of types from
+    /// the schema.
+    fn remove_older_types(&self, base: &Snapshot) -> Result<bool> {
+        if !base.schema().has_type_changes() {
+            return Ok(false);
+        }
+        let older = OlderTypes::of(base)?;
+        self.current.borrow_mut().keep_to(base);
+        let choose = |batch: &RecordBatch, files: &[DataFile]| {
+            let known = self.current.borrow().files.contains(batch)?;
+            let is_new: Vec<bool> = known.values().iter().map(|is_known| !is_known).collect();
+            let new = files.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+            let new_files: Vec<DataFile> = new.map(|(file, _)| file.clone()).collect();
+            let new = filtered(batch, &is_new.clone().into())?;
+            let is_older = older.find(&new, &new_files)?;
+            let is_current: Vec<bool> = is_older.iter().map(|is_older| !is_older).collect();
+            self.current.borrow_mut().files.insert(&filtered(&new, &is_current.into())?)?;
+            let mut is_older = is_older.into_iter();
+            let chosen = is_new.into_iter().map(|is_new| is_new && is_older.next().unwrap_or_default());
+            let chosen: Vec<bool> = chosen.collect();
+            Ok(chosen.into())
+        };
+        let rewriter = Rewriter::new(base, TableWriteSpec::of(base)?, &choose, self.environment)?;
+        if self.move_rows(&rewriter, base, false)? {
+            return Ok(true);
+        }
+        let mut draft = Draft::of(base, self.environment)?;
+        draft.schema = draft.schema.without_type_changes();
+        // Files of other writers may come from an earlier version.
+        draft.objection = Some(Objection::new("have older types than the schema".to_owned(), move |adds| {
+            older.first_of_commit(adds)
+        }));
+        let operation = Operation::new("UPDATE COLUMN METADATA").parameter("operationName", "DROP FEATURE");
+        commit_draft(draft, operation)
+    }
+
+    /// Rewrites all files with the names of the schema, and removes physical names and ids from the schema.
+    fn remove_mapping(&self, base: &Snapshot) -> Result<bool> {
+        let draft = self.without_mapping(base)?;
+        if draft.schema == *base.schema() && draft.metadata == *base.metadata() {
+            return Ok(false);
+        }
+        let metadata = Metadata { schema_string: draft.schema.to_json(), ..draft.metadata.clone() };
+        let spec = TableWriteSpec::of_evolved(base, base.protocol(), &metadata)?;
+        let is_mapped = draft.column_mapping() != ColumnMappingMode::None;
+        let choose = |batch: &RecordBatch, _: &[DataFile]| -> Result<BooleanArray> {
+            Ok(vec![is_mapped; batch.num_rows()].into())
+        };
+        let rewriter = Rewriter::new(base, spec, &choose, self.environment)?;
+        rewriter.commit(rewriter.rewrite(base)?, base, |base, rewritten| {
+            let operation = rewritten.described(Operation::new("REMOVE COLUMN MAPPING"));
+            self.without_mapping(base)?.finish(operation)?.ok_or_else(unchanged)
+        })?;
+        Ok(true)
+    }
+
+    /// Returns the table of `base` without physical names and ids in its schema.
+    fn without_mapping<'b>(&'b self, base: &'b Snapshot) -> Result<Draft<'b>> {
+        let mut draft = Draft::of(base, self.environment)?;
+        draft.schema = traces::without_mapping(&draft.schema);
+        for property in traces::COLUMN_MAPPING {
+            draft.metadata.configuration.remove(property);
+        }
+        // Files that are added concurrently have the physical names.
+        draft.depends_on_rows = true;
+        let clustering = base.clustering_columns()?;
+        if !clustering.is_empty() {
+            let schema = MappedSchema::new(draft.schema.clone(), ColumnMappingMode::None)?;
+            draft.domains.push(clustering_domain(&clustering, &schema)?);
+        }
+        Ok(draft)
+    }
+
+    /// Writes files again, if there are any, and changes nothing else. Returns whether there were.
+    fn move_rows(&self, rewriter: &Rewriter<'_>, base: &Snapshot, purges_rows: bool) -> Result<bool> {
+        let rewritten = rewriter.rewrite(base)?;
+        if rewritten.is_empty() {
+            return Ok(false);
+        }
+        rewriter.commit(rewritten, base, |base, rewritten: &Rewritten| {
+            let operation =
+                Operation::new("REORG").parameter("predicate", "[]").parameter("applyPurge", purges_rows);
+            Transaction::new(base, rewritten.described(operation), self.environment)
+        })?;
+        Ok(true)
+    }
+}
+
+/// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
+/// make use of it at all. Files with deletion vectors are not the only ones: data files for which `base` has
+/// tombstones with vectors seem to be removed to clients that do not know the feature.
+///
+/// # Errors
+/// `CorruptLog`, and errors of the store.
+pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
+    // What else files have is as the metadata say, and these are set by the same commit.
+    if *feature != TableFeature::DeletionVectors {
+        return Ok(None);
+    }
+    let removed = removed_with_vectors(base)?;
+    let find = move |adds: &RecordBatch| {
+        let has_vector = with_vectors(adds).values().iter().position(|has_vector| has_vector);
+        match has_vector {
+            Some(row) => Ok(path_of(adds, row)),
+            None => removed.find(adds),
+        }
+    };
+    Ok(Some(Objection::new(format!("make use of the feature '{feature}'"), find)))
+}
+
+fn commit_draft(draft: Draft<'_>, operation: Operation) -> Result<bool> {
+    draft.finish(operation)?.ok_or_else(unchanged)?.commit_or_fail()?;
+    Ok(true)
+}
+
+pub(super) fn unchanged() -> Error {
+    Error::invalid_argument("the table has nothing of the feature any more")
+}
+
+/// Keeps the files of deletion vectors that earlier versions have for as long as data files that were removed: to a
+/// client without the feature, which must not delete them, they are data files that `transaction` removes.
+///
+/// # Errors
+/// `CorruptLog` for an invalid descriptor; also errors of the store.
+pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_ms: i64) -> Result<()> {
+    let mut paths = BTreeSet::new();
+    for batch in base.replay_removes()? {
+        let batch = batch?;
+        let vectors = DeletionVectorColumn::of_log(&batch)?;
+        for row in 0..batch.num_rows() {
+            let Some(descriptor) = vectors.get(row)? else { continue };
+            match VectorPlace::of(&descriptor, base.resolver()) {
+                Ok(VectorPlace::File { path: LogPath::Relative(path), .. }) => {
+                    paths.insert(path::encode(&path));
+                }
+                // Files elsewhere are not deleted.
+                Ok(VectorPlace::File { .. } | VectorPlace::Inline(_)) => {}
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let rows = paths.len();
+    let columns: [(&str, ArrayRef); 3] = [
+        ("path", Arc::new(StringArray::from_iter_values(paths))),
+        ("deletionTimestamp", Arc::new(Int64Array::from_value(now_ms, rows))),
+        ("dataChange", Arc::new(BooleanArray::from(vec![false; rows]))),
+    ];
+    let removes = RecordBatch::try_from_iter(columns)
+        .map_err(|error| Error::corrupt_log("the deletion vectors cannot be kept").with_source(error))?;
+    transaction.remove_batch(with_columns(&removes, remove_fields())?);
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Deleting the history that makes use of a feature. (PROTOCOL, "Metadata Cleanup".)
+//!
+//! ```text
+//!     u  [c] ────────────────────────────────────────► V      u: the newest version that makes use of the feature
+//!     └── deleted when c is older than the retention of truncated histories
+//! ```
+//!
+//! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it
+//!   is. The JVM implementation deletes what is older than the retention first, and then looks what is left.
+//! - The retention is at least an hour, whatever the property says. The JVM implementation allows none at all. A
+//!   writer that was about to create a version would find it free again, and its commit would be lost.
+
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::log::{InCommitTimestamps, LogInventory};
+use crate::protocol::TableFeature;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::upkeep::truncate_log;
+
+/// Deletes the log up to a checkpoint after `last`, the newest version that makes use of `feature`, if there is one
+/// that is old enough.
+///
+/// # Errors
+/// `InvalidArgument`, with the time at which it will be possible, if there is none; nothing was deleted then. Also as
+/// [`truncate_log`].
+pub(super) fn truncate(
+    base: &Snapshot,
+    last: u64,
+    feature: &TableFeature,
+    environment: &Environment,
+) -> Result<()> {
+    match truncate_log(base, environment, base.truncated_history_retention()?, last)? {
+        Some(_) => Ok(()),
+        None => Err(too_young(base, last, feature, environment)?),
+    }
+}
+
+/// Returns the error for a history that cannot be deleted up to `last` yet. It says when it can.
+///
+/// # Errors
+/// `CorruptLog`, `Unsupported` for an invalid retention, and errors of the store.
+fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &Environment) -> Result<Error> {
+    let retention = base.truncated_history_retention()?;
+    let hint = match next_expiry_ms(base, last, retention, environment)? {
+        Some(ready_ms) => {
+            let ready = chrono::DateTime::from_timestamp_millis(ready_ms).map_or_else(
+                || format!("{ready_ms} ms"),
+                |time| time.format("%Y-%m-%dT%H:%M:00Z").to_string(),
+            );
+            format!(
+                "do the same again from {ready} on, when the log before has expired ({} after the checkpoint that \
+                 replaces it, delta.dropFeatureTruncateHistory.retentionDuration)",
+                shown(retention)
+            )
+        }
+        // The checkpoints that have expired are damaged, or protected with a history that is not known here.
+        None => format!(
+            "no checkpoint may replace the log before: write one, and do the same again {} later",
+            shown(retention)
+        ),
+    };
+    let others = match feature {
+        TableFeature::CheckpointProtection => "",
+        _ => ", or drop the feature without truncating the history",
+    };
+    Ok(Error::invalid_argument(format!(
+        "the feature '{feature}' cannot be dropped yet: version {last} of the table, which can still be read, makes \
+         use of it"
+    ))
+    .with_hint(format!("{hint}{others}")))
+}
+
+/// Returns the time at which the next checkpoint after `last` will have expired, in milliseconds since the epoch. Those
+/// that have expired already could not be used.
+fn next_expiry_ms(
+    base: &Snapshot,
+    last: u64,
+    retention: Duration,
+    environment: &Environment,
+) -> Result<Option<i64>> {
+    let inventory = LogInventory::read(base.storage())?;
+    let in_commit = InCommitTimestamps::of(base.protocol(), base.metadata())?;
+    let times = inventory.commit_times(base.storage(), in_commit);
+    let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+    let now_ms = environment.now_ms();
+    let mut next: Option<i64> = None;
+    for checkpoint in inventory.checkpoints() {
+        if checkpoint.version <= last || times.commit(checkpoint.version).is_err() {
+            continue;
+        }
+        // What has expired is looked for by whole minutes.
+        let ready_ms = times.of(checkpoint.version)?.saturating_add(retention_ms).saturating_add(60_000);
+        if ready_ms > now_ms {
+            next = Some(next.map_or(ready_ms, |next| next.min(ready_ms)));
+        }
+    }
+    Ok(next)
+}
+
+/// Returns a time span of at least an hour in hours and minutes.
+fn shown(span: Duration) -> String {
+    let minutes = span.as_secs() / 60;
+    let counted = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
+    match (counted(minutes / 60, "hour"), counted(minutes % 60, "minute")) {
+        (hours, _) if minutes.is_multiple_of(60) => hours,
+        (hours, minutes) => format!("{hours} and {minutes}"),
+    }
+}

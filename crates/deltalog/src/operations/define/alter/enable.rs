@@ -1,0 +1,105 @@
+//! What follows when a property activates a feature of an existing table.
+//!
+//! | property | what follows | PROTOCOL |
+//! | --- | --- | --- |
+//! | `delta.columnMapping.mode` | ids for all columns; physical names are the names in the files | "Column Mapping" |
+//! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
+//! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
+//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
+//!
+//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change asks for brings
+//! those that it requires, and their properties come into force with them.
+
+use super::draft::Draft;
+use crate::error::{Error, Result};
+use crate::log::replay::{add_at, batches_of_adds};
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
+use crate::operations::define::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};
+use crate::operations::rewrite::{ListedFile, visit_files};
+use crate::protocol::{Add, ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
+use crate::runtime::parallel;
+use crate::write::FOOTER_THREADS;
+
+const MODE: &str = "delta.columnMapping.mode";
+const ROW_TRACKING: &str = "delta.enableRowTracking";
+const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
+
+/// Does what follows from the properties that the draft has changed.
+///
+/// # Errors
+/// `InvalidArgument` for a change of the column mapping that would make files unreadable. `CorruptData` for a file that
+/// is not Parquet, or has another number of rows than its statistics, if the number is needed. `CorruptLog`, and errors
+/// of the store, while the files are read.
+pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
+    map_columns(draft)?;
+    // A property without its feature is not in force.
+    let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
+    let was_tracking = was_supported && draft.base.metadata().is_enabled(ROW_TRACKING);
+    let asks = was_supported
+        || draft.features.contains(&TableFeature::RowTracking)
+        || !draft.base.metadata().is_enabled(ROW_TRACKING);
+    if draft.metadata.is_enabled(ROW_TRACKING) && asks && !was_tracking {
+        track_rows(draft)?;
+    }
+    if !draft.metadata.is_enabled(TIMESTAMPS) {
+        // They would be wrong as soon as timestamps are enabled again.
+        draft.metadata.configuration.remove(ENABLEMENT_VERSION);
+        draft.metadata.configuration.remove(ENABLEMENT_TIMESTAMP);
+    }
+    Ok(())
+}
+
+/// Maps the columns if the mode has changed from `none` to `name`. Files keep their column names, which become the
+/// physical names.
+fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
+    let mode = |metadata: &Metadata| {
+        metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
+    };
+    let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
+    // A mode without the feature is not in force, and stays so unless the change asks for it.
+    let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
+    if before.name() == after || !asks {
+        return Ok(());
+    }
+    if before != ColumnMappingMode::None || after != ColumnMappingMode::Name.name() {
+        return Err(Error::invalid_argument(format!(
+            "the column mapping mode (table property '{MODE}') cannot be changed from {} to {after}",
+            before.name()
+        ))
+        .with_hint("only the change from none to name keeps the files of the table readable"));
+    }
+    let mut mapping =
+        NewMapping::new(last_column_id(&draft.metadata)?, |field: &StructField| field.name.clone());
+    draft.schema = mapping.assign(&draft.schema)?;
+    draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
+    draft.features.push(TableFeature::ColumnMapping);
+    Ok(())
+}
+
+/// Names the columns for the ids of moved rows, and gives ids to the rows of files that have none.
+fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
+    name_row_tracking_columns(&mut draft.metadata.configuration, draft.environment);
+    let mut files = Vec::new();
+    visit_files(draft.base, None, |batch, found| {
+        for (row, file) in found.into_iter().enumerate() {
+            let add = add_at(batch, row)?;
+            if add.base_row_id.is_none() || add.default_row_commit_version.is_none() {
+                files.push(ListedFile { add, file });
+            }
+        }
+        Ok(())
+    })?;
+    // With too small a number, rows of two files would have the same ids.
+    let counted = parallel::each(&files, FOOTER_THREADS, |file| {
+        let add = match file.add.base_row_id {
+            None => file.counted_certainly(draft.base)?,
+            Some(_) => file.add.clone(),
+        };
+        Ok::<_, Error>(Add { data_change: false, ..add })
+    })?;
+    draft.files.extend(batches_of_adds(&counted)?);
+    // Files that are added concurrently get ids from writers that know the feature.
+    let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
+    draft.depends_on_rows |= !was_supported || !draft.files.is_empty();
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! The schema that a table gets from the data of a write. Protocol: "Change Metadata", "Type Widening".
+//!
+//! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
+//!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
+//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. All else stays, and data are
+//!   converted to it.
+//! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
+//!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
+//!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
+//!   with `deltalake`; the JVM implementation drops them then, unnoticed.
+//!
+//! Names are compared ignoring case.
+
+use super::TableChange;
+use super::columns::NewColumn;
+use super::draft::Draft;
+use crate::error::{Error, Result};
+use crate::expression::predicate::ColumnPath;
+use crate::operations::define::{MAX_COLUMN_ID, TableDefinition, last_column_id};
+use crate::protocol::TableHeader;
+use crate::protocol::schema::column_rules::COMMENT;
+use crate::protocol::schema::{is_iceberg_widening, is_widening};
+use crate::protocol::{
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, IcebergCompat, MapType, NewMapping, PrimitiveType,
+    StructField, StructType,
+};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// Returns the table with what `data` has and `base` lacks; `None` if it has all of it.
+///
+/// # Errors
+/// `SchemaMismatch` for a name or a type that a column cannot have. `InvalidArgument` for a type that cannot change,
+/// because something refers to its column. `Unsupported` if the table could not be written then.
+pub(crate) fn merged(
+    base: &Snapshot,
+    data: &StructType,
+    environment: &Environment,
+) -> Result<Option<TableHeader>> {
+    let mut draft = Draft::of(base, environment)?;
+    let mut changes = Vec::new();
+    compare(base.schema(), data, &[], Widening::of(&draft), &mut changes);
+    for change in &changes {
+        change.plan(&mut draft)?;
+    }
+    if changes.is_empty() { Ok(None) } else { draft.into_table().map(Some) }
+}
+
+/// Adds to `changes` what makes the struct at `path` take values of `data`.
+fn compare(
+    table: &StructType,
+    data: &StructType,
+    path: &[String],
+    widening: Widening,
+    changes: &mut Vec<TableChange>,
+) {
+    for given in data.fields() {
+        match table.field(&given.name) {
+            Some(field) => {
+                let path = [path, std::slice::from_ref(&field.name)].concat();
+                compare_types(&field.data_type, &given.data_type, &path, widening, changes);
+            }
+            None => {
+                let column = NewColumn::new(ColumnPath::new(path), nullable(given));
+                match changes.last_mut() {
+                    // Many columns of one struct are added at once.
+                    Some(TableChange::AddColumns(columns))
+                        if columns.last().is_some_and(|last| last.parent == column.parent) =>
+                    {
+                        columns.push(column);
+                    }
+                    _ => changes.push(TableChange::AddColumns(vec![column])),
+                }
+            }
+        }
+    }
+}
+
+fn compare_types(
+    table: &DataType,
+    data: &DataType,
+    path: &[String],
+    widening: Widening,
+    changes: &mut Vec<TableChange>,
+) {
+    let part = |name: &str| [path, &[name.to_owned()]].concat();
+    match (table, data) {
+        (DataType::Struct(table), DataType::Struct(data)) => compare(table, data, path, widening, changes),
+        (DataType::Array(table), DataType::Array(data)) => {
+            compare_types(&table.element_type, &data.element_type, &part("element"), widening, changes);
+        }
+        (DataType::Map(table), DataType::Map(data)) => {
+            compare_types(&table.key_type, &data.key_type, &part("key"), widening, changes);
+            compare_types(&table.value_type, &data.value_type, &part("value"), widening, changes);
+        }
+        (DataType::Primitive(from), DataType::Primitive(to)) if widening.merges_to(*from, *to) => {
+            changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type: *to });
+        }
+        _ => {}
+    }
+}
+
+/// The changes of types that a merge makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Widening {
+    Never,
+    /// Those that Iceberg has as well. (Protocol: "Writer Requirements for Type Widening".)
+    AsIceberg,
+    Always,
+}
+
+impl Widening {
+    fn of(draft: &Draft<'_>) -> Self {
+        if !draft.metadata.is_enabled("delta.enableTypeWidening") {
+            return Self::Never;
+        }
+        match IcebergCompat::supported_by(draft.base.protocol()) {
+            Some(_) => Self::AsIceberg,
+            None => Self::Always,
+        }
+    }
+
+    /// Returns whether data of type `to` widen a column of type `from`.
+    fn merges_to(self, from: PrimitiveType, to: PrimitiveType) -> bool {
+        match self {
+            Self::Never => false,
+            Self::AsIceberg => merges_to(from, to) && is_iceberg_widening(from, to),
+            Self::Always => merges_to(from, to),
+        }
+    }
+}
+
+/// Returns whether data of type `to` widen a column of type `from`. Whole numbers become no fractions by themselves, as
+/// in the JVM implementation: only a change of the table does that.
+fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
+    let is_whole = matches!(
+        from,
+        PrimitiveType::Byte | PrimitiveType::Short | PrimitiveType::Integer | PrimitiveType::Long
+    );
+    let is_fraction = matches!(to, PrimitiveType::Double | PrimitiveType::Decimal { .. });
+    is_widening(from, to) && !(is_whole && is_fraction)
+}
+
+/// Returns a field that may be NULL at every depth, with no metadata but comments.
+fn nullable(field: &StructField) -> StructField {
+    let comment = field.metadata.get(COMMENT).filter(serde_json::Value::is_string);
+    StructField {
+        name: field.name.clone(),
+        data_type: nullable_type(&field.data_type),
+        nullable: true,
+        metadata: match comment {
+            Some(comment) => FieldMetadata::default().with(COMMENT, Some(comment)),
+            None => FieldMetadata::default(),
+        },
+    }
+}
+
+fn nullable_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Primitive(_) | DataType::Variant => data_type.clone(),
+        // The names were distinct before.
+        DataType::Struct(fields) => StructType::try_new(fields.fields().iter().map(nullable).collect())
+            .map_or_else(|_| data_type.clone(), DataType::Struct),
+        DataType::Array(array) => ArrayType::new(nullable_type(&array.element_type), true).into(),
+        DataType::Map(map) => {
+            MapType::new(nullable_type(&map.key_type), nullable_type(&map.value_type), true).into()
+        }
+    }
+}
+
+/// Returns the table with the schema of `data`, for a write that replaces all rows; `None` if that is the table's, and
+/// none of its types was changed. Without `partition_by` the table keeps its partition columns.
+///
+/// # Errors
+/// `SchemaMismatch` for a schema or a partitioning that no table can have. `Unsupported` and `InvalidArgument` if the
+/// table could not be written then, because of its constraints and generated columns, for a clustered table, and for
+/// partition columns that Iceberg compatibility forbids.
+pub(crate) fn overwritten(
+    base: &Snapshot,
+    data: &StructType,
+    partition_by: Option<&[String]>,
+    environment: &Environment,
+) -> Result<Option<TableHeader>> {
+    let mut draft = Draft::of(base, environment)?;
+    let fields: Vec<StructField> =
+        data.fields().iter().map(|field| kept(base.schema(), field)).collect::<Result<_>>()?;
+    let mut definition = TableDefinition::new(StructType::try_new(fields)?);
+    definition.partition_columns = partition_by.unwrap_or(&base.metadata().partition_columns).to_vec();
+    definition.configuration.clone_from(&base.metadata().configuration);
+    let is_missing = |name: &&String| definition.schema.field(name).is_none();
+    if partition_by.is_none()
+        && let Some(name) = definition.partition_columns.iter().find(is_missing)
+    {
+        return Err(Error::schema_mismatch(format!(
+            "the table is partitioned by the column '{name}', which the new schema does not have"
+        ))
+        .with_hint("name the partition columns of the new schema; an empty list stands for none"));
+    }
+    let partition_columns = definition.check_columns()?;
+    let is_same = same_types(base.schema(), &definition.schema)
+        && partition_columns == base.metadata().partition_columns;
+    if is_same && !base.schema().has_type_changes() {
+        return Ok(None);
+    }
+    if !is_same && !base.clustering_columns()?.is_empty() {
+        return Err(Error::unsupported(
+            "the schema of a clustered table cannot be overwritten, which is not implemented",
+        )
+        .with_hint("merge the schema, or create a new table"));
+    }
+    draft.schema = definition.schema.without_type_changes();
+    if draft.column_mapping() != ColumnMappingMode::None {
+        let name = |_: &StructField| format!("col-{}", environment.uuid());
+        let mut mapping = NewMapping::new(last_column_id(&draft.metadata)?, name);
+        draft.schema = mapping.assign(&draft.schema)?;
+        draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
+    }
+    draft.metadata.partition_columns = partition_columns;
+    if let Some(iceberg) = IcebergCompat::of(base.protocol(), base.metadata())? {
+        iceberg.check_replacement(base.metadata(), &draft.metadata)?;
+    }
+    draft.into_table().map(Some)
+}
+
+/// Returns `field` with the metadata of the table's column of the same name and type, also of the fields inside of it.
+fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
+    let same = table.field(&field.name).filter(|column| types_agree(&column.data_type, &field.data_type));
+    let Some(column) = same else { return Ok(StructField { nullable: field.nullable, ..nullable(field) }) };
+    Ok(StructField {
+        name: field.name.clone(),
+        data_type: column.data_type.clone(),
+        nullable: field.nullable,
+        metadata: column.metadata.clone(),
+    })
+}
+
+/// Returns whether two structs have the same fields in the same order, whatever their metadata.
+fn same_types(table: &StructType, data: &StructType) -> bool {
+    let mut both = table.fields().iter().zip(data.fields());
+    table.fields().len() == data.fields().len()
+        && both.all(|(a, b)| {
+            a.name == b.name && a.nullable == b.nullable && types_agree(&a.data_type, &b.data_type)
+        })
+}
+
+/// Returns whether two types are the same, whatever the metadata of their fields.
+pub(super) fn types_agree(table: &DataType, data: &DataType) -> bool {
+    match (table, data) {
+        (DataType::Struct(table), DataType::Struct(data)) => same_types(table, data),
+        (DataType::Array(table), DataType::Array(data)) => {
+            table.contains_null == data.contains_null && types_agree(&table.element_type, &data.element_type)
+        }
+        (DataType::Map(table), DataType::Map(data)) => {
+            table.value_contains_null == data.value_contains_null
+                && types_agree(&table.key_type, &data.key_type)
+                && types_agree(&table.value_type, &data.value_type)
+        }
+        (table, data) => table == data,
+    }
+}

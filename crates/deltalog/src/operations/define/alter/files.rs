@@ -1,0 +1,27 @@
+//! Files of a table that are added again with other facts about them. Protocol: "Add File and Remove File".
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+
+use crate::error::{Error, Result};
+use crate::log::replay::FileColumn;
+
+/// Returns the same `add` actions without the facts `left_out`, for a commit that adds no rows.
+///
+/// # Errors
+/// `CorruptLog` if a fact that is left out must be there.
+pub(super) fn added_again(adds: &RecordBatch, left_out: &[FileColumn]) -> Result<RecordBatch> {
+    let schema = adds.schema();
+    let columns = schema.fields().iter().zip(adds.columns()).map(|(field, column)| {
+        if field.name() == FileColumn::DataChange.name() {
+            Arc::new(BooleanArray::from(vec![false; adds.num_rows()])) as ArrayRef
+        } else if left_out.iter().any(|column| field.name() == column.name()) {
+            new_null_array(field.data_type(), adds.num_rows())
+        } else {
+            Arc::clone(column)
+        }
+    });
+    RecordBatch::try_new(adds.schema(), columns.collect())
+        .map_err(|error| Error::corrupt_log("the files cannot be added again").with_source(error))
+}

@@ -1,0 +1,109 @@
+//! The columns that a table is to be clustered by. Protocol: "Writer Requirements for Clustered Table".
+//!
+//! - "Writers must not define clustered and partitioned table at the same time."
+//! - "Writers must write out per-file statistics and per-column statistics for clustering columns": a column must have
+//!   a type with minimum and maximum, and the properties of the table must not exclude it.
+//! - There are at most four, as in the JVM implementation.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::expression::predicate::ColumnPath;
+use crate::protocol::{DataType, PrimitiveType, StructField, StructType};
+use crate::values::stats::indexed;
+use crate::write::selected_columns;
+
+/// The most clustering columns that a table may have.
+const MOST: usize = 4;
+
+/// Returns the logical paths of `columns` in the spelling of `schema`.
+///
+/// # Errors
+/// `InvalidArgument` if a table with this schema, these partition columns and these properties cannot be clustered by
+/// them.
+pub(crate) fn checked(
+    columns: &[ColumnPath],
+    schema: &StructType,
+    partition_columns: &[String],
+    configuration: &BTreeMap<String, String>,
+) -> Result<Vec<Vec<String>>> {
+    let refused = |message: String, hint: &str| Err(Error::invalid_argument(message).with_hint(hint));
+    if !partition_columns.is_empty() {
+        return refused(
+            format!("a table that is partitioned (by {}) cannot be clustered", partition_columns.join(", ")),
+            "create a table without partition columns",
+        );
+    }
+    if columns.len() > MOST {
+        return refused(
+            format!("a table can be clustered by at most {MOST} columns, not {}", columns.len()),
+            "choose the columns that filters use most",
+        );
+    }
+    with_bounds(columns, schema, configuration, "clustered")
+}
+
+/// Returns the logical paths of `columns` in the spelling of `schema`. The files of a table with these properties have
+/// a minimum and a maximum of each. `action` is what the table is to be by the columns.
+///
+/// # Errors
+/// `InvalidArgument` if there is no such column, or its files do not have them, or it is named twice.
+pub(crate) fn with_bounds(
+    columns: &[ColumnPath],
+    schema: &StructType,
+    configuration: &BTreeMap<String, String>,
+    action: &str,
+) -> Result<Vec<Vec<String>>> {
+    let refused = |message: String, hint: &str| Err(Error::invalid_argument(message).with_hint(hint));
+    let arrow = schema.to_arrow()?;
+    let with_statistics = indexed(&arrow, &selected_columns(configuration, &arrow)?);
+    let mut paths: Vec<Vec<String>> = Vec::new();
+    for column in columns {
+        let (path, field) = resolve(schema, column, action)?;
+        if !can_cluster(&field.data_type) {
+            return refused(
+                format!("the table cannot be {action} by the column '{column}', whose type has no bounds"),
+                "choose columns with numbers, strings, dates or timestamps, which may be fields of structs",
+            );
+        }
+        if paths.contains(&path) {
+            return refused(format!("the table is {action} by '{column}' twice"), "name each column once");
+        }
+        if !with_statistics.iter().any(|(indexed, _)| indexed.parts() == path) {
+            return refused(
+                format!("the table cannot be {action} by the column '{column}', which has no statistics"),
+                "let 'delta.dataSkippingStatsColumns' or 'delta.dataSkippingNumIndexedCols' include the column",
+            );
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Returns the path in the spelling of the schema, and the field that it leads to through structs.
+fn resolve(schema: &StructType, column: &ColumnPath, action: &str) -> Result<(Vec<String>, StructField)> {
+    let missing = || {
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();
+        let message = format!("the table has no column '{column}', by which it is to be {action}");
+        Error::invalid_argument(message).with_hint(format!("the columns are {}", names.join(", ")))
+    };
+    let (mut path, mut fields, mut found) = (Vec::new(), Some(schema), None);
+    for name in column.parts() {
+        let field = fields.and_then(|fields| fields.field(name)).ok_or_else(missing)?;
+        path.push(field.name.clone());
+        fields = match &field.data_type {
+            DataType::Struct(children) => Some(children),
+            _ => None,
+        };
+        found = Some(field.clone());
+    }
+    found.map(|field| (path, field)).ok_or_else(missing)
+}
+
+/// Returns whether the JVM implementation skips files by columns of this type.
+fn can_cluster(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Primitive(primitive) if !matches!(
+        primitive,
+        PrimitiveType::Boolean | PrimitiveType::Binary | PrimitiveType::Void
+    ))
+}

@@ -1,0 +1,93 @@
+//! Files that lose all rows in a statement, when another writer has moved these rows concurrently.
+//!
+//! Such a file is removed, which needs no position of a row. If an OPTIMIZE was faster, the file is gone, and the rows
+//! are in another one, beside rows that stay. Where they are follows from their positions in the old file
+//! ([`crate::commit::row_moves`]), so that these are needed after all: for the files that the newest version does not
+//! have.
+
+use roaring::RoaringTreemap;
+
+use crate::commit::{Conflict, ConflictReason};
+use crate::error::Result;
+use crate::operations::rewrite::{ListedFile, current_actions};
+use crate::protocol::Add;
+use crate::runtime::parallel;
+use crate::snapshot::Snapshot;
+use crate::values::stats::num_records;
+use crate::write::FOOTER_THREADS;
+
+/// The most rows of all files together whose positions are held in memory: a bit each.
+const MOST_ROWS: u64 = 1 << 28;
+
+/// Files that lose all rows.
+#[derive(Debug)]
+pub(super) struct Emptied {
+    /// Those that are removed.
+    pub(super) removed: Vec<Add>,
+    /// Those whose rows are deleted wherever they are, with the positions of all their rows.
+    pub(super) rows: Vec<(Add, RoaringTreemap)>,
+}
+
+impl Emptied {
+    /// Returns the files as they are removed if their rows were not moved.
+    pub(super) fn unmoved(files: &[ListedFile]) -> Self {
+        Self { removed: files.iter().map(|file| file.add.clone()).collect(), rows: Vec::new() }
+    }
+
+    /// Returns the files after another writer has removed some of them, which is the reason of `conflict`. `None` if
+    /// the conflict is another one, if the table has no deletion vectors, if there are too many rows, or if it is not
+    /// certain how many.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn moved(base: &Snapshot, files: &[ListedFile], conflict: &Conflict) -> Result<Option<Self>> {
+        if !is_about(conflict, files) || !base.deletes_by_vectors()? {
+            return Ok(None);
+        }
+        let (live, gone) = apart(base, files)?;
+        // The statistics may come from another writer. Too few rows would leave some of them in the new
+        // file.
+        let counted = match parallel::each(&gone, FOOTER_THREADS, |file| file.counted_in_footer(base)) {
+            Ok(counted) => counted,
+            Err(error) => {
+                let table = base.storage().url();
+                tracing::debug!(table, %error, "the rows of a removed file cannot be counted");
+                return Ok(None);
+            }
+        };
+        let rows = |add: &Add| add.stats.as_deref().and_then(num_records).unwrap_or(u64::MAX);
+        if counted.iter().map(rows).fold(0, u64::saturating_add) > MOST_ROWS {
+            return Ok(None);
+        }
+        let positions = |add: Add| {
+            let mut positions = RoaringTreemap::new();
+            positions.insert_range(0..rows(&add));
+            (add, positions)
+        };
+        let removed = live.into_iter().map(|file| file.add.clone()).collect();
+        Ok(Some(Self { removed, rows: counted.into_iter().map(positions).collect() }))
+    }
+}
+
+/// Returns whether `conflict` is about one of the files.
+fn is_about(conflict: &Conflict, files: &[ListedFile]) -> bool {
+    match &conflict.reason {
+        ConflictReason::ConcurrentDeleteRead { file } | ConflictReason::ConcurrentDeleteDelete { file } => {
+            files.iter().any(|listed| listed.add.path == *file)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the files that the newest version has, and those that it does not have.
+fn apart<'f>(base: &Snapshot, files: &'f [ListedFile]) -> Result<(Vec<&'f ListedFile>, Vec<&'f ListedFile>)> {
+    let newest = base.refresh()?;
+    let adds: Vec<Add> = files.iter().map(|file| file.add.clone()).collect();
+    let found = current_actions(&newest, &adds)?;
+    let (mut live, mut gone) = (Vec::new(), Vec::new());
+    for file in files {
+        let place = if found.contains_key(&file.file.path) { &mut live } else { &mut gone };
+        place.push(file);
+    }
+    Ok((live, gone))
+}

@@ -1,0 +1,202 @@
+//! `MERGE`: the rows of a source decide what becomes of the rows of a table.
+//!
+//! ```text
+//!   source, held in memory ── keys ──► files that may have them
+//!                                        │ the columns of the conditions are read, several files at once
+//!                                        ▼
+//!   pairs that match: the first clause whose condition is true ──► rows of the file to delete or to change
+//!   rows of the file without a match: the same                 ──► rows of the file to delete or to change
+//!   rows of the source without a match, after all files        ──► new rows
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `clauses` | the clauses, bound to the two tables |
+//! | `keys` | finds the rows of the source with the keys of a row |
+//! | `matching` | what becomes of the rows of one file |
+//! | `pairs` | rows of both tables, side by side |
+//! | `source` | the rows of the source |
+//! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |
+//!
+//! - The source is held; the table is read in batches. For each file, the positions of the rows that change are held.
+//! - A NULL key matches nothing, unless it is compared by `<=>`.
+//! - Several rows of the source may match one row of the table for some statements only, as in the JVM implementation.
+//!   Every pair for which the condition of the MERGE is true counts, whether a clause applies to it or not:
+//!
+//!   | clauses for matched rows | other clauses | several matches |
+//!   | --- | --- | --- |
+//!   | one DELETE without a condition | any | the row is deleted, once |
+//!   | none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
+//!   | none | NOT MATCHED BY SOURCE, and others | refused |
+//!   | any others, such as DELETE with a condition | any | refused |
+//! - If the table gets columns of the source, its files are read, and new ones written, by the schema that it has after
+//!   the commit: [`Snapshot::seen_with`]. The transaction is based on the version as it is, so that another change of
+//!   the metadata is a conflict.
+//! - A matched row that stays as it is still was read: rows of the source are not inserted because of it.
+
+mod clauses;
+mod keys;
+mod matching;
+mod pairs;
+mod pruning;
+mod source;
+
+use arrow::array::RecordBatch;
+use roaring::RoaringBitmap;
+
+use self::clauses::{Bound, Clauses, When, decide};
+pub use self::clauses::{Clause, ClauseAction};
+use self::matching::{Fate, Matcher};
+use self::pairs::Sides;
+use self::pruning::pruning;
+pub use self::source::MergeSource;
+use super::metrics::RowCounts;
+use super::row_change::{RowChange, RowChangeOutcome};
+use super::run::{Request, run, take_rows};
+use super::statement::{MergeClause, Statement};
+use crate::error::Result;
+use crate::operations::define::alter::merged;
+use crate::operations::rewrite::{Candidate, RowWriter, candidates};
+use crate::protocol::StructType;
+use crate::runtime::environment::Environment;
+use crate::runtime::parallel;
+use crate::snapshot::Snapshot;
+
+/// A MERGE into a table.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    /// The condition by which rows of the source match rows of the table, in Spark's SQL.
+    pub condition: String,
+    /// The name of the source in conditions and values.
+    pub source_alias: String,
+    /// The name of the table.
+    pub target_alias: String,
+    /// What happens. Among the clauses for the same rows, the first one whose condition is true applies to a row.
+    pub clauses: Vec<Clause>,
+}
+
+impl Merge {
+    fn statement(&self) -> Statement {
+        let texts = |when: When| {
+            let clauses = self.clauses.iter().filter(move |clause| clause.when() == when);
+            clauses
+                .map(|clause| MergeClause {
+                    predicate: clause.condition.clone(),
+                    action: clause.action.name().to_owned(),
+                })
+                .collect()
+        };
+        Statement::Merge {
+            predicate: self.condition.clone(),
+            matched: texts(When::Matched),
+            not_matched: texts(When::NotMatched),
+            not_matched_by_source: texts(When::NotMatchedBySource),
+        }
+    }
+}
+
+/// Merges `source` into the rows of `base`. Times without a zone are in UTC. Columns that the request adds to the table
+/// are added in the same commit, even if no row changes.
+///
+/// # Errors
+/// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
+/// that the table does not allow, and for a table whose rows must stay. `SchemaMismatch` for values that a column
+/// cannot have. `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+pub fn merge(
+    base: &Snapshot,
+    merge: &Merge,
+    source: &MergeSource,
+    mut request: Request,
+) -> Result<RowChangeOutcome> {
+    let (environment, new_columns) = (request.environment.clone(), request.new_columns.take());
+    run(base, request, &merge.statement(), |change| {
+        let base = &with_columns(base, new_columns, change, &environment)?;
+        let clauses = Clauses::bind(base, merge, source.schema())?;
+        let sides = Sides::new(&clauses.joint, source, base.storage().batch_bytes());
+        let matcher = Matcher::new(base, merge, &clauses, &sides)?;
+        let condition = pruning(&matcher, &clauses)?;
+        let bound = condition.bind(base.arrow_schema())?;
+        change.reads(Some(condition.clone()));
+        let by_vectors = base.deletes_by_vectors()?;
+        let records = base.metadata().has_change_feed()
+            && (clauses.have(Bound::is_update) || (!by_vectors && clauses.have(Bound::is_delete)));
+        let mut writer = RowWriter::new(base, &environment, records)?;
+        let mut counts =
+            RowCounts { source: source.num_rows() as u64, deleted: Some(0), ..RowCounts::default() };
+        let mut matched = RoaringBitmap::new();
+        let candidates = candidates(base, &condition, &bound)?;
+        for some in candidates.chunks(base.storage().most_readers()) {
+            let started_ms = environment.now_ms();
+            let found = parallel::each(some, some.len(), |candidate| {
+                let file = &candidate.listed;
+                matcher.find(file).map_err(|error| error.at_path(&file.add.path))
+            })?;
+            counts.scan_ms += environment.ms_since(started_ms);
+            let found_ms = environment.now_ms();
+            for (Candidate { listed, .. }, mut found) in some.iter().zip(found) {
+                if found.has_kept && !clauses.not_matched.is_empty() {
+                    change.read_files([listed.add.clone()]);
+                }
+                matched |= &found.matched;
+                clauses.count(&found.fates, &mut counts);
+                if found.fates.is_empty() {
+                    continue;
+                }
+                found.fates.sort_unstable_by_key(|fate| fate.position);
+                let is_read = |fate: &&Fate| records || clauses.update(fate);
+                let read = found.fates.iter().filter(is_read).map(|fate| fate.position).collect();
+                let apply = |writer: &mut RowWriter, rows: &RecordBatch, positions: &[u64]| {
+                    clauses.apply(&sides, &found.fates, writer, rows, positions)
+                };
+                let copied = take_rows(change, &mut writer, listed, found.rows, &read, by_vectors, apply);
+                counts.copied += copied.map_err(|error| error.at_path(&listed.add.path))?;
+            }
+            counts.rewrite_ms += environment.ms_since(found_ms);
+        }
+        counts.inserted = insert(&clauses, &sides, &matched, &mut writer)?;
+        change.finish(writer)?;
+        Ok(counts)
+    })
+}
+
+/// Returns the table with these columns, which `change` adds as far as it lacks them.
+fn with_columns(
+    base: &Snapshot,
+    columns: Option<StructType>,
+    change: &mut RowChange,
+    environment: &Environment,
+) -> Result<Snapshot> {
+    let header = columns.map(|columns| merged(base, &columns, environment)).transpose()?.flatten();
+    let Some(header) = header else { return Ok(base.clone()) };
+    let seen = base.seen_with(&header)?;
+    change.set_header(header);
+    Ok(seen)
+}
+
+/// The most rows of the source that are inserted at once.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// Inserts the rows of the source that have no match. Returns how many.
+fn insert(
+    clauses: &Clauses,
+    sides: &Sides<'_>,
+    matched: &RoaringBitmap,
+    writer: &mut RowWriter,
+) -> Result<u64> {
+    if clauses.not_matched.is_empty() {
+        return Ok(0);
+    }
+    let source = sides.source;
+    let rows = u32::try_from(source.num_rows()).unwrap_or(u32::MAX);
+    let all: Vec<u32> = (0..rows).filter(|row| !matched.contains(*row)).collect();
+    let mut inserted = 0;
+    for some in all.chunks(ROWS_AT_ONCE).flat_map(|some| sides.parts_of_source(some)) {
+        let (decided, _) = decide(&clauses.not_matched, some.to_vec(), |rows, _| source.taken(rows))?;
+        inserted += decided.len() as u64;
+        for (place, clause) in clauses.not_matched.iter().enumerate() {
+            let chosen = decided.iter().filter(|(_, chosen)| *chosen == place).map(|(row, _)| *row);
+            clause.insert(sides.limits, &source.taken(&chosen.collect::<Vec<_>>())?, writer)?;
+        }
+    }
+    Ok(inserted)
+}

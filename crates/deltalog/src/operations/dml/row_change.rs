@@ -1,0 +1,379 @@
+//! The commit of what a statement has done to the rows of a table.
+//!
+//! - Rows that go are given by their positions in a file of the base. Their deletion vectors are merged with vectors
+//!   that other writers have committed in the meantime; a row that both delete is a conflict. A file whose rows are all
+//!   gone is removed.
+//! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
+//!   While its state is unknown, they are kept.
+//! - Small files are compacted after the commit, if the table or the session asks for it and files were added.
+//! - Nothing is committed if there is nothing to change and no progress of an application to record. A new schema is a
+//!   change, even if no row changes.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+
+use super::emptied::Emptied;
+use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
+use super::statement::Statement;
+use crate::commit::unused_files::{delete_unused, delete_unused_changes};
+use crate::commit::{AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct};
+use crate::error::{Error, Result};
+use crate::expression::predicate::Predicate;
+use crate::log::deletion_vector::DeletionVector;
+use crate::log::replay::batches_of_adds;
+use crate::operations::maintain::auto_compaction::{CommittedWrite, after_write, is_asked_for};
+use crate::operations::rewrite::{ListedFile, RowWriter};
+use crate::protocol::TableHeader;
+use crate::protocol::{Add, AddCdcFile, Metadata, SetTransaction, ensure_writable};
+use crate::runtime::environment::{AutoCompaction, Environment};
+use crate::snapshot::Snapshot;
+use crate::values::stats::num_records;
+
+/// What a statement has done to the rows of a table, ready to be committed.
+#[derive(Debug)]
+pub struct RowChange {
+    base: Snapshot,
+    environment: Environment,
+    started_ms: i64,
+    reads: Reads,
+    source: RowsRead,
+    read_files: Vec<Add>,
+    row_deletes: BTreeMap<String, (Add, RoaringTreemap)>,
+    removed: Vec<Add>,
+    emptied: Vec<ListedFile>,
+    added: Vec<Add>,
+    change_files: Vec<AddCdcFile>,
+    progress: Vec<SetTransaction>,
+    header: Option<TableHeader>,
+    metadata: Option<Metadata>,
+    id: Option<String>,
+}
+
+/// The rows that a statement has read beside the rows of single files.
+#[derive(Debug)]
+enum Reads {
+    Nothing,
+    Matching(Predicate),
+    WholeTable,
+}
+
+/// What became of a statement, with its metrics by the names of the JVM implementation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowChangeOutcome {
+    /// It was committed.
+    Committed(Committed, StatementMetrics),
+    /// There was nothing to change, so that nothing was committed.
+    Unchanged(StatementMetrics),
+    /// There was nothing to do: the table has recorded this statement of an application, or a later one.
+    AlreadyApplied(AlreadyApplied),
+}
+
+impl RowChange {
+    /// Begins a statement on exactly `base`. Its time counts from now.
+    ///
+    /// # Errors
+    /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is append-only.
+    pub fn new(base: &Snapshot, environment: &Environment) -> Result<Self> {
+        ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
+        base.ensure_removable()?;
+        Ok(Self {
+            base: base.clone(),
+            environment: environment.clone(),
+            started_ms: environment.now_ms(),
+            reads: Reads::Nothing,
+            source: RowsRead::Nothing,
+            read_files: Vec::new(),
+            row_deletes: BTreeMap::new(),
+            removed: Vec::new(),
+            emptied: Vec::new(),
+            added: Vec::new(),
+            change_files: Vec::new(),
+            progress: Vec::new(),
+            header: None,
+            metadata: None,
+            id: None,
+        })
+    }
+
+    /// Records that the statement was begun at `started_ms`, in milliseconds since the epoch, and that `id` is the id
+    /// of its transaction, by which another process finds the commit. The id must be new.
+    pub(super) fn began(&mut self, started_ms: i64, id: &str) {
+        self.started_ms = started_ms;
+        self.id = Some(id.to_owned());
+    }
+
+    /// Returns the version that the statement has read.
+    pub fn base(&self) -> &Snapshot {
+        &self.base
+    }
+
+    /// Records what the statement has read to find its rows: those for which `predicate` may be true, or the whole
+    /// table.
+    ///
+    /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
+    ///   `WriteSerializable`, the default. That other rows go is no conflict.
+    /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
+    ///   looks at each row by itself, but whose condition cannot be expressed, passes the predicate `true`.
+    pub fn reads(&mut self, predicate: Option<Predicate>) {
+        self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
+    }
+
+    /// Records the rows of the table that the source of a MERGE was computed from: a commit that changes them, or adds
+    /// such rows, is a conflict, except for blind appends under `WriteSerializable`.
+    pub fn computed_from(&mut self, rows: RowsRead) {
+        self.source = rows;
+    }
+
+    /// Records that the statement depends on all rows of files of the base, such as those that have rows that match the
+    /// source of a MERGE and stay as they are. A commit that deletes rows of them is a conflict.
+    pub fn read_files(&mut self, files: impl IntoIterator<Item = Add>) {
+        self.read_files.extend(files);
+    }
+
+    /// Deletes rows of a file of the base, by their positions in the file. `add` is the file with its statistics and
+    /// its deletion vector; rows that were deleted before need not be named. Changed rows are deleted, and added in a
+    /// new file. The table must allow deletion vectors.
+    pub fn delete_rows(&mut self, add: Add, rows: RoaringTreemap) {
+        if !rows.is_empty() {
+            let (_, deleted) =
+                self.row_deletes.entry(add.path.clone()).or_insert_with(|| (add, RoaringTreemap::new()));
+            *deleted |= rows;
+        }
+    }
+
+    /// Takes rows out of a file of the base: by a vector, or by removing the file, whose other rows are in new files.
+    ///
+    /// # Errors
+    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
+    /// the store.
+    pub fn take_out(&mut self, file: &ListedFile, rows: RoaringTreemap, by_vectors: bool) -> Result<()> {
+        match by_vectors {
+            true => self.delete_rows(file.counted(&self.base, rows.len())?, rows),
+            false => self.remove_file(file.add.clone()),
+        }
+        Ok(())
+    }
+
+    /// Removes a file of the base with all its rows. If another writer has moved them to another file in the
+    /// meantime, they are deleted there, in a table with deletion vectors.
+    pub fn empty_file(&mut self, file: ListedFile) {
+        self.emptied.push(file);
+    }
+
+    /// Removes a file of the base as a whole, whose other rows are in a new file.
+    pub fn remove_file(&mut self, add: Add) {
+        self.removed.push(add);
+    }
+
+    /// Adds new data files, which belong to the statement from now on.
+    pub fn add_files(&mut self, files: impl IntoIterator<Item = Add>) {
+        self.added.extend(files);
+    }
+
+    /// Adds files with all changes of rows that this statement makes, for the change data feed. They belong to the
+    /// statement from now on. Protocol: "Change Data Files".
+    pub fn add_changes(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
+        self.change_files.extend(files);
+    }
+
+    /// Takes the new files of `writer`, with the values that identity columns have used.
+    ///
+    /// # Errors
+    /// Errors of the store. The files that the statement does not have yet are deleted then.
+    pub(super) fn finish(&mut self, mut writer: RowWriter) -> Result<()> {
+        self.add_files(writer.finish_data()?);
+        self.add_changes(writer.finish_changes()?);
+        if let Some(metadata) = writer.counted_metadata()? {
+            self.set_metadata(metadata);
+        }
+        Ok(())
+    }
+
+    /// Records the progress of applications with the commit.
+    pub fn record(&mut self, progress: impl IntoIterator<Item = SetTransaction>) {
+        self.progress.extend(progress);
+    }
+
+    /// Changes the table in the same commit: it gets the schema that new files have.
+    pub fn set_header(&mut self, header: TableHeader) {
+        self.header = Some(header);
+    }
+
+    /// Sets the metadata with the values that identity columns have used.
+    pub fn set_metadata(&mut self, metadata: Metadata) {
+        self.metadata = Some(metadata);
+    }
+
+    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
+        self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
+    }
+
+    /// Returns why there is nothing to do, if an application has done the statement before.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub fn already_applied(&self) -> Result<Option<AlreadyApplied>> {
+        check_distinct(&self.progress).map_err(|error| error.in_table(self.base.storage().url()))?;
+        AlreadyApplied::in_snapshot(&self.base, &self.progress)
+    }
+
+    /// Commits what `statement` has done. `operation` says who does it; its name, parameters and metrics are set here.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `InvalidArgument` for changes that must not be in one commit, and errors
+    /// of the store. All but `CommitStateUnknown` mean that nothing was committed.
+    pub fn commit(
+        self,
+        statement: &Statement,
+        operation: Operation,
+        rows: &RowCounts,
+    ) -> Result<RowChangeOutcome> {
+        let engine_info = operation.engine_info.clone();
+        let outcome = self.try_commit(statement, operation, rows);
+        let metadata = self.header.as_ref().map_or(self.base.metadata(), |header| &header.metadata);
+        if is_asked_for(metadata, &self.environment)
+            && let Ok(RowChangeOutcome::Committed(committed, _)) = &outcome
+        {
+            after_write(&CommittedWrite {
+                storage: self.base.storage(),
+                base: Some(&self.base),
+                committed,
+                engine_info,
+                files: &self.added,
+                environment: &self.environment,
+            });
+        }
+        let is_unused = match &outcome {
+            Ok(RowChangeOutcome::Committed(..)) => false,
+            Ok(RowChangeOutcome::Unchanged(_) | RowChangeOutcome::AlreadyApplied(_)) => true,
+            Err(error) => !error.is_commit_state_unknown(),
+        };
+        if is_unused {
+            self.abort();
+        }
+        outcome
+    }
+
+    /// Abandons the statement: its new files are deleted, unless a version has them.
+    pub fn abort(self) {
+        delete_unused(self.base.storage(), self.added.into_iter().map(|add| add.path).collect());
+        delete_unused_changes(&self.base, self.change_files.into_iter().map(|file| file.path).collect());
+    }
+
+    fn try_commit(
+        &self,
+        statement: &Statement,
+        operation: Operation,
+        rows: &RowCounts,
+    ) -> Result<RowChangeOutcome> {
+        if let Some(applied) = self.already_applied()? {
+            return Ok(RowChangeOutcome::AlreadyApplied(applied));
+        }
+        let taken_ms = self.environment.ms_since(self.started_ms);
+        let metrics = metrics(statement, &self.file_counts(), rows, taken_ms);
+        if self.row_deletes.is_empty()
+            && self.removed.is_empty()
+            && self.emptied.is_empty()
+            && self.added.is_empty()
+            && self.progress.is_empty()
+            && self.header.is_none()
+        {
+            return Ok(RowChangeOutcome::Unchanged(metrics));
+        }
+        let mut operation = statement.describe(operation);
+        operation.metrics = as_json(&metrics);
+        let (mut emptied, mut is_first) = (Emptied::unmoved(&self.emptied), true);
+        loop {
+            match self.transaction(operation.clone(), &emptied)?.commit()? {
+                Outcome::Committed(committed) => return Ok(RowChangeOutcome::Committed(committed, metrics)),
+                Outcome::AlreadyApplied(applied) => return Ok(RowChangeOutcome::AlreadyApplied(applied)),
+                Outcome::Conflict { conflict, transaction } => {
+                    let moved = match std::mem::take(&mut is_first) {
+                        true => Emptied::moved(&self.base, &self.emptied, &conflict)?,
+                        false => None,
+                    };
+                    let Some(moved) = moved else { return Err(transaction.failed(conflict)) };
+                    emptied = moved;
+                }
+            }
+        }
+    }
+
+    fn transaction(&self, operation: Operation, emptied: &Emptied) -> Result<Transaction> {
+        let mut transaction = Transaction::new(&self.base, operation, &self.environment)?;
+        if let Some(id) = &self.id {
+            transaction.set_id(id);
+        }
+        match &self.reads {
+            Reads::Nothing => {}
+            Reads::Matching(predicate) => transaction.read_predicate(predicate.clone()),
+            Reads::WholeTable => transaction.read_whole_table(),
+        }
+        transaction.read_rows(self.source.clone());
+        for batch in batches_of_adds(&self.read_files)? {
+            transaction.read_files(&batch)?;
+        }
+        for (add, rows) in self.row_deletes.values() {
+            transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
+        }
+        for (add, rows) in &emptied.rows {
+            transaction.delete_rows(add.clone(), DeletionVector::from(rows.clone()));
+        }
+        for removed in [&self.removed, &emptied.removed] {
+            batches_of_adds(removed)?.iter().try_for_each(|batch| transaction.remove_files(batch))?;
+        }
+        transaction.add_files(&self.added)?;
+        transaction.add_change_files(self.change_files.iter().cloned());
+        for progress in self.progress.iter().cloned() {
+            transaction.record(progress);
+        }
+        if let Some(header) = &self.header {
+            transaction.set_header(header.clone(), &self.base)?;
+        }
+        if let Some(metadata) = &self.metadata {
+            transaction.set_metadata(metadata.clone());
+        }
+        Ok(transaction)
+    }
+
+    /// Counts the files. Another commit on the same files may change what becomes of them; it is not counted.
+    fn file_counts(&self) -> FileCounts {
+        let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
+        let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));
+        let mut counts = FileCounts {
+            added: self.added.len() as u64,
+            added_bytes: self.added.iter().map(size).sum(),
+            removed: removed().count() as u64,
+            removed_bytes: removed().map(size).sum(),
+            change_files: self.change_files.len() as u64,
+            removed_vectors: removed().filter(|add| add.deletion_vector.is_some()).count() as u64,
+            ..FileCounts::default()
+        };
+        for (add, rows) in self.row_deletes.values() {
+            let vector = add.deletion_vector.as_ref();
+            let deleted = vector.map_or(0, |vector| u64::try_from(vector.cardinality).unwrap_or_default());
+            let all = add.stats.as_deref().and_then(num_records);
+            if all.is_some_and(|all| rows.len().saturating_add(deleted) >= all) {
+                counts.removed += 1;
+                counts.removed_bytes += u64::try_from(add.size).unwrap_or_default();
+                counts.removed_vectors += u64::from(vector.is_some());
+            } else if vector.is_some() {
+                counts.updated_vectors += 1;
+            } else {
+                counts.new_vectors += 1;
+            }
+        }
+        counts
+    }
+}
+
+/// The error for several matches of a row that may only have one.
+pub fn cardinality_violation() -> Error {
+    Error::invalid_argument(
+        "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table, which could be updated \
+         or deleted more than once",
+    )
+    .with_hint("keep one row of the source for each key, or make the condition stricter")
+}

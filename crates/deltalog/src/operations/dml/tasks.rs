@@ -1,0 +1,274 @@
+//! Statements whose rows are found and written by tasks in several processes: an engine runs the tasks, and this crate
+//! does the work in them.
+//!
+//! ```text
+//!   coordinator                           tasks                                   coordinator, perhaps another process
+//!   StatementTask::new ── as JSON ──────► rows that are marked (MarkedRows)
+//!                                         writer ── StatementFragment ──────────► commit
+//! ```
+//!
+//! - Tasks name the rows that go by the numbers of their files ([`super::FileNumbers`]) and their positions there.
+//! - Without deletion vectors, the process that commits copies the other rows of the files concerned.
+//! - All new files of tasks are below one directory, whose name is also the id of the transaction.
+//! - If the commit fails for certain, or has no effect, all files of the tasks are deleted.
+
+use std::collections::BTreeMap;
+
+use super::metrics::RowCounts;
+use super::numbered::FileNumbers;
+use super::row_change::{RowChange, RowChangeOutcome, cardinality_violation};
+use super::run::files_of_statement;
+use super::statement::Statement;
+use crate::commit::{AlreadyApplied, Conflict, ConflictReason, Operation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expression::predicate::Predicate;
+use crate::operations::insert::distributed::{Fragment, WriteTask, check, delete_files, delete_unnamed};
+use crate::operations::rewrite::{RowWriter, copy_others, list};
+use crate::protocol::SetTransaction;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use crate::write::row_copy::with_ids;
+use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
+
+/// What a task of a statement needs to know, and what its commit does. It holds no credentials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatementTask(WriteTask);
+
+/// What a task has done: the files that it has written, and the rows that go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementFragment {
+    /// The files.
+    pub files: Fragment,
+    /// The report of [`super::MarkedRows`].
+    pub report: Vec<u8>,
+}
+
+/// A statement that tasks have carried out, for its commit.
+#[derive(Debug)]
+pub struct TaskedStatement {
+    /// The text of the statement.
+    pub statement: Statement,
+    /// Who makes it.
+    pub operation: Operation,
+    /// The progress of applications to record.
+    pub app_transactions: Vec<SetTransaction>,
+    /// The rows that the statement has read; `None` for the whole table. See [`RowChange::reads`].
+    pub reads: Option<Predicate>,
+    /// Whether rows that stay matter as well, so that the statement depends on all files that it has read.
+    pub keeps_matches: bool,
+    /// Whether it is an error if several rows of the source match a row, as in most kinds of MERGE.
+    pub matches_once: bool,
+    /// The number of rows of the source of a MERGE.
+    pub source_rows: u64,
+    /// When the statement was begun, in milliseconds since the epoch.
+    pub started_ms: i64,
+}
+
+impl StatementTask {
+    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is the progress of
+    /// applications that the statement is to record.
+    ///
+    /// # Errors
+    /// `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a change
+    /// data feed whose files would have to be written; `InvalidArgument` if the table is append-only.
+    pub fn new(
+        base: &Snapshot,
+        statement: &str,
+        directory: &str,
+        progress: &[SetTransaction],
+        environment: &Environment,
+    ) -> Result<(Self, Option<AlreadyApplied>)> {
+        let located = |error| base.located(error);
+        let mut change = RowChange::new(base, environment)?;
+        if base.metadata().has_change_feed() && !(statement == "DELETE" && base.deletes_by_vectors()?) {
+            return Err(located(
+                Error::unsupported(format!(
+                    "{statement} by tasks in several processes does not write the change data files that the table's \
+                     change data feed needs (delta.enableChangeDataFeed)"
+                ))
+                .with_hint(
+                    "use a classic Spark session or deltalog.DeltaTable; DELETE works with delta.enableDeletionVectors",
+                ),
+            ));
+        }
+        change.record(progress.iter().cloned());
+        let applied = change.already_applied()?;
+        let pending = files_of_statement(base, None, environment)?;
+        pending.spec().bound_rules().map_err(located)?;
+        Ok((Self(WriteTask::of(&pending, directory.to_owned())), applied))
+    }
+
+    /// Reads what [`StatementTask::to_json`] has written.
+    ///
+    /// # Errors
+    /// As [`WriteTask::from_json`].
+    pub fn from_json(json: &str) -> Result<Self> {
+        WriteTask::from_json(json).map(Self)
+    }
+
+    /// Returns the task as text, for other processes.
+    ///
+    /// # Errors
+    /// As [`WriteTask::to_json`].
+    pub fn to_json(&self) -> Result<String> {
+        self.0.to_json()
+    }
+
+    /// Returns the location of the table.
+    pub fn table_url(&self) -> &str {
+        self.0.table_url()
+    }
+
+    /// Returns a writer of changed and new rows. Rows have their ids, as a scan returns them, if the table tracks rows,
+    /// and their values of identity columns.
+    ///
+    /// # Errors
+    /// As [`WriteTask::writer`].
+    pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
+        self.0.writer_by(self.spec().map_err(|error| error.in_table(storage.url()))?, storage, environment)
+    }
+
+    /// Returns what a task has done. Without a writer it has written no rows.
+    ///
+    /// # Errors
+    /// As [`DataWriter::finish`].
+    pub fn fragment(&self, writer: Option<DataWriter>, report: Vec<u8>) -> Result<StatementFragment> {
+        let files = match writer {
+            Some(writer) => self.0.fragment(writer)?,
+            None => Fragment::new(self.0.directory(), Vec::new(), None)?,
+        };
+        Ok(StatementFragment { files, report })
+    }
+
+    fn spec(&self) -> Result<TableWriteSpec> {
+        let (protocol, metadata) = self.0.table();
+        with_ids(protocol, metadata, self.0.spec()?.with_given_identities())
+    }
+
+    /// Commits what the tasks have done to rows of `base`, the version that the statement has read.
+    ///
+    /// # Errors
+    /// The errors of [`RowChange::commit`]; `InvalidArgument` for a row that matches twice and must not,
+    /// and for fragments of another statement. `CorruptData`, and errors of the store.
+    pub fn commit(
+        &self,
+        base: &Snapshot,
+        request: TaskedStatement,
+        fragments: &[StatementFragment],
+        environment: &Environment,
+    ) -> Result<RowChangeOutcome> {
+        let storage = base.storage();
+        match self.try_commit(base, request, fragments, environment) {
+            Ok((RowChangeOutcome::Committed(committed, metrics), unnamed)) => {
+                delete_unnamed(storage, self.0.directory(), &unnamed);
+                Ok(RowChangeOutcome::Committed(committed, metrics))
+            }
+            Ok((outcome, _)) => {
+                self.clean(storage);
+                Ok(outcome)
+            }
+            Err(error) => {
+                if !error.is_commit_state_unknown() {
+                    self.clean(storage);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Deletes all files of the tasks. The statement must not have been committed.
+    ///
+    /// # Errors
+    /// Errors of the store, after an attempt for each file.
+    pub fn delete(&self, storage: &Storage) -> Result<()> {
+        delete_files(storage, self.0.directory())
+    }
+
+    fn clean(&self, storage: &Storage) {
+        if let Err(error) = self.delete(storage) {
+            tracing::warn!(table = storage.url(), %error, "the files of a statement could not be deleted");
+        }
+    }
+
+    /// Returns the outcome, and the decoded paths of files that no fragment names.
+    fn try_commit(
+        &self,
+        base: &Snapshot,
+        request: TaskedStatement,
+        fragments: &[StatementFragment],
+        environment: &Environment,
+    ) -> Result<(RowChangeOutcome, Vec<String>)> {
+        let located = |error| base.located(error);
+        if self.0.table().1.id != base.metadata().id {
+            let replaced = Conflict::new(base.version(), ConflictReason::TableReplaced);
+            return Err(replaced.into_error(ErrorKind::CommitConflict, base.storage().url()));
+        }
+        let (began_ms, scan_ms) = (environment.now_ms(), environment.ms_since(request.started_ms));
+        let spec = self.spec().map_err(located)?;
+        let files: Vec<Fragment> = fragments.iter().map(|fragment| fragment.files.clone()).collect();
+        let checked = check(base.storage(), &spec, self.0.directory(), &files).map_err(located)?;
+        let reports: Vec<u8> = fragments.iter().flat_map(|fragment| fragment.report.clone()).collect();
+        let reported = reported(&reports, 0..0, &spec).map_err(located)?;
+        let mut change = RowChange::new(base, environment)?;
+        change.began(request.started_ms, self.0.directory());
+        change.record(request.app_transactions);
+        change.add_files(checked.files);
+        let taken = read(&mut change, request.reads, request.keeps_matches).and_then(|()| {
+            let copied = take(&mut change, &reported, request.matches_once, environment)?;
+            let mut counts = RowCounts::of_tasks(&reported, request.source_rows);
+            (counts.copied, counts.scan_ms) = (copied, scan_ms);
+            counts.rewrite_ms = environment.ms_since(began_ms);
+            Ok(counts)
+        });
+        match taken {
+            Ok(counts) => {
+                let outcome = change.commit(&request.statement, request.operation, &counts)?;
+                Ok((outcome, checked.unnamed))
+            }
+            Err(error) => {
+                change.abort();
+                Err(located(error))
+            }
+        }
+    }
+}
+
+fn read(change: &mut RowChange, reads: Option<Predicate>, keeps_matches: bool) -> Result<()> {
+    if keeps_matches {
+        let listed = list(change.base(), reads.as_ref(), |_| true)?;
+        change.read_files(listed.into_iter().map(|file| file.add));
+    }
+    change.reads(reads);
+    Ok(())
+}
+
+/// Takes the removed rows out of their files. Returns how many others were copied.
+fn take(
+    change: &mut RowChange,
+    reported: &Reported,
+    matches_once: bool,
+    environment: &Environment,
+) -> Result<u64> {
+    let base = change.base().clone();
+    let files = match reported.removed.is_empty() {
+        true => BTreeMap::new(),
+        false => FileNumbers::of(&base)?.files(&base, reported.removed.keys().copied())?,
+    };
+    if reported.matched_twice.is_some() && matches_once {
+        return Err(cardinality_violation());
+    }
+    let by_vectors = base.deletes_by_vectors()?;
+    let mut copied = 0;
+    let mut writer = RowWriter::new(&base, environment, false)?;
+    for (number, file) in &files {
+        let Some(rows) = reported.removed.get(number) else { continue };
+        if !by_vectors && file.deleted_with(&base, rows)?.is_some() {
+            copied += copy_others(&base, &mut writer, file, rows, |_, _, _| Ok(()))
+                .map_err(|error| error.at_path(&file.add.path))?;
+        }
+        change.take_out(file, rows.clone(), by_vectors)?;
+    }
+    change.finish(writer)?;
+    Ok(copied)
+}

@@ -1,0 +1,33 @@
+//! Deleting what an engine has copied for a clone that it could not end.
+//!
+//! - Tasks that the engine has given up tell nothing of their copies, which are found by the mark in their names. No
+//!   version has a file with this mark.
+//! - Hadoop keeps the checksum of a local file beside it, in a hidden file.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::runtime::parallel;
+use crate::storage::Storage;
+
+/// Deletes the files in `directories`, decoded and relative to the table, whose names begin with the mark. What cannot
+/// be deleted now is left for VACUUM: what the caller reports is why the clone has failed.
+pub(super) fn delete_marked(target: &Storage, directories: BTreeSet<&str>, mark: u64) {
+    let mark = format!("{mark:016x}");
+    let directories: Vec<&str> = directories.into_iter().collect();
+    let deleted = parallel::each(&directories, target.readers(directories.len()), |directory| {
+        delete_in(target, directory, &mark)
+    });
+    if let Err(error) = deleted {
+        tracing::warn!(table = target.url(), %error, "copies of a CLONE that failed could not be deleted");
+    }
+}
+
+fn delete_in(target: &Storage, directory: &str, mark: &str) -> Result<()> {
+    for file in target.list_directory_after(directory.trim_end_matches('/'), "")? {
+        if file.name.trim_start_matches('.').starts_with(mark) {
+            target.delete(&format!("{directory}{}", file.name))?;
+        }
+    }
+    Ok(())
+}

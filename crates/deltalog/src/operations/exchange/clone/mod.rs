@@ -1,0 +1,142 @@
+//! CLONE: a version of a table becomes a table of its own, elsewhere. Protocol: "Add File and Remove File" (paths),
+//! "Deletion Vector Descriptor Schema" (absolute paths), "Change Metadata".
+//!
+//! ```text
+//!   files of the source ──┬─ shallow: named by absolute paths ──────────┐
+//!                         └─ deep: copied, unless the target has them ──┴──► difference to the target ──► one commit
+//!   protocol, metadata, domains ──────────────── as `table` says ───────┘
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `plan` | what a clone is to do; its copies are made here, or by an engine; the commit |
+//! | `table` | what the clone says of itself apart from its files |
+//! | `files` | the file actions of the clone |
+//! | `places` | where a clone may be |
+//! | `origin` | what a copied file notes about where it comes from |
+//! | `copy` | copies files from one store to another |
+//! | `marked` | deletes what an engine has copied for a clone that it could not end |
+//!
+//! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
+//!   VACUUM of the source, whose log does not know of the clone, breaks it. VACUUM of the clone only deletes files
+//!   below its own root.
+//! - A deep clone needs nothing of its source. If it is repeated, only what is new is copied, and a clone of the same
+//!   version changes nothing.
+//! - The commit depends on all files of the target, as an overwrite does: a commit of somebody else since is a
+//!   conflict.
+//! - Files that were copied for a commit that has failed are deleted.
+//! - Rows get new ids with row tracking, as in the JVM implementation: ids of the source count in the source.
+
+mod copy;
+mod files;
+mod marked;
+mod origin;
+mod places;
+mod plan;
+mod table;
+
+use std::collections::BTreeMap;
+
+pub use self::plan::{ClonePlan, CopiedFile, FileCopy, plan_clone};
+use crate::commit::{Committed, Operation};
+use crate::error::Result;
+use crate::operations::define::CreationMode;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// The request to clone a version of a table.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CloneRequest {
+    /// Whether the clone refers to the files of its source, instead of having copies of them.
+    pub is_shallow: bool,
+    /// What to do if there is a table in the place of the clone.
+    pub mode: CreationMode,
+    /// Properties that the clone has instead of its source's.
+    pub properties: BTreeMap<String, String>,
+    /// Whether nothing is copied and committed: the metrics then say what would be done.
+    pub dry_run: bool,
+    /// The name of the source, which the commit records; its location if `None`.
+    pub source_name: Option<String>,
+    /// Further fields of the commit, such as user metadata.
+    pub operation: Operation,
+}
+
+impl CloneRequest {
+    /// Requests a shallow or a deep clone where there is no table yet.
+    pub fn new(is_shallow: bool) -> Self {
+        Self {
+            is_shallow,
+            mode: CreationMode::ErrorIfExists,
+            properties: BTreeMap::new(),
+            dry_run: false,
+            source_name: None,
+            operation: Operation::default(),
+        }
+    }
+}
+
+/// What a CLONE has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cloned {
+    /// The commit; `None` if the table is as the clone would be already, or there is a table and the request ignores
+    /// that.
+    pub committed: Option<Committed>,
+    /// What was done.
+    pub metrics: CloneMetrics,
+    /// The roots that readers of a shallow clone must allow, as URLs.
+    pub roots: Vec<String>,
+}
+
+/// How many files a CLONE concerns, and their sizes in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CloneMetrics {
+    /// The size of the source.
+    pub source_bytes: u64,
+    /// The number of its files.
+    pub source_files: u64,
+    /// The number of files that were removed from the table that the clone replaces.
+    pub removed_files: u64,
+    /// Their size.
+    pub removed_bytes: u64,
+    /// The number of data files that were copied.
+    pub copied_files: u64,
+    /// Their size.
+    pub copied_bytes: u64,
+}
+
+/// Makes a clone of `source` at `target`.
+///
+/// ```
+/// use deltalog::{CloneRequest, Environment, Snapshot, Storage, clone_table};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (directory, storage) = example_table()?;
+/// # let other = tempfile::tempdir().unwrap();
+/// # let location = other.path().to_str().unwrap();
+/// let source = Snapshot::open(&storage, None)?;
+/// let target = Storage::open(location, [])?;
+/// let cloned = clone_table(&source, &target, CloneRequest::new(false), &Environment::system())?;
+/// assert_eq!(cloned.metrics.copied_files, source.totals()?.files);
+/// assert_eq!(Snapshot::open(&target, None)?.totals()?.files, source.totals()?.files);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `TableAlreadyExists`. `InvalidArgument` for a clone onto or into its source, for properties that no table can have,
+/// and if the table that is to be replaced is append-only. `Unsupported` if the clone could not be written, and for a
+/// shallow clone in another store than its source. `FileNotFound` for a file of the source that is not there.
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of both stores.
+pub fn clone_table(
+    source: &Snapshot,
+    target: &Storage,
+    request: CloneRequest,
+    environment: &Environment,
+) -> Result<Cloned> {
+    plan_clone(source, target, request, environment)?.execute()
+}

@@ -1,0 +1,306 @@
+//! A clone between its plan and its commit.
+//!
+//! ```text
+//!   plan_clone ──► ClonePlan ──┬─ execute ─────────────────────────────────────┬──► one commit
+//!                              └─ copies ──► an engine copies ─ commit_copied ─┘
+//! ```
+//!
+//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of what is
+//!   unique, for each attempt anew: an attempt that is presumed dead and goes on writes to a file that no version
+//!   refers to.
+//! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
+//!   be where this process sees the table.
+//! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
+//!   that it has given up.
+//! - The files of vectors, which are small, are always copied here.
+
+use super::files::{ClonedFiles, DataCopy, Way};
+use super::marked::delete_marked;
+use super::places::check_places;
+use super::table::ClonedTable;
+use super::{CloneMetrics, CloneRequest, Cloned};
+use crate::commit::unused_files::delete_unused;
+use crate::commit::{Committed, IsolationLevel, Operation, Outcome, Transaction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::operations::define::CreationMode;
+use crate::operations::insert::newest;
+use crate::protocol::TableHeader;
+use crate::protocol::{LogPath, TableFeature};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use uuid::Uuid;
+
+/// A clone that is planned: nothing is copied yet.
+pub struct ClonePlan {
+    source: Snapshot,
+    target: Storage,
+    environment: Environment,
+    /// The first half of what is unique in the names of the copies of an engine.
+    mark: u64,
+    cloned: Cloned,
+    /// `None` if there is nothing to do.
+    work: Option<Work>,
+}
+
+/// What there is to do.
+struct Work {
+    base: Option<Snapshot>,
+    table: ClonedTable,
+    files: ClonedFiles,
+    mode: CreationMode,
+    operation: Operation,
+}
+
+/// A data file that is to be copied. The path of the copy is `<start><what is unique>-<name>`.
+#[derive(Debug, Clone)]
+pub struct FileCopy<'a> {
+    /// The file of the source.
+    pub from: &'a LogPath,
+    /// Its size, in bytes.
+    pub size: u64,
+    /// The beginning of the decoded path of the copy, relative to the clone: its directory and the mark of the plan.
+    pub start: String,
+    /// The end of the name of the copy.
+    pub name: &'a str,
+}
+
+/// A data file that an engine has copied.
+#[derive(Debug, Clone, Copy)]
+pub struct CopiedFile {
+    /// The number of the file among the [`ClonePlan::copies`].
+    pub number: usize,
+    /// What is unique in the name of the copy, which has it as 16 hexadecimal digits after the mark of the plan.
+    pub unique: u64,
+    /// The size of the copy, in bytes.
+    pub size: u64,
+}
+
+/// Plans a clone of `source` at `target`.
+///
+/// # Errors
+/// As [`super::clone_table`], apart from the errors of copies and of the commit.
+pub fn plan_clone(
+    source: &Snapshot,
+    target: &Storage,
+    request: CloneRequest,
+    environment: &Environment,
+) -> Result<ClonePlan> {
+    let located = |error: Error| error.in_table(target.url());
+    let base = newest(target)?;
+    let mut plan = ClonePlan {
+        source: source.clone(),
+        target: target.clone(),
+        environment: environment.clone(),
+        mark: environment.uuid().as_u64_pair().1,
+        cloned: Cloned { committed: None, metrics: CloneMetrics::default(), roots: Vec::new() },
+        work: None,
+    };
+    match (&base, request.mode) {
+        (Some(_), CreationMode::Ignore) => return Ok(plan),
+        (Some(base), CreationMode::ErrorIfExists) => {
+            return Err(located(
+                Error::new(
+                    ErrorKind::TableAlreadyExists,
+                    "there is a table already in the place of the clone",
+                )
+                .at_version(base.version())
+                .with_hint("choose another place, or replace the table"),
+            ));
+        }
+        _ => {}
+    }
+    check_places(source, target, request.is_shallow).map_err(located)?;
+    let table = ClonedTable::of(source, base.as_ref(), &request.properties, environment).map_err(located)?;
+    let way = if request.is_shallow { Way::Shallow } else { Way::Deep };
+    let tracks_rows = table.protocol.supports(&TableFeature::RowTracking);
+    let files = ClonedFiles::of(source, target, base.as_ref(), way, tracks_rows, environment)
+        .map_err(|error| source.located(error))?;
+    if let Some(base) = base.as_ref().filter(|_| !files.removes.is_empty()) {
+        base.ensure_removable()?;
+    }
+    plan.cloned.metrics = files.metrics;
+    if request.is_shallow {
+        let own = source.storage().url();
+        plan.cloned.roots = std::iter::once(own).chain(source.resolver().allowed_roots()).collect();
+    }
+    let is_unchanged = files.is_empty() && base.as_ref().is_some_and(|base| table.is_unchanged(base));
+    if !request.dry_run && !is_unchanged {
+        let CloneRequest { is_shallow, source_name, operation, mode, .. } = request;
+        let name = source_name.unwrap_or_else(|| format!("delta.`{}`", source.storage().url()));
+        let operation = described(operation, name, source.version(), is_shallow, &files.metrics);
+        plan.work = Some(Work { base, table, files, mode, operation });
+    }
+    Ok(plan)
+}
+
+impl ClonePlan {
+    /// Returns the data files that are to be copied, in the order of their numbers.
+    pub fn copies(&self) -> impl ExactSizeIterator<Item = FileCopy<'_>> {
+        self.data_copies().iter().map(|copy| FileCopy {
+            from: &copy.from,
+            size: copy.size,
+            start: format!("{}{:016x}", copy.directory, self.mark),
+            name: &copy.name,
+        })
+    }
+
+    /// Returns the size of the data files that are to be copied, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.data_copies().iter().map(|copy| copy.size).sum()
+    }
+
+    fn data_copies(&self) -> &[DataCopy] {
+        self.work.as_ref().map_or(&[], |work| work.files.copies())
+    }
+
+    /// Copies the files, and commits.
+    ///
+    /// # Errors
+    /// As [`super::clone_table`].
+    pub fn execute(self) -> Result<Cloned> {
+        self.commit(ClonedFiles::copy)
+    }
+
+    /// Commits what an engine has copied. If the commit fails, the copies are deleted.
+    ///
+    /// # Errors
+    /// As [`super::clone_table`]. `CorruptData` if a report does not fit the plan; `FileNotFound` if copies are not in
+    /// the clone's location as this process sees it.
+    pub fn commit_copied(mut self, copied: &[CopiedFile]) -> Result<Cloned> {
+        let unique = match self.unique_names(copied) {
+            Ok(unique) => unique,
+            Err(error) => {
+                let located = error.in_table(self.target.url());
+                self.abandon();
+                return Err(located);
+            }
+        };
+        if let Some(work) = &mut self.work {
+            work.files.rename(unique)?;
+        }
+        self.commit(ClonedFiles::complete)
+    }
+
+    /// Deletes what an engine has copied before it failed, whether it was told or not.
+    pub fn abandon(self) {
+        let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
+        delete_marked(&self.target, directories, self.mark);
+    }
+
+    /// Returns what is unique in the names of the copies, in the order of their numbers.
+    fn unique_names(&self, copied: &[CopiedFile]) -> Result<Vec<Uuid>> {
+        let all = self.data_copies();
+        let mut found = vec![None; all.len()];
+        for CopiedFile { number, unique, size } in copied {
+            let (Some(copy), Some(found)) = (all.get(*number), found.get_mut(*number)) else {
+                return Err(faulty(format!("there is no file {number} in the plan")));
+            };
+            if found.replace(Uuid::from_u64_pair(self.mark, *unique)).is_some() {
+                return Err(faulty(format!("two tasks have copied the file {}", copy.from)));
+            }
+            if *size != copy.size {
+                let expected = copy.size;
+                return Err(faulty(format!(
+                    "{size} of {expected} bytes of the file {} were copied",
+                    copy.from
+                )));
+            }
+        }
+        let each = all.iter().zip(found);
+        each.map(|(copy, unique)| {
+            unique.ok_or_else(|| faulty(format!("no task has copied the file {}", copy.from)))
+        })
+        .collect()
+    }
+
+    /// Makes the copies that are not there yet, and commits.
+    fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
+        let Self { source, target, environment, mut cloned, work, .. } = self;
+        let Some(work) = work else { return Ok(cloned) };
+        let copied = work.files.copied_paths();
+        match copy(&work.files, &source, &target)
+            .and_then(|()| work.commit(&target, &cloned.roots, &environment))
+        {
+            Ok(Some(committed)) => cloned.committed = Some(committed),
+            Ok(None) => {
+                delete_unused(&target, copied);
+                cloned.metrics = CloneMetrics::default();
+            }
+            Err(error) => {
+                if !error.is_commit_state_unknown() {
+                    delete_unused(&target, copied);
+                }
+                return Err(error.in_table(target.url()));
+            }
+        }
+        Ok(cloned)
+    }
+}
+
+fn faulty(text: String) -> Error {
+    Error::corrupt_data(format!("the engine has reported what it was not asked for: {text}"))
+}
+
+impl Work {
+    /// Commits the clone. Returns `None` if another writer has created a table, and the mode ignores that.
+    fn commit(
+        self,
+        target: &Storage,
+        roots: &[String],
+        environment: &Environment,
+    ) -> Result<Option<Committed>> {
+        let Self { base, table, files, mode, operation } = self;
+        let mut transaction = match &base {
+            None => {
+                let header = TableHeader::new(table.protocol, table.metadata);
+                Transaction::create(target, header, operation, environment)?
+            }
+            Some(base) => {
+                let mut transaction = Transaction::new(base, operation, environment)?
+                    .with_isolation(IsolationLevel::Serializable);
+                transaction.read_whole_table();
+                transaction.read_domains();
+                if table.protocol != *base.protocol() {
+                    transaction.set_protocol(table.protocol);
+                }
+                if table.metadata != *base.metadata() {
+                    transaction.set_metadata(table.metadata);
+                }
+                transaction
+            }
+        };
+        transaction.allow_roots(roots)?;
+        table.domains.into_iter().for_each(|domain| transaction.set_system_domain(domain));
+        files.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
+        files.adds.into_iter().for_each(|batch| transaction.add_batch(batch));
+        match transaction.commit()? {
+            Outcome::Committed(committed) => Ok(Some(committed)),
+            Outcome::Conflict { .. } if base.is_none() && mode == CreationMode::Ignore => Ok(None),
+            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+            // The transaction records no progress.
+            Outcome::AlreadyApplied(applied) => Err(applied.into_error(target.url())),
+        }
+    }
+}
+
+/// Describes the commit by the names of the JVM implementation.
+fn described(
+    mut operation: Operation,
+    source: String,
+    version: u64,
+    is_shallow: bool,
+    metrics: &CloneMetrics,
+) -> Operation {
+    "CLONE".clone_into(&mut operation.name);
+    operation
+        .parameter("source", source)
+        .parameter("sourceVersion", version)
+        .parameter("isShallow", is_shallow)
+        .metric("sourceTableSize", metrics.source_bytes)
+        .metric("sourceNumOfFiles", metrics.source_files)
+        .metric("numRemovedFiles", metrics.removed_files)
+        .metric("removedFilesSize", metrics.removed_bytes)
+        .metric("numCopiedFiles", metrics.copied_files)
+        .metric("copiedFilesSize", metrics.copied_bytes)
+}

@@ -1,0 +1,89 @@
+//! The files of a directory.
+//!
+//! - What begins with `_` or `.` is hidden, except for the directories of partition columns (`_p=1`), as in Spark.
+//! - Links to directories are not followed, as by VACUUM: what is behind them is not in the directory.
+//! - A directory with a log of its own is another table, whose files this directory does not tell: it is refused.
+//! - So is the output of a stream of Spark, whose log says which files count: files of batches that were tried again do
+//!   not.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::partitions::Partition;
+use super::{FoundFile, named};
+use crate::error::{Error, Result};
+use crate::log::LOG_DIRECTORY;
+use crate::operations::maintain::vacuum::{is_hidden, name_of};
+use crate::storage::{FileMeta, Storage};
+
+/// The log of what Spark's streams have written to a directory.
+const STREAM_LOG: &str = "_spark_metadata";
+
+/// Returns the files below the root, and the partitions that their directories name. `columns` are the partition
+/// columns that the caller knows.
+///
+/// # Errors
+/// `InvalidArgument` for a directory that contains a table, or that names no partition although it has the form of one.
+/// Also errors of the store.
+pub(super) fn find<'a>(
+    storage: &Storage,
+    columns: impl Iterator<Item = &'a str>,
+) -> Result<(Vec<FoundFile>, Vec<Partition>)> {
+    let known: Vec<String> = columns.map(|column| format!("{column}=")).collect();
+    let tables: Mutex<Vec<String>> = Mutex::default();
+    let is_stream = AtomicBool::new(false);
+    let enters = |directory: &str| {
+        let name = name_of(directory);
+        if name == STREAM_LOG {
+            is_stream.store(true, Ordering::Relaxed);
+            return false;
+        }
+        if name == LOG_DIRECTORY {
+            if let Some((above, _)) = directory.rsplit_once('/') {
+                tables.lock().unwrap_or_else(PoisonError::into_inner).push(above.to_owned());
+            }
+            return false;
+        }
+        let is_partition = (name.starts_with('_') && name.contains('='))
+            || known.iter().any(|beginning| name.starts_with(beginning.as_str()));
+        !is_hidden(name) || is_partition
+    };
+    let (mut files, mut partitions) = (Vec::new(), Vec::new());
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    storage.walk("", &enters, |found: Vec<FileMeta>| {
+        for file in found.into_iter().filter(|file| !is_hidden(name_of(&file.name)) && file.size > 0) {
+            let directory = file.name.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let partition = match numbers.get(directory) {
+                Some(number) => *number,
+                None => {
+                    partitions.push(Partition::of_directory(directory)?);
+                    numbers.insert(directory.to_owned(), partitions.len() - 1);
+                    partitions.len() - 1
+                }
+            };
+            let FileMeta { name: path, size, modified_ms, .. } = file;
+            files.push(FoundFile { path, size, modified_ms, partition });
+        }
+        Ok(())
+    })?;
+    if is_stream.into_inner() {
+        return Err(Error::invalid_argument(format!(
+            "a stream has written the directory, and its log ({STREAM_LOG}) says which of the files count"
+        ))
+        .with_hint(format!(
+            "pass the files that count as a list, or delete {STREAM_LOG} if all of them do"
+        )));
+    }
+    let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
+    tables.sort_unstable();
+    tables.dedup();
+    match tables.is_empty() {
+        true => Ok((files, partitions)),
+        false => Err(Error::invalid_argument(format!(
+            "the directory contains other Delta tables: {}",
+            named(tables.iter().map(String::as_str))
+        ))
+        .with_hint("move them elsewhere: which of their files have live rows, only their logs tell")),
+    }
+}

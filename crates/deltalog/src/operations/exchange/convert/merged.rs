@@ -1,0 +1,281 @@
+//! The schema of a table, from the schemas of its files. Protocol: "Schema Serialization Format", "Delta Data Type to
+//! Parquet Type Mappings".
+//!
+//! - Columns and nested fields that some files lack are NULL there. They come in the order in which files name them.
+//! - `byte`, `short` and `integer` become the widest of them: Parquet stores them alike. A column without values
+//!   (`void`) takes any type. Every other difference is refused, as no reader would know what to do: a table with type
+//!   widening notes each change of a type, and there was none.
+//! - Two spellings of a name are refused, because readers that look for the exact name would find NULL.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, Result};
+use crate::protocol::schema::column_rules::EXISTS_DEFAULT;
+use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+
+/// Why two schemas cannot be merged.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Clash {
+    /// The column, with the path to the part of it.
+    pub(super) column: String,
+    /// What it is in both schemas.
+    pub(super) found: [String; 2],
+}
+
+/// Returns a schema for the rows of both.
+///
+/// # Errors
+/// The first column that is not the same.
+pub(super) fn merge(a: &StructType, b: &StructType) -> Result<StructType, Clash> {
+    merge_fields(a, b, "")
+}
+
+fn merge_fields(a: &StructType, b: &StructType, parent: &str) -> Result<StructType, Clash> {
+    let path = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
+    let mut fields = a.fields().to_vec();
+    for field in b.fields() {
+        let found = a.index_of(&field.name).and_then(|at| fields.get_mut(at));
+        let Some(known) = found else {
+            fields.push(field.clone());
+            continue;
+        };
+        if known.name != field.name {
+            let found = [&known.name, &field.name].map(|name| format!("spelled '{name}'"));
+            return Err(Clash { column: path(&known.name), found });
+        }
+        known.data_type = merge_types(&known.data_type, &field.data_type, &path(&field.name))?;
+    }
+    let clash = |error: Error| Clash { column: parent.to_owned(), found: [error.to_string(), String::new()] };
+    StructType::try_new(fields).map_err(clash)
+}
+
+fn merge_types(a: &DataType, b: &DataType, path: &str) -> Result<DataType, Clash> {
+    use PrimitiveType as P;
+    let part = |name: &str| format!("{path}.{name}");
+    Ok(match (a, b) {
+        (DataType::Struct(a), DataType::Struct(b)) => merge_fields(a, b, path)?.into(),
+        (DataType::Array(a), DataType::Array(b)) => {
+            ArrayType::new(merge_types(&a.element_type, &b.element_type, &part("element"))?, true).into()
+        }
+        (DataType::Map(a), DataType::Map(b)) => {
+            let key = merge_types(&a.key_type, &b.key_type, &part("key"))?;
+            MapType::new(key, merge_types(&a.value_type, &b.value_type, &part("value"))?, true).into()
+        }
+        (DataType::Primitive(P::Void), other) | (other, DataType::Primitive(P::Void)) => other.clone(),
+        (a, b) if a == b => a.clone(),
+        (DataType::Primitive(a), DataType::Primitive(b))
+            if let (Some(one), Some(other)) = (small_width(*a), small_width(*b)) =>
+        {
+            if one > other { *a } else { *b }.into()
+        }
+        _ => return Err(Clash { column: path.to_owned(), found: [described(a), described(b)] }),
+    })
+}
+
+/// Returns the width of a whole number that Parquet stores in 32 bits.
+fn small_width(primitive: PrimitiveType) -> Option<u8> {
+    match primitive {
+        PrimitiveType::Byte => Some(1),
+        PrimitiveType::Short => Some(2),
+        PrimitiveType::Integer => Some(4),
+        _ => None,
+    }
+}
+
+fn described(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Primitive(primitive) => format!("of the type {primitive}"),
+        DataType::Struct(_) => "a struct".to_owned(),
+        DataType::Array(_) => "an array".to_owned(),
+        DataType::Map(_) => "a map".to_owned(),
+        DataType::Variant => "a variant".to_owned(),
+    }
+}
+
+/// Returns the columns that are known, if files with the columns of `found` can be read by them. All files have the
+/// columns in `common`.
+///
+/// # Errors
+/// `SchemaMismatch` for a column of the files that is not known, or not of this type. `Unsupported` for a column that
+/// has a default in the rows of files without it.
+pub(super) fn declared(
+    known: &StructType,
+    found: &StructType,
+    common: &BTreeSet<String>,
+) -> Result<StructType> {
+    let has_old_value = |field: &&StructField| {
+        // Spark's note about a column that was added: the value of rows in files without it.
+        let value = field.metadata.get(EXISTS_DEFAULT);
+        value.is_some_and(|value| {
+            value.as_str().is_none_or(|value| !value.trim().eq_ignore_ascii_case("null"))
+        })
+    };
+    let added = known.fields().iter().filter(has_old_value).find(|field| !common.contains(&field.name));
+    if let Some(field) = added {
+        return Err(Error::unsupported(format!(
+            "not all files have the column '{}', whose default value their rows have in Spark",
+            field.name
+        ))
+        .with_hint("write the rows to a new table"));
+    }
+    let hint = "without columns that are given, or by the path of the directory, the columns are taken from the files";
+    let readable = nullable(known)?;
+    let unknown = found.fields().iter().find(|field| known.index_of(&field.name).is_none());
+    if let Some(field) = unknown {
+        return Err(Error::schema_mismatch(format!(
+            "the files have the column '{}', which the table does not have",
+            field.name
+        ))
+        .with_hint(hint));
+    }
+    let differs = |column: &str, expected: &str, read: &str| {
+        Error::schema_mismatch(format!(
+            "the column '{column}' is {expected} in the table, and {read} in the files"
+        ))
+        .with_hint(hint)
+    };
+    match merge(&readable, found) {
+        Err(Clash { column, found: [expected, read] }) => return Err(differs(&column, &expected, &read)),
+        // What the files have more, or wider, is not in the table.
+        Ok(both) if both != readable => {
+            let fields = both.fields().iter().zip(readable.fields());
+            let wider = fields.into_iter().find(|(both, known)| both != known);
+            let (both, known) = wider.map_or(("", None), |(both, known)| (both.name.as_str(), Some(known)));
+            let expected = known.map(|known| described(&known.data_type)).unwrap_or_default();
+            let read = found.field(both).map(|field| described(&field.data_type)).unwrap_or_default();
+            return Err(match expected == read {
+                true => differs(both, &expected, "one with other fields"),
+                false => differs(both, &expected, &read),
+            });
+        }
+        Ok(_) => {}
+    }
+    let fields = known.fields().iter().zip(readable.fields());
+    let fields = fields.map(|(known, readable)| StructField {
+        data_type: readable.data_type.clone(),
+        nullable: true,
+        metadata: known.metadata.with(EXISTS_DEFAULT, None),
+        ..known.clone()
+    });
+    StructType::try_new(fields.collect())
+}
+
+/// Returns the schema with columns and parts that may be NULL, and without metadata.
+pub(super) fn nullable(schema: &StructType) -> Result<StructType> {
+    let field =
+        |field: &StructField| Ok(StructField::new(&field.name, nullable_type(&field.data_type)?, true));
+    StructType::try_new(schema.fields().iter().map(field).collect::<Result<_>>()?)
+}
+
+fn nullable_type(data_type: &DataType) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Primitive(_) | DataType::Variant => data_type.clone(),
+        DataType::Struct(fields) => nullable(fields)?.into(),
+        DataType::Array(array) => ArrayType::new(nullable_type(&array.element_type)?, true).into(),
+        DataType::Map(map) => {
+            MapType::new(nullable_type(&map.key_type)?, nullable_type(&map.value_type)?, true).into()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn schema(fields: &str) -> StructType {
+        let fields = fields.split(", ").map(|field| {
+            let (name, data_type) = field.split_once(' ').unwrap();
+            StructField::new(name, PrimitiveType::from_name(data_type).unwrap(), true)
+        });
+        StructType::try_new(fields.collect()).unwrap()
+    }
+
+    #[test]
+    fn columns_come_in_the_order_of_the_files() {
+        let merged =
+            merge(&schema("b byte, a string, v void"), &schema("c long, b integer, v date")).unwrap();
+        assert_eq!(merged, schema("b integer, a string, v date, c long"));
+        // Whichever comes first.
+        assert_eq!(merge(&schema("b integer"), &schema("b short")).unwrap(), schema("b integer"));
+        assert_eq!(merge(&schema("v date"), &schema("v void")).unwrap(), schema("v date"));
+    }
+
+    fn given(known: &StructType, found: &StructType) -> Result<StructType> {
+        declared(known, found, &BTreeSet::new())
+    }
+
+    #[test]
+    fn columns_with_a_value_in_old_rows_are_in_all_files() {
+        let mut fields = schema("a integer, z integer").fields().to_vec();
+        let mut noted = |value: &str| {
+            fields[1].metadata = fields[1].metadata.with(EXISTS_DEFAULT, Some(value.into()));
+            StructType::try_new(fields.clone()).unwrap()
+        };
+        let (known, nothing) = (noted("9"), noted("NULL"));
+        let found = schema("a integer, z integer");
+        let error = declared(&known, &found, &BTreeSet::from(["a".to_owned()])).unwrap_err();
+        assert!(error.kind() == ErrorKind::Unsupported && error.to_string().contains("'z'"), "{error}");
+        let common = BTreeSet::from(["a".to_owned(), "z".to_owned()]);
+        assert_eq!(declared(&known, &found, &common).unwrap(), found);
+        assert_eq!(given(&nothing, &found).unwrap(), found);
+    }
+
+    #[test]
+    fn files_fit_the_columns_that_are_known() {
+        let known = schema("a integer, b string, c long");
+        for files in ["b string", "c long, a short", "a void, b string, c long"] {
+            assert_eq!(given(&known, &schema(files)).unwrap(), known, "{files}");
+        }
+        for (files, text) in [
+            ("a integer, d date", "the files have the column 'd'"),
+            (
+                "c integer",
+                "the column 'c' is of the type long in the table, and of the type integer in the files",
+            ),
+            ("A integer", "the column 'a' is spelled 'a' in the table, and spelled 'A' in the files"),
+        ] {
+            let error = given(&known, &schema(files)).unwrap_err();
+            assert!(error.kind() == ErrorKind::SchemaMismatch && error.to_string().contains(text), "{error}");
+        }
+        let error = given(&schema("a byte"), &schema("a integer")).unwrap_err().to_string();
+        assert!(
+            error.contains("of the type byte in the table, and of the type integer in the files"),
+            "{error}"
+        );
+        let nested =
+            |fields: &str| StructType::try_new(vec![StructField::new("n", schema(fields), false)]).unwrap();
+        let fewer = given(&nested("a byte, b date"), &nested("b date")).unwrap();
+        assert_eq!(fewer, nullable(&nested("a byte, b date")).unwrap());
+        let error = given(&nested("b date"), &nested("a byte, b date")).unwrap_err().to_string();
+        assert!(
+            error.contains("'n' is a struct in the table, and one with other fields in the files"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nested_fields_are_merged_as_well() {
+        let nested = |fields: &str| {
+            let list = ArrayType::new(schema(fields), true);
+            StructType::try_new(vec![StructField::new("n", list, true)]).unwrap()
+        };
+        assert_eq!(merge(&nested("a byte"), &nested("a short, b date")).unwrap(), nested("a short, b date"));
+        let clash = merge(&nested("a byte"), &nested("a string")).unwrap_err();
+        assert_eq!(clash.column, "n.element.a");
+        assert_eq!(clash.found, ["of the type byte", "of the type string"]);
+    }
+
+    #[test]
+    fn other_differences_are_refused() {
+        for (a, b, found) in [
+            ("a integer", "a long", ["of the type integer", "of the type long"]),
+            ("a float", "a double", ["of the type float", "of the type double"]),
+            ("a timestamp", "a timestamp_ntz", ["of the type timestamp", "of the type timestamp_ntz"]),
+            ("a decimal(5,2)", "a decimal(6,2)", ["of the type decimal(5,2)", "of the type decimal(6,2)"]),
+            ("a long", "A long", ["spelled 'a'", "spelled 'A'"]),
+        ] {
+            assert_eq!(merge(&schema(a), &schema(b)).unwrap_err().found, found, "{a} {b}");
+        }
+    }
+}

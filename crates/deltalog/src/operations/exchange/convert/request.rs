@@ -1,0 +1,124 @@
+//! What a conversion is asked for.
+
+use arrow::array::RecordBatchReader;
+
+use crate::commit::Operation;
+use crate::error::{Error, Result};
+use crate::operations::define::{CreationMode, TableDefinition};
+use crate::protocol::{DataType, IcebergCompat, StructType};
+
+/// Where a conversion finds the files.
+#[non_exhaustive]
+pub enum ConvertSource {
+    /// In a listing of the directory. The names of nested directories, `column=value`, are the partition values.
+    Directory,
+    /// In a list, such as a manifest. It has the columns `path`, relative to the directory or as a full path below
+    /// it, not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a timestamp.
+    /// With partition columns it has the column `partition_values` as well: a map of texts in the form of the log,
+    /// or a struct with a typed field for each column.
+    Files(Box<dyn RecordBatchReader + Send>),
+}
+
+impl std::fmt::Debug for ConvertSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "Directory",
+            Self::Files(_) => "Files",
+        })
+    }
+}
+
+/// The request to make a table of Parquet files.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ConvertRequest {
+    /// Where the files are found.
+    pub source: ConvertSource,
+    /// The partition columns with their types. Without them, the directories name the columns, and the types are taken
+    /// from the fields of a list with a struct, or inferred from the values as Spark does: integer, long, decimal
+    /// without fraction, double, timestamp, date, else string.
+    pub partition_by: Option<StructType>,
+    /// The columns of the table beside the partition columns, if they are known, for example from a catalog. The files
+    /// may lack some of them, which are NULL there, but have no others. Without them, the columns are taken from the
+    /// files. A column that has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
+    pub columns: Option<StructType>,
+    /// The zone of timestamps in the names of directories that have none.
+    pub time_zone: String,
+    /// Whether the statistics of the footers are kept: bounds and numbers of NULLs. The numbers of rows are kept in any
+    /// case.
+    pub statistics: bool,
+    /// What to do if there is a table.
+    pub mode: CreationMode,
+    /// Further fields of the commit, such as user metadata.
+    pub operation: Operation,
+    /// Name, description and properties of the table. It has no columns.
+    pub(super) definition: TableDefinition,
+}
+
+impl Default for ConvertRequest {
+    fn default() -> Self {
+        Self::new(ConvertSource::Directory)
+    }
+}
+
+impl ConvertRequest {
+    /// Requests a table of the files of `source`.
+    pub fn new(source: ConvertSource) -> Self {
+        Self {
+            source,
+            partition_by: None,
+            columns: None,
+            time_zone: "UTC".to_owned(),
+            statistics: true,
+            mode: CreationMode::ErrorIfExists,
+            operation: Operation::default(),
+            definition: TableDefinition::new(StructType::default()),
+        }
+    }
+
+    /// Takes name, description and properties of the table from `definition`. The columns still come from the
+    /// files.
+    #[must_use]
+    pub fn defined_as(mut self, definition: TableDefinition) -> Self {
+        self.definition = definition;
+        self
+    }
+
+    /// Refuses what cannot be asked for, whatever the files are.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.mode == CreationMode::CreateOrReplace {
+            return Err(Error::invalid_argument("a conversion does not replace a table")
+                .with_hint("use the mode error or ignore"));
+        }
+        let TableDefinition { schema, partition_columns, clustering_columns, constraints, .. } =
+            &self.definition;
+        if !schema.fields().is_empty() || !partition_columns.is_empty() {
+            return Err(Error::invalid_argument("a converted table takes its columns from its files"));
+        }
+        if clustering_columns.is_some() || !constraints.is_empty() {
+            return Err(Error::unsupported(
+                "a conversion can neither cluster a table nor add constraints to it",
+            )
+            .with_hint("alter the table afterwards"));
+        }
+        let property = |name: &str| self.definition.configuration.get(name).map(String::as_str);
+        let is_mapped = property("delta.columnMapping.mode")
+            .is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"));
+        if is_mapped || IcebergCompat::is_asked_for(property) {
+            return Err(Error::unsupported(
+                "a conversion cannot map columns: the files have the names that they have",
+            )
+            .with_hint("set delta.columnMapping.mode, or the compatibility with Iceberg, afterwards"));
+        }
+        let nested = |columns: &StructType| {
+            let is_nested = |data_type: &DataType| data_type.as_primitive().is_none();
+            columns.fields().iter().find(|field| is_nested(&field.data_type)).map(|field| field.name.clone())
+        };
+        match self.partition_by.as_ref().and_then(nested) {
+            Some(name) => Err(Error::invalid_argument(format!(
+                "a table cannot be partitioned by the nested column '{name}'"
+            ))),
+            None => Ok(()),
+        }
+    }
+}

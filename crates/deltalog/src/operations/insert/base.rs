@@ -1,0 +1,44 @@
+//! The version that a write is based on.
+
+use crate::commit::{AlreadyApplied, ConflictReason, Transaction};
+use crate::error::{ErrorKind, Result};
+use crate::protocol::SetTransaction;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// Returns the newest version; `None` if there is no table.
+///
+/// # Errors
+/// As [`Snapshot::open`].
+pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
+    match Snapshot::open(storage, None) {
+        Ok(snapshot) => Ok(Some(snapshot)),
+        Err(error) if error.kind() == ErrorKind::NotATable => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the base of a write that replaces all rows of `read`: exactly that version. If the write was done before,
+/// it is the newest version, which has recorded its `progress`.
+///
+/// # Errors
+/// `CommitConflict` if another commit has changed files, protocol or metadata since; `CorruptLog`, and errors of the
+/// store.
+pub(super) fn of_replacement(
+    read: &Snapshot,
+    progress: &[SetTransaction],
+    environment: &Environment,
+) -> Result<Snapshot> {
+    let Some(conflict) = Transaction::conflict_since(read, environment)? else {
+        return Ok(read.clone());
+    };
+    // The commit that conflicts may be this same write.
+    if !progress.is_empty() && conflict.reason != ConflictReason::TableReplaced {
+        let newest = read.refresh()?;
+        if AlreadyApplied::in_snapshot(&newest, progress)?.is_some() {
+            return Ok(newest);
+        }
+    }
+    Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()))
+}

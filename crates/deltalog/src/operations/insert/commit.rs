@@ -1,0 +1,185 @@
+//! The commit of a write: its files become a transaction.
+//!
+//! - Files of a commit that failed for certain are deleted. While its fate is unknown, they are kept.
+//! - Small files are compacted after the commit, if the table or the session asks for it.
+
+use super::{PendingWrite, Target, WriteOutcome};
+use crate::commit::unused_files::{delete_unused, delete_unused_changes};
+use crate::commit::{
+    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
+    PartitionOverwrite, SaveMode, Transaction,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::operations::define::CreationMode;
+use crate::operations::insert::replacement::{NewRows, Written, replace_matching};
+use crate::operations::maintain::auto_compaction::{CommittedWrite, after_write, is_asked_for};
+use crate::protocol::Add;
+use crate::protocol::TableHeader;
+use crate::snapshot::Snapshot;
+use crate::values::stats::num_records;
+
+impl PendingWrite {
+    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
+    /// kept.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
+    /// `CommitStateUnknown` mean that this call has committed nothing.
+    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
+        let files_of_write = files.iter().map(|file| file.path.clone()).collect();
+        let mut written = Written { files: files_of_write, changes: Vec::new() };
+        let (storage, base) = (self.storage.clone(), self.base().cloned());
+        let compacts = is_asked_for(self.table().1, &self.environment);
+        let (environment, engine_info) = (self.environment.clone(), operation.engine_info.clone());
+        let outcome = self.try_commit(&files, operation, &mut written);
+        let is_unused = match &outcome {
+            Ok(WriteOutcome::Committed(_)) => false,
+            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_) | WriteOutcome::Unchanged) => {
+                true
+            }
+            Err(error) => !error.is_commit_state_unknown(),
+        };
+        if is_unused {
+            delete_unused(&storage, written.files);
+            if let Some(base) = &base {
+                delete_unused_changes(base, written.changes);
+            }
+        }
+        if compacts && let Ok(WriteOutcome::Committed(committed)) = &outcome {
+            after_write(&CommittedWrite {
+                storage: &storage,
+                base: base.as_ref(),
+                committed,
+                engine_info,
+                files: &files,
+                environment: &environment,
+            });
+        }
+        outcome
+    }
+
+    /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
+    ///
+    /// # Errors
+    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; `TableAlreadyExists` in the
+    /// mode `Ignore` too; `InvalidArgument` for an empty write that skips its commit; also the errors of
+    /// [`PendingWrite::commit`].
+    pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+        let table = self.storage.url();
+        match self.commit(files, operation)? {
+            WriteOutcome::Committed(committed) => Ok(committed),
+            WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
+            WriteOutcome::TableExists(conflict) => {
+                Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
+            }
+            WriteOutcome::Unchanged => {
+                Err(Error::invalid_argument("the write has nothing to commit").in_table(table))
+            }
+        }
+    }
+
+    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
+        if let Some(applied) = self.already_applied {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
+        let operation = with_metrics(operation, files);
+        let replaces_partitions = self.partition_overwrite == PartitionOverwrite::Dynamic
+            && !self.spec.partition_columns().is_empty();
+        let environment = &self.environment;
+        let mut transaction = match (&self.target, self.mode) {
+            (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
+                let mut transaction = Transaction::new(base, operation, environment)?
+                    .with_isolation(IsolationLevel::Serializable);
+                let (protocol, metadata) = self.table();
+                let new = NewRows { protocol, metadata, spec: &self.spec, files };
+                replace_matching(&mut transaction, base, replaced, &new, environment, written)?;
+                transaction
+            }
+            (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
+                Transaction::overwrite_partitions(base, self.evolved.as_ref(), files, operation, environment)?
+            }
+            (target, mode) => {
+                let mut transaction = match target {
+                    Target::New(table) => {
+                        Transaction::create(&self.storage, TableHeader::clone(table), operation, environment)
+                    }
+                    Target::Existing(base) if mode == SaveMode::Overwrite => {
+                        Transaction::overwrite(base, operation, environment)
+                    }
+                    Target::Existing(base) => Transaction::new(base, operation, environment),
+                }?;
+                transaction.add_files(files)?;
+                transaction
+            }
+        };
+        transaction.read_rows(self.reads.clone());
+        for progress in self.progress.iter().cloned() {
+            transaction.record(progress);
+        }
+        if let (Target::Existing(base), Some(table)) = (&self.target, &self.evolved) {
+            transaction.set_header(table.clone(), base)?;
+        }
+        if let Some(metadata) = self.counted_metadata()? {
+            transaction.set_metadata(metadata);
+        }
+        if self.skips_empty && transaction.changes_nothing() {
+            return Ok(WriteOutcome::Unchanged);
+        }
+        match transaction.commit()? {
+            Outcome::Conflict { conflict, transaction }
+                if conflict.reason == ConflictReason::TableCreated =>
+            {
+                self.meet_created(conflict, *transaction)
+            }
+            outcome => WriteOutcome::of(outcome),
+        }
+    }
+
+    /// Returns what becomes of a creation if another writer has created the table first.
+    fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
+        let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
+            true => Some(Snapshot::open(&self.storage, None)?),
+            false => None,
+        };
+        // What the other creation recorded is only known now: it may be this same write.
+        if let Some(created) = &created
+            && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
+        {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
+        match (self.mode, created) {
+            (SaveMode::Append, Some(created)) => append_to_created(conflict, transaction, &created),
+            (SaveMode::Ignore, _) => Ok(WriteOutcome::TableExists(conflict)),
+            // A replacement is not refused because there is a table, but because another writer has just created it.
+            _ if self.definition == Some(CreationMode::CreateOrReplace) => {
+                Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
+            }
+            _ => Err(transaction.failed(conflict)),
+        }
+    }
+}
+
+/// Appends to `created`, which another writer has created first, if it is as `transaction` would have created it.
+fn append_to_created(
+    conflict: Conflict,
+    transaction: Transaction,
+    created: &Snapshot,
+) -> Result<WriteOutcome> {
+    let failed = transaction.failed(conflict);
+    match transaction.onto(created) {
+        Err(error) if error.kind() == ErrorKind::SchemaMismatch => Err(failed),
+        transaction => WriteOutcome::of(transaction?.commit()?),
+    }
+}
+
+/// The figures that every writer of tables notes.
+fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
+    let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
+    let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();
+    let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
+    match rows {
+        Some(rows) => operation.metric("numOutputRows", rows),
+        None => operation,
+    }
+}

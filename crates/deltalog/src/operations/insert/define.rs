@@ -1,0 +1,128 @@
+//! Writes that define their table: it is created, or it replaces the one that is there, with or without rows.
+
+use super::{PendingWrite, Target, base, spec_of};
+use crate::commit::{AlreadyApplied, Operation, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
+use crate::error::{Error, ErrorKind, Result};
+use crate::operations::define::{CreationMode, TableDefinition, operation};
+use crate::protocol::SetTransaction;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use crate::write::TableWriteSpec;
+
+impl PendingWrite {
+    /// Begins the creation of a table, or its replacement, in one commit. Rows that are written belong to the new
+    /// table. Returns `None` if the mode is `Ignore` and the table exists.
+    ///
+    /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit since,
+    /// except for those that only record the progress of other applications or change domains of users. Every writer
+    /// that has read the old table conflicts with it. If the new rows were computed from an older version, it must say
+    /// so through [`PendingWrite::define_on`], or commits in between are lost without a conflict.
+    ///
+    /// # Errors
+    /// `TableAlreadyExists`; `SchemaMismatch` and `InvalidArgument` for a table that cannot exist, or that must not be
+    /// replaced; `Unsupported` if the table could not be written; and errors of the store.
+    pub fn define(
+        storage: &Storage,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        app_transactions: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        Self::define_at(storage, base::newest(storage)?, definition, mode, app_transactions, environment)
+    }
+
+    /// Begins the replacement of a table by a writer that has read it at `read`. Returns `None` if the mode is
+    /// `Ignore`.
+    ///
+    /// A replacement removes the files of exactly that version. If another commit has added or removed files since
+    /// then, or changed the protocol or the metadata, it is a `CommitConflict`.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::define`]; `CommitConflict` too.
+    pub fn define_on(
+        read: &Snapshot,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        app_transactions: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let base = match mode {
+            CreationMode::CreateOrReplace => base::of_replacement(read, &app_transactions, environment)?,
+            CreationMode::ErrorIfExists | CreationMode::Ignore => read.refresh()?,
+        };
+        Self::define_at(read.storage(), Some(base), definition, mode, app_transactions, environment)
+    }
+
+    /// Begins the same on exactly `base`; `None` stands for a table that is to be created.
+    fn define_at(
+        storage: &Storage,
+        base: Option<Snapshot>,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        app_transactions: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let located = |error: Error| error.in_table(storage.url());
+        check_distinct(&app_transactions).map_err(located)?;
+        let (target, evolved, spec, already_applied) = match base {
+            None => {
+                let table = definition.resolve(environment).map_err(located)?;
+                let spec = spec_of(&table).map_err(located)?;
+                (Target::New(Box::new(table)), None, spec, None)
+            }
+            Some(_) if mode == CreationMode::Ignore => return Ok(None),
+            Some(base) => {
+                let at_version = |error: Error| located(error.at_version(base.version()));
+                let applied = AlreadyApplied::in_snapshot(&base, &app_transactions)?;
+                if mode == CreationMode::ErrorIfExists && applied.is_none() {
+                    return Err(at_version(Error::new(
+                        ErrorKind::TableAlreadyExists,
+                        "the table already exists",
+                    ))
+                    .with_hint("choose a mode that leaves the table as it is, or one that replaces it"));
+                }
+                let (table, spec) = match applied {
+                    Some(_) => (None, TableWriteSpec::of(&base).map_err(at_version)?),
+                    None => {
+                        let table = definition.replacing(&base, environment).map_err(at_version)?;
+                        let spec = spec_of(&table).map_err(at_version)?;
+                        (Some(table), spec)
+                    }
+                };
+                (Target::Existing(base), table, spec, applied)
+            }
+        };
+        Ok(Some(Self {
+            storage: storage.clone(),
+            target,
+            mode: match mode {
+                CreationMode::CreateOrReplace => SaveMode::Overwrite,
+                CreationMode::ErrorIfExists => SaveMode::ErrorIfExists,
+                CreationMode::Ignore => SaveMode::Ignore,
+            },
+            definition: Some(mode),
+            partition_overwrite: PartitionOverwrite::Static,
+            replaced: None,
+            replace_where: None,
+            reads: RowsRead::Nothing,
+            evolved,
+            spec,
+            progress: app_transactions,
+            already_applied,
+            skips_empty: false,
+            environment: environment.clone(),
+        }))
+    }
+
+    /// Returns the description of a commit that defines its table, as the JVM implementation records it. `as_select`
+    /// says whether rows are written.
+    pub fn definition_operation(&self, as_select: bool) -> Operation {
+        let mode = self.definition.unwrap_or(CreationMode::ErrorIfExists);
+        match (&self.target, &self.evolved) {
+            (_, Some(table)) => operation(mode, as_select, table),
+            (Target::New(table), None) => operation(mode, as_select, table),
+            (Target::Existing(_), None) => Operation::new("WRITE"),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The files that one worker has written, as plain data.
+//!
+//! ```text
+//! {"format": 2, "write": "6f1c…", "files": [
+//!   {"path": "6f1c…/day=2024-01-01/part-00000-….parquet", "size": 5120, "modificationTime": 1704067200000,
+//!    "rows": 100, "partitionValues": {"day": "2024-01-01"}, "stats": "{\"numRecords\":100,…}"}]}
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::expression::constraints::Counted;
+use crate::protocol::Add;
+use crate::values::stats::num_records;
+
+/// The files that one worker has written for a write.
+///
+/// - Paths are relative to the table's root, and spelled as in the log.
+/// - There are no credentials and no open files, so that it may be stored or sent as text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fragment {
+    format: u32,
+    write: String,
+    files: Vec<FragmentFile>,
+    /// The values that the worker has given to identity columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counted: Option<Counted>,
+}
+
+/// A file of a [`Fragment`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FragmentFile {
+    /// The path relative to the table's root, percent-encoded as in the log.
+    pub path: String,
+    /// The size in bytes.
+    pub size: u64,
+    /// When the file was written, in milliseconds since the epoch.
+    pub modification_time: i64,
+    /// The number of rows.
+    pub rows: u64,
+    /// The value of each partition column, by the column's physical name and as text in the log's form.
+    pub partition_values: BTreeMap<String, Option<String>>,
+    /// Statistics as JSON text. (PROTOCOL, "Per-file Statistics".)
+    pub stats: String,
+}
+
+impl Fragment {
+    /// The form of tasks and fragments. All processes of a write must have the same one.
+    pub(super) const FORMAT: u32 = 2;
+
+    /// Returns the fragment of `files`, which belong to the write with the id `write`.
+    pub(crate) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
+        let files = files.into_iter().map(FragmentFile::of).collect::<Result<_>>()?;
+        Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })
+    }
+
+    /// Reads what [`Fragment::to_json`] has written.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
+    pub fn from_json(json: &str) -> Result<Self> {
+        check_format(json, "a fragment of a write")?;
+        serde_json::from_str(json).map_err(|error| {
+            Error::invalid_argument("the text is not a fragment of a write")
+                .with_source(error)
+                .with_hint("pass what to_json has returned")
+        })
+    }
+
+    /// Returns the fragment as text, for other processes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it has no JSON form.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| {
+            Error::invalid_argument("the fragment of the write cannot be serialized").with_source(error)
+        })
+    }
+
+    /// Returns the id of the write that the files belong to.
+    pub fn write_id(&self) -> &str {
+        &self.write
+    }
+
+    /// Returns the files.
+    pub fn files(&self) -> &[FragmentFile] {
+        &self.files
+    }
+
+    /// Returns what the worker has counted for identity columns.
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        self.counted.as_ref()
+    }
+
+    /// Returns the number of rows of all files.
+    pub fn num_rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the size of all files in bytes.
+    pub fn size_in_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size).fold(0, u64::saturating_add)
+    }
+}
+
+impl FragmentFile {
+    fn of(add: Add) -> Result<Self> {
+        let invalid = |what: &str| Error::invalid_argument(what).at_path(&add.path);
+        let stats = add.stats.clone().ok_or_else(|| invalid("the file of a fragment has no statistics"))?;
+        Ok(Self {
+            size: u64::try_from(add.size).map_err(|_| invalid("the file of a fragment has no size"))?,
+            rows: num_records(&stats)
+                .ok_or_else(|| invalid("the statistics of the file do not have a number of rows"))?,
+            stats,
+            path: add.path,
+            modification_time: add.modification_time,
+            partition_values: add.partition_values.into_iter().collect(),
+        })
+    }
+}
+
+/// Refuses a text of another form before its other fields are read.
+pub(super) fn check_format(json: &str, what: &str) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+    }
+    let head: Head = serde_json::from_str(json)
+        .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))
+        .map_err(|error| error.with_hint("pass what to_json has returned"))?;
+    if head.format == Fragment::FORMAT {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "{what} has the form {}, but this version of deltalog has the form {}",
+        head.format,
+        Fragment::FORMAT
+    ))
+    .with_hint("install the same version of deltalog for the coordinator and all workers"))
+}

@@ -1,0 +1,181 @@
+//! Writes whose files come from several processes: a coordinator begins and commits, workers write files.
+//!
+//! ```text
+//!   coordinator                              workers (any process or machine that reaches the table)
+//!   DistributedWrite::new
+//!     task ── WriteTask, as JSON ──────────► writer(storage) ── files below the write's directory
+//!     check ◄─ Fragment, as JSON ────────────┘
+//!     commit: all fragments, one version
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `task` | what a worker must know; a worker does not read the log |
+//! | `fragment` | the files that a worker has written, as plain data |
+//! | `check` | compares fragments with the write and with the store |
+//!
+//! - Task and fragments hold no credentials. Each process opens the store with its own.
+//! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
+//!   the help of its workers: `abort` deletes the files of workers that died, and a commit deletes files that no
+//!   fragment names, such as the files of a worker that ran twice.
+//! - Values of identity columns are counted in lanes: each task has a number, and gives values that no other number
+//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A
+//!   concurrent commit that moved the mark conflicts.
+//! - Files are deleted only if the fate of the commit is certain.
+
+mod check;
+mod fragment;
+mod task;
+
+pub use check::CheckedFragments;
+pub(crate) use check::check;
+pub use fragment::{Fragment, FragmentFile};
+pub use task::WriteTask;
+
+use crate::commit::Operation;
+use crate::commit::unused_files::delete_unused;
+use crate::error::{Error, Result};
+use crate::operations::insert::{PendingWrite, WriteOutcome};
+use crate::protocol::path;
+use crate::storage::Storage;
+
+/// A write whose files come from several processes.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow::array::{Int64Array, RecordBatch};
+/// use deltalog::{
+///     DistributedWrite, Environment, Fragment, Operation, PendingWrite, PrimitiveType, SaveMode, Storage,
+///     StructField, StructType, WriteRequest, WriteTask,
+/// };
+///
+/// /// Runs in any process: text comes in, text goes out.
+/// fn work(task: &str, ids: Vec<i64>) -> Result<String, Box<dyn std::error::Error>> {
+///     let task = WriteTask::from_json(task)?;
+///     let storage = Storage::open(task.table_url(), [])?;
+///     let mut writer = task.writer(&storage, &Environment::system())?;
+///     writer.write(&RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as _)])?)?;
+///     Ok(task.fragment(writer)?.to_json()?)
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let location = directory.path().to_str().ok_or("no UTF-8")?;
+/// let storage = Storage::open(location, [])?;
+/// let schema = StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)])?;
+/// let request = WriteRequest::new(schema, SaveMode::Append);
+/// let pending = PendingWrite::begin(&storage, request, &Environment::system())?.ok_or("nothing to write")?;
+/// let write = DistributedWrite::new(pending)?;
+///
+/// let task = write.task().to_json()?;
+/// let fragments = [work(&task, vec![1, 2])?, work(&task, vec![3])?];
+///
+/// let fragments = fragments.iter().map(|json| Fragment::from_json(json)).collect::<Result<Vec<_>, _>>()?;
+/// let checked = write.check(&fragments)?;
+/// assert_eq!(write.commit(checked, Operation::new("WRITE"))?.version(), Some(0));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct DistributedWrite {
+    pending: PendingWrite,
+    task: WriteTask,
+}
+
+impl DistributedWrite {
+    /// Begins the distributed form of a write.
+    ///
+    /// # Errors
+    /// `Unsupported` for a table with an expression that this crate cannot evaluate.
+    pub fn new(pending: PendingWrite) -> Result<Self> {
+        let directory = pending.environment().uuid().to_string();
+        let task = WriteTask::of(&pending, directory);
+        pending.spec().bound_rules().map_err(|error| error.in_table(pending.storage().url()))?;
+        Ok(Self { pending, task })
+    }
+
+    /// Returns a write that was begun before, perhaps by another process, with the directory of its files.
+    #[doc(hidden)]
+    pub fn resume(pending: PendingWrite, directory: String) -> Self {
+        let task = WriteTask::of(&pending, directory);
+        Self { pending, task }
+    }
+
+    /// Returns what workers need to know.
+    pub fn task(&self) -> &WriteTask {
+        &self.task
+    }
+
+    /// Returns `count` tasks, for workers that write rows without the identity columns of the table: each task counts
+    /// values of its own. Of each task at most one fragment can be committed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the number of tasks is 0.
+    pub fn tasks(&self, count: u32) -> Result<Vec<WriteTask>> {
+        if count == 0 {
+            return Err(Error::invalid_argument("a write needs at least one task"));
+        }
+        (0..count).map(|number| self.task.numbered(number, count)).collect()
+    }
+
+    /// Checks fragments without changing anything: each must come from a worker of this write, hold paths, partition
+    /// values and statistics as the table has them, and name files that exist and have the size that it says. No file
+    /// may be named twice, and no two fragments may have counted the same values of identity columns.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a fragment of another write or one that is not as a worker has made it; `FileNotFound`
+    /// for a file that does not exist, `CorruptData` for one of another size; errors of the store.
+    pub fn check(&self, fragments: &[Fragment]) -> Result<CheckedFragments> {
+        check::check(self.pending.storage(), self.pending.spec(), self.task.directory(), fragments)
+            .map_err(|error| error.in_table(self.pending.storage().url()))
+    }
+
+    /// Commits fragments as one version, and deletes the files of this write that they do not name. If the commit
+    /// fails or has no effect, all its files are deleted; if its state is unknown, all are kept.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::commit`].
+    pub fn commit(self, fragments: CheckedFragments, operation: Operation) -> Result<WriteOutcome> {
+        let CheckedFragments { files, counted, unnamed } = fragments;
+        let storage = self.pending.storage().clone();
+        for (column, first, last) in counted {
+            self.pending.spec().rules().identities.note(&column, first.min(last), first.max(last))?;
+        }
+        let outcome = self.pending.commit(files, operation);
+        if !outcome.as_ref().is_err_and(Error::is_commit_state_unknown) {
+            delete_unnamed(&storage, self.task.directory(), &unnamed);
+        }
+        outcome
+    }
+
+    /// Deletes all files of this write, also the files of workers that died. A worker that is still writing must be
+    /// ended before; what it writes afterwards belongs to no version, and VACUUM removes it.
+    ///
+    /// # Errors
+    /// Errors of the store, after an attempt for each file. Then it may be called again.
+    pub fn abort(&self) -> Result<()> {
+        delete_files(self.pending.storage(), self.task.directory())
+    }
+}
+
+/// Deletes those files below the directory of a write that no fragment names, given by their decoded paths.
+pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[String]) {
+    delete_unused(storage, unnamed.iter().map(|path| path::encode(path)).collect());
+    if let Err(error) = storage.delete_empty_directories(directory) {
+        tracing::warn!(table = storage.url(), %error, "the empty directories of a write could not be deleted");
+    }
+}
+
+/// Deletes the files of a write that was not committed, by the directory of its files.
+///
+/// # Errors
+/// Errors of the store, after an attempt for each file.
+#[doc(hidden)]
+pub fn delete_files(storage: &Storage, directory: &str) -> Result<()> {
+    let files = storage.list_after(directory, "")?;
+    let deleted: Vec<Result<()>> =
+        files.iter().map(|file| storage.delete(&format!("{directory}/{}", file.name))).collect();
+    deleted.into_iter().collect::<Result<()>>()?;
+    storage.delete_empty_directories(directory)
+}

@@ -1,0 +1,151 @@
+//! What a worker must know to write files of a write.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::expression::constraints::Lane;
+use crate::operations::insert::PendingWrite;
+use crate::operations::insert::replacement::ReplaceWhere;
+use crate::operations::insert::write_request::checking;
+use crate::protocol::{Metadata, Protocol};
+use crate::runtime::environment::{Environment, FileFormat};
+use crate::storage::Storage;
+use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
+
+use super::fragment::{Fragment, check_format};
+
+/// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
+/// sizes, as protocol and metadata of the table say. It holds no credentials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WriteTask {
+    format: u32,
+    table: String,
+    /// The id of the write: the directory of its files, relative to the table's root.
+    write: String,
+    protocol: Protocol,
+    metadata: Metadata,
+    clustering: Vec<Vec<String>>,
+    replace_where: Option<ReplaceWhere>,
+    target_file_size: u64,
+    #[serde(default)]
+    file_format: FileFormat,
+    /// The lane in which the task's writer counts the values of identity columns.
+    lane: Option<Lane>,
+}
+
+impl WriteTask {
+    /// Describes `pending`, whose files are below `directory`.
+    #[doc(hidden)]
+    pub fn of(pending: &PendingWrite, directory: String) -> Self {
+        let (protocol, metadata) = pending.table();
+        Self {
+            format: Fragment::FORMAT,
+            table: pending.storage().url(),
+            write: directory,
+            protocol: protocol.clone(),
+            metadata: metadata.clone(),
+            clustering: pending.spec().clustering().to_vec(),
+            replace_where: pending.replace_where().cloned(),
+            target_file_size: pending.spec().target_file_size(),
+            file_format: pending.environment().file_format().clone(),
+            lane: None,
+        }
+    }
+
+    /// Returns the task with the number `number`, counted from 0, of `of` tasks of the write.
+    ///
+    /// The values of identity columns are counted by that number, so that no two tasks give the same. All tasks of a
+    /// write must be numbered with the same `of`, and of each number at most one fragment can be committed: a worker
+    /// that ran twice has given the same values twice. Tasks that are left out leave gaps.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such number.
+    pub fn numbered(&self, number: u32, of: u32) -> Result<Self> {
+        Ok(Self { lane: Some(Lane::new(number, of)?), ..self.clone() })
+    }
+
+    /// Reads what [`WriteTask::to_json`] has written.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
+    pub fn from_json(json: &str) -> Result<Self> {
+        check_format(json, "a task of a write")?;
+        serde_json::from_str(json).map_err(|error| {
+            Error::invalid_argument("the text is not a task of a write")
+                .with_source(error)
+                .with_hint("pass what to_json has returned")
+        })
+    }
+
+    /// Returns the task as text, for other processes.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it has no JSON form.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| {
+            Error::invalid_argument("the task of the write cannot be serialized").with_source(error)
+        })
+    }
+
+    /// Returns the location of the table.
+    pub fn table_url(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns the directory of the files, relative to the table's root. Its name is the write's id.
+    pub fn directory(&self) -> &str {
+        &self.write
+    }
+
+    /// Returns a writer of files at `storage`, the same table with the worker's own credentials. The log is not read.
+    ///
+    /// If the writer fails or is dropped, it deletes its files. Rows that lack an identity column can only be written
+    /// with a task that has a number ([`WriteTask::numbered`]).
+    ///
+    /// # Errors
+    /// `CorruptLog` if the task's metadata is not valid, and the errors of [`DataWriter::new`].
+    pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
+        let located = |error: Error| error.in_table(storage.url());
+        let spec = checking(self.spec().map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
+        self.writer_by(spec, storage, environment)
+    }
+
+    /// Returns what writers of the table's files keep to.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the task's metadata is not valid.
+    pub(crate) fn spec(&self) -> Result<TableWriteSpec> {
+        TableWriteSpec::clustered(&self.protocol, &self.metadata, &self.clustering)
+    }
+
+    /// Returns the table's protocol and metadata.
+    pub(crate) fn table(&self) -> (&Protocol, &Metadata) {
+        (&self.protocol, &self.metadata)
+    }
+
+    /// Returns a writer of files of this write that keeps to `spec`.
+    ///
+    /// # Errors
+    /// The errors of [`DataWriter::new`].
+    pub(crate) fn writer_by(
+        &self,
+        spec: TableWriteSpec,
+        storage: &Storage,
+        environment: &Environment,
+    ) -> Result<DataWriter> {
+        let mut options = WriteOptions::new(environment.clone().with_file_format(self.file_format.clone()));
+        options.target_file_size = Some(self.target_file_size);
+        options.directory = Some(self.write.clone());
+        DataWriter::new(storage.clone(), spec, options)
+    }
+
+    /// Completes the files of a writer of this task, and returns the fragment that names them.
+    ///
+    /// # Errors
+    /// As [`DataWriter::finish`]. `InvalidArgument` for a writer that is not one of a task.
+    pub fn fragment(&self, writer: DataWriter) -> Result<Fragment> {
+        let identities = writer.identities().clone();
+        Fragment::new(&self.write, writer.finish()?, identities.counted())
+    }
+}

@@ -1,0 +1,423 @@
+//! A write in three steps: it is checked against the table, its files are written by this crate or by an engine,
+//! and it is committed.
+//!
+//! ```text
+//!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `base` | the version that a write is based on |
+//! | `commit` | turns the files of a write into a transaction, and commits it |
+//! | `define` | begins the creation or the replacement of a table by its definition |
+//! | `outcome` | what became of a write |
+//!
+//! - Everything that can be refused before files are written is refused in `begin`.
+//! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
+
+mod base;
+mod commit;
+mod define;
+pub(crate) mod distributed;
+mod outcome;
+pub(crate) mod replacement;
+pub(crate) mod write_request;
+
+pub(crate) use base::newest;
+pub use outcome::WriteOutcome;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use arrow::datatypes::SchemaRef;
+
+use crate::commit::unused_files::delete_data_file;
+use crate::commit::{AlreadyApplied, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expression::predicate::Predicate;
+use crate::operations::define::{CreationMode, TableDefinition};
+use crate::operations::insert::replacement::{ReplaceWhere, check_predicate};
+use crate::operations::insert::write_request::{WriteRequest, check_existing, evolved, requested};
+use crate::protocol::TableHeader;
+use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeature, path};
+use crate::runtime::environment::{AutoCompaction, Environment};
+use crate::snapshot::MOST_OWN_COMMITS;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
+
+/// The table that a write goes to.
+#[derive(Debug, Clone)]
+enum Target {
+    /// A table, at the version that the write is based on.
+    Existing(Snapshot),
+    /// A table that the write creates.
+    New(Box<TableHeader>),
+}
+
+/// A write that was checked and not yet committed.
+#[derive(Debug)]
+pub struct PendingWrite {
+    storage: Storage,
+    target: Target,
+    mode: SaveMode,
+    /// How the write defines the table, if it does.
+    definition: Option<CreationMode>,
+    partition_overwrite: PartitionOverwrite,
+    /// Which rows of the table an overwrite replaces, if not all.
+    replaced: Option<Predicate>,
+    /// The same as it was asked for, by which new rows are checked.
+    replace_where: Option<ReplaceWhere>,
+    /// The rows of the table that the data are computed from.
+    reads: RowsRead,
+    /// The table with the schema that the write gives it, if it changes the schema.
+    evolved: Option<TableHeader>,
+    spec: TableWriteSpec,
+    progress: Vec<SetTransaction>,
+    already_applied: Option<AlreadyApplied>,
+    /// Whether nothing is committed if nothing changes.
+    skips_empty: bool,
+    environment: Environment,
+}
+
+impl PendingWrite {
+    /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and
+    /// the table exists.
+    ///
+    /// The write is based on that version. If the data were computed from an older one, an overwrite must say
+    /// so through [`PendingWrite::begin_on`], or commits in between are lost without a conflict.
+    ///
+    /// # Errors
+    /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
+    /// `InvalidArgument`, also if the data are computed from rows of the table ([`WriteRequest::reads`]) without the
+    /// version that has them, and errors of the store.
+    pub fn begin(
+        storage: &Storage,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        if !request.reads.is_nothing() {
+            return Err(Error::invalid_argument(
+                "it is not known from which version of the table the data are computed",
+            )
+            .in_table(storage.url())
+            .with_hint("begin the write on the snapshot that was read"));
+        }
+        Self::on(storage, base::newest(storage)?, request, environment)
+    }
+
+    /// Checks the request of a writer that has read the table at `read`. Returns `None` if the mode is
+    /// `Ignore`.
+    ///
+    /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
+    ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite
+    ///   of partitions or of the rows for which a predicate is true, only the files in question count.
+    /// - An append does not depend on any file of the table: it is based on the newest version. If its data are
+    ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read`, and depends on them.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::begin`].
+    pub fn begin_on(
+        read: &Snapshot,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let replaces_all =
+            request.partition_overwrite == PartitionOverwrite::Static && request.replace_where.is_none();
+        let base = match request.mode {
+            SaveMode::Overwrite if replaces_all => {
+                base::of_replacement(read, &request.app_transactions, environment)?
+            }
+            // Which partitions are replaced is only known with the data.
+            SaveMode::Overwrite => read.clone(),
+            SaveMode::Append if !request.reads.is_nothing() => read.clone(),
+            _ => read.refresh()?,
+        };
+        Self::on(read.storage(), Some(base), request, environment)
+    }
+
+    /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
+    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
+    /// that fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`]
+    /// tells.
+    #[doc(hidden)]
+    pub fn begin_append_at(
+        read: &Snapshot,
+        request: &WriteRequest,
+        environment: &Environment,
+    ) -> Option<Self> {
+        let own_commits = read.left_over().newest_own_commit().saturating_sub(read.version());
+        let is_likely = request.mode == SaveMode::Append
+            && request.reads.is_nothing()
+            && request.app_transactions.is_empty()
+            && own_commits <= MOST_OWN_COMMITS
+            // Each write sets the metadata, so that the next one on the same version is a conflict.
+            && !read.protocol().supports(&TableFeature::IdentityColumns);
+        let begun =
+            is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
+        begun?.ok()?.filter(|pending| pending.evolved.is_none())
+    }
+
+    /// Checks the request against exactly `base`; `None` stands for a table that is to be created.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::begin`].
+    pub fn on(
+        storage: &Storage,
+        base: Option<Snapshot>,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let mode = request.mode;
+        let located = |error: Error| error.in_table(storage.url());
+        check_distinct(&request.app_transactions).map_err(located)?;
+        let Some(snapshot) = base else {
+            let mut definition = TableDefinition::new(request.schema.clone());
+            definition.partition_columns = request.partition_by.clone().unwrap_or_default();
+            (definition.name, definition.description) = (request.name.clone(), request.description.clone());
+            definition.configuration.clone_from(&request.configuration);
+            let table = definition.resolve(environment).map_err(located)?;
+            return Self::creating(storage, table, request, environment).map(Some);
+        };
+        if mode == SaveMode::Ignore {
+            return Ok(None);
+        }
+        // A repeated write may have created the table.
+        let already_applied = AlreadyApplied::in_snapshot(&snapshot, &request.app_transactions)?;
+        if mode == SaveMode::ErrorIfExists && already_applied.is_none() {
+            return Err(located(
+                Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
+                    .at_version(snapshot.version()),
+            )
+            .with_hint("write with the mode append or overwrite"));
+        }
+        if already_applied.is_none() {
+            check_existing(&snapshot, &request).map_err(located)?;
+        }
+        let at_version = |error: Error| located(error.at_version(snapshot.version()));
+        let replaced = match &request.replace_where {
+            Some(replaced) if already_applied.is_none() => {
+                Some(replaced.resolve(&snapshot).map_err(at_version)?)
+            }
+            _ => None,
+        };
+        let evolved = match already_applied {
+            Some(_) => None,
+            None => evolved(&snapshot, &request, environment).map_err(at_version)?,
+        };
+        let spec = match &evolved {
+            Some(table) => TableWriteSpec::of_evolved(&snapshot, &table.protocol, &table.metadata),
+            None => TableWriteSpec::of(&snapshot),
+        };
+        let spec = spec.map_err(at_version)?;
+        let spec = requested(spec, &request).map_err(located)?;
+        Ok(Some(Self {
+            storage: storage.clone(),
+            target: Target::Existing(snapshot),
+            mode,
+            definition: None,
+            partition_overwrite: request.partition_overwrite,
+            replaced,
+            replace_where: request.replace_where,
+            reads: request.reads,
+            evolved,
+            spec,
+            progress: request.app_transactions,
+            already_applied,
+            skips_empty: false,
+            environment: environment.clone(),
+        }))
+    }
+
+    /// Returns a write that creates `table`, which another process may have resolved, as `request` says.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the table's schema or a property is not valid; `InvalidArgument` for a predicate of replaced
+    /// rows that does not fit the request.
+    #[doc(hidden)]
+    pub fn creating(
+        storage: &Storage,
+        table: TableHeader,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Self> {
+        let located = |error: Error| error.in_table(storage.url());
+        check_distinct(&request.app_transactions).map_err(located)?;
+        let spec = spec_of(&table).map_err(located)?;
+        if let Some(replaced) = &request.replace_where {
+            replaced.check_mode(request.mode, request.partition_overwrite).map_err(located)?;
+            check_predicate(replaced, &spec).map_err(located)?;
+        }
+        let spec = requested(spec, &request).map_err(located)?;
+        Ok(Self {
+            storage: storage.clone(),
+            target: Target::New(Box::new(table)),
+            mode: request.mode,
+            definition: None,
+            partition_overwrite: PartitionOverwrite::Static,
+            replaced: None,
+            replace_where: request.replace_where,
+            reads: RowsRead::Nothing,
+            evolved: None,
+            spec,
+            progress: request.app_transactions,
+            already_applied: None,
+            skips_empty: false,
+            environment: environment.clone(),
+        })
+    }
+
+    /// Returns why the write has no effect, if an application has done it before. A commit of such a write deletes its
+    /// files.
+    pub fn already_applied(&self) -> Option<&AlreadyApplied> {
+        self.already_applied.as_ref()
+    }
+
+    /// Returns the table's schema, which the data must be fitted to.
+    pub fn table_schema(&self) -> &StructType {
+        self.spec.schema()
+    }
+
+    /// Returns the same schema with Arrow types.
+    pub fn arrow_schema(&self) -> &SchemaRef {
+        self.spec.arrow()
+    }
+
+    /// Returns the table's partition columns.
+    pub fn partition_columns(&self) -> &[String] {
+        self.spec.partition_columns()
+    }
+
+    /// Returns the table's properties.
+    pub fn configuration(&self) -> &BTreeMap<String, String> {
+        self.spec.configuration()
+    }
+
+    /// Returns what the writers of the table's files keep to.
+    #[doc(hidden)]
+    pub fn spec(&self) -> &TableWriteSpec {
+        &self.spec
+    }
+
+    /// Returns the snapshot that the write is based on; `None` if the table is to be created.
+    pub fn base(&self) -> Option<&Snapshot> {
+        match &self.target {
+            Target::Existing(base) => Some(base),
+            Target::New(_) => None,
+        }
+    }
+
+    /// Returns the table with the schema that the write gives it, if it changes the schema.
+    #[doc(hidden)]
+    pub fn evolved(&self) -> Option<&TableHeader> {
+        self.evolved.as_ref()
+    }
+
+    /// Returns the table that the write creates, if it creates one.
+    #[doc(hidden)]
+    pub fn new_table(&self) -> Option<&TableHeader> {
+        match &self.target {
+            Target::Existing(_) => None,
+            Target::New(table) => Some(table),
+        }
+    }
+
+    /// Returns protocol and metadata of the table as the write leaves it.
+    pub(crate) fn table(&self) -> (&Protocol, &Metadata) {
+        match (&self.target, &self.evolved) {
+            (Target::New(table), _) => (&table.protocol, &table.metadata),
+            (Target::Existing(_), Some(table)) => (&table.protocol, &table.metadata),
+            (Target::Existing(base), None) => (base.protocol(), base.metadata()),
+        }
+    }
+
+    /// Returns the rows that an overwrite replaces, if it does not replace all.
+    pub(crate) fn replace_where(&self) -> Option<&ReplaceWhere> {
+        self.replace_where.as_ref()
+    }
+
+    /// Returns the table that is written to.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Returns the clock and the ids of the write.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
+        self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
+    }
+
+    /// Commits nothing if the write changes nothing: it has no rows, replaces none, and records no progress of an
+    /// application. The outcome is [`WriteOutcome::Unchanged`] then.
+    pub fn skip_if_empty(&mut self) {
+        self.skips_empty = true;
+    }
+
+    /// Returns a writer for the data files of this write.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a partition column is not in the schema.
+    pub fn writer(&self) -> Result<DataWriter> {
+        let options = WriteOptions::new(self.environment.clone());
+        DataWriter::new(self.storage.clone(), self.spec.clone(), options)
+    }
+
+    /// Returns what the tasks of an engine report to have done (`write::task_report`), with durable files. The
+    /// engine enforced the table's rules (`TableWriteSpec::rules`). Files in the bytes `counting` of the
+    /// reports have the values of identity columns for which the engine has asked (`RowRules::identity_values`).
+    ///
+    /// # Errors
+    /// `CorruptData` for a report that does not fit the table; `FileNotFound` if a file is not in the table's location
+    /// as this process sees it; also errors of the store.
+    #[doc(hidden)]
+    pub fn reported(&self, reports: &[u8], counting: Range<usize>) -> Result<Reported> {
+        let reported =
+            reported(reports, counting, &self.spec).map_err(|error| error.in_table(self.storage.url()))?;
+        // Engines leave it to the operating system when their files reach the disk, but a commit must not reach it
+        // before them.
+        let data = reported.files.iter().map(|add| &add.path);
+        let changes = reported.changes.iter().map(|file| &file.path);
+        let paths = data.chain(changes).map(|path| path::decode(path)).collect::<Result<Vec<_>>>()?;
+        self.storage.sync_reported(paths.iter().map(AsRef::as_ref))?;
+        Ok(reported)
+    }
+
+    /// Returns the metadata of the table with the values that identity columns have used in this write; `None` if they
+    /// have used none. (PROTOCOL, "Identity Columns".)
+    ///
+    /// # Errors
+    /// As [`StructType::try_new`].
+    #[doc(hidden)]
+    pub fn counted_metadata(&self) -> Result<Option<Metadata>> {
+        let metadata = match (&self.target, &self.evolved) {
+            (Target::Existing(_), Some(table)) => &table.metadata,
+            (Target::Existing(base), None) => base.metadata(),
+            (Target::New(table), _) => &table.metadata,
+        };
+        self.spec.counted_metadata(metadata)
+    }
+
+    /// Deletes the files that the tasks of an engine report to have written for a write that was not committed.
+    ///
+    /// # Errors
+    /// `CorruptData` for a report that cannot be read; errors of the store, after an attempt for each file.
+    #[doc(hidden)]
+    pub fn delete_reported(storage: &Storage, reports: &[u8]) -> Result<()> {
+        let paths = reported_paths(reports).map_err(|error| error.in_table(storage.url()))?;
+        let deleted: Vec<Result<()>> = paths.iter().map(|path| delete_data_file(storage, path)).collect();
+        deleted.into_iter().collect()
+    }
+}
+
+/// Returns the spec of a table that a commit of these actions creates or replaces.
+fn spec_of(table: &TableHeader) -> Result<TableWriteSpec> {
+    TableWriteSpec::clustered(
+        &table.protocol,
+        &table.metadata,
+        table.clustering.as_deref().unwrap_or_default(),
+    )
+}

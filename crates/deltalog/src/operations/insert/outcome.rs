@@ -1,0 +1,41 @@
+//! What became of a write.
+
+use crate::commit::{AlreadyApplied, Committed, Conflict, Outcome};
+use crate::error::Result;
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The write was committed.
+    Committed(Committed),
+    /// There was nothing to do: the table has recorded this write of an application, or a later one.
+    AlreadyApplied(AlreadyApplied),
+    /// There was nothing to do: another writer has created the table first, and the mode is `Ignore`.
+    TableExists(Conflict),
+    /// There was nothing to change, and the write was to skip an empty commit ([`PendingWrite::skip_if_empty`]).
+    ///
+    /// [`PendingWrite::skip_if_empty`]: crate::PendingWrite::skip_if_empty
+    Unchanged,
+}
+
+impl WriteOutcome {
+    /// Returns what became of a write by the outcome of its transaction.
+    ///
+    /// # Errors
+    /// `CommitConflict` or `TableAlreadyExists` for a conflict.
+    pub(super) fn of(outcome: Outcome) -> Result<Self> {
+        match outcome {
+            Outcome::Committed(committed) => Ok(Self::Committed(committed)),
+            Outcome::AlreadyApplied(applied) => Ok(Self::AlreadyApplied(applied)),
+            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+        }
+    }
+
+    /// Returns the version that was committed, if there is one.
+    pub fn version(&self) -> Option<u64> {
+        match self {
+            Self::Committed(committed) => Some(committed.version),
+            Self::AlreadyApplied(_) | Self::TableExists(_) | Self::Unchanged => None,
+        }
+    }
+}

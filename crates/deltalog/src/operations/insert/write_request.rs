@@ -1,0 +1,183 @@
+//! What a write asks for, and the checks of it against the table that is there, before a row is written.
+
+use std::collections::BTreeMap;
+
+use crate::commit::{PartitionOverwrite, RowsRead, SaveMode, SchemaMode};
+use crate::error::{Error, Result};
+use crate::operations::define::alter::{merged, overwritten};
+use crate::operations::insert::replacement::ReplaceWhere;
+use crate::protocol::TableHeader;
+use crate::protocol::{SetTransaction, StructType, ensure_writable};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::write::TableWriteSpec;
+
+/// A request to write data.
+///
+/// ```
+/// use deltalog::{PrimitiveType, SaveMode, StructField, StructType, WriteRequest};
+///
+/// let schema = StructType::try_new(vec![StructField::new("day", PrimitiveType::Date, true)])?;
+/// let mut request = WriteRequest::new(schema, SaveMode::Append);
+/// request.partition_by = Some(vec!["day".to_owned()]);
+/// # Ok::<(), deltalog::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WriteRequest {
+    /// The schema of the data; a new table gets it.
+    pub schema: StructType,
+    /// What to do if the table exists.
+    pub mode: SaveMode,
+    /// The rows that an overwrite replaces.
+    pub partition_overwrite: PartitionOverwrite,
+    /// The partition columns of a new table; an existing table must have the same. `None` accepts the table's.
+    pub partition_by: Option<Vec<String>>,
+    /// The properties of a new table.
+    pub configuration: BTreeMap<String, String>,
+    /// The name of a new table.
+    pub name: Option<String>,
+    /// The description of a new table.
+    pub description: Option<String>,
+    /// The progress of applications that is recorded with the write. If the table has recorded the same version of
+    /// one of them, or a later one, the write was done before and has no effect. Protocol: "Transaction
+    /// Identifiers".
+    pub app_transactions: Vec<SetTransaction>,
+    /// The rows that an overwrite replaces; `None` for all, or as `partition_overwrite` says.
+    pub replace_where: Option<ReplaceWhere>,
+    /// The rows of the table itself that the data are computed from, at the version that is passed to
+    /// [`PendingWrite::begin_on`](crate::PendingWrite::begin_on).
+    ///
+    /// Commits after that version that change these rows, or add such rows, are conflicts: the data would be others.
+    /// Blind appends of others are none, unless the isolation level of the table is `Serializable`. A write that does
+    /// not say what it reads cannot conflict with the changes of it.
+    pub reads: RowsRead,
+    /// How the schema of the table changes.
+    pub schema_mode: SchemaMode,
+    /// The size in bytes at which a file is closed and the next one is begun; `None` for the table's
+    /// (`delta.targetFileSize`).
+    pub target_file_size: Option<u64>,
+    /// The table as the schema mode makes it, if another process has resolved that.
+    #[doc(hidden)]
+    pub evolved: Option<TableHeader>,
+}
+
+impl WriteRequest {
+    /// Returns a request to write data of `schema`, with defaults for everything else.
+    pub fn new(schema: StructType, mode: SaveMode) -> Self {
+        Self {
+            schema,
+            mode,
+            partition_overwrite: PartitionOverwrite::default(),
+            partition_by: None,
+            configuration: BTreeMap::new(),
+            name: None,
+            description: None,
+            app_transactions: Vec::new(),
+            replace_where: None,
+            reads: RowsRead::default(),
+            schema_mode: SchemaMode::default(),
+            target_file_size: None,
+            evolved: None,
+        }
+    }
+}
+
+/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and
+/// its files have the size that it asks for.
+///
+/// # Errors
+/// `InvalidArgument` for files of no size.
+pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<TableWriteSpec> {
+    let spec = checking(spec, request.replace_where.as_ref());
+    match request.target_file_size {
+        Some(0) => Err(Error::invalid_argument("files cannot have a target size of 0 bytes")
+            .with_hint("pass a size such as 134217728, or leave it out")),
+        Some(bytes) => Ok(spec.with_target_file_size(bytes)),
+        None => Ok(spec),
+    }
+}
+
+/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if it says
+/// so.
+pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
+    match replaced.filter(|replaced| replaced.checks_rows) {
+        Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),
+        None => spec,
+    }
+}
+
+/// Returns the table with the schema that the request gives it, if it changes the schema.
+pub(crate) fn evolved(
+    base: &Snapshot,
+    request: &WriteRequest,
+    environment: &Environment,
+) -> Result<Option<TableHeader>> {
+    if request.evolved.is_some() {
+        return Ok(request.evolved.clone());
+    }
+    match request.schema_mode {
+        SchemaMode::Keep => Ok(None),
+        SchemaMode::Merge => merged(base, &request.schema, environment),
+        SchemaMode::Overwrite => {
+            overwritten(base, &request.schema, request.partition_by.as_deref(), environment)
+        }
+    }
+}
+
+/// Refuses to overwrite the schema if rows of the old one would remain.
+fn check_schema_mode(request: &WriteRequest) -> Result<()> {
+    if request.schema_mode != SchemaMode::Overwrite {
+        return Ok(());
+    }
+    let what = match (request.mode, request.partition_overwrite, &request.replace_where) {
+        (SaveMode::Overwrite, PartitionOverwrite::Static, None) => return Ok(()),
+        (SaveMode::Overwrite, PartitionOverwrite::Dynamic, None) => {
+            "an overwrite of some partitions".to_owned()
+        }
+        (SaveMode::Overwrite, _, Some(replaced)) => {
+            format!("an overwrite of the rows for which {} is true", replaced.predicate)
+        }
+        (mode, ..) => format!("a write in the mode {}", mode.name().to_ascii_lowercase()),
+    };
+    Err(Error::invalid_argument(format!(
+        "{what} cannot overwrite the schema, because rows of the table remain"
+    ))
+    .with_hint("merge the schema, or overwrite all rows"))
+}
+
+/// Checks a request against the table that is there.
+pub(crate) fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<()> {
+    let metadata = snapshot.metadata();
+    if let Some(replaced) = &request.replace_where {
+        replaced.check_mode(request.mode, request.partition_overwrite)?;
+    }
+    ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
+    if request.mode == SaveMode::Overwrite {
+        snapshot.ensure_removable()?;
+    }
+    check_schema_mode(request)?;
+    if request.schema_mode == SchemaMode::Overwrite {
+        return Ok(());
+    }
+    let same = |wanted: &[String]| {
+        wanted.len() == metadata.partition_columns.len()
+            && wanted
+                .iter()
+                .zip(&metadata.partition_columns)
+                .all(|(a, b)| a.to_lowercase() == b.to_lowercase())
+    };
+    if let Some(wanted) = &request.partition_by
+        && !same(wanted)
+    {
+        let list =
+            |columns: &[String]| if columns.is_empty() { "nothing".to_owned() } else { columns.join(", ") };
+        return Err(Error::schema_mismatch(format!(
+            "the table is partitioned by {}, not by {}",
+            list(&metadata.partition_columns),
+            list(wanted)
+        ))
+        .with_hint("leave the partition columns out, or write to a new table"));
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Commits the new statistics of a batch of files, on top of concurrent commits.
+//!
+//! | the file, in the newest version | what happens |
+//! | --- | --- |
+//! | as it was read | it is added again, with the new statistics |
+//! | added again with the same rows, such as with row ids | the newest action, with the new statistics |
+//! | with other deleted rows, of another size, or removed | it is left out |
+//!
+//! A transaction conflicts with a commit that removes one of its files, changes the vector of one, or adds one again.
+//! Each attempt is made on a version whose files are known.
+
+use super::compute::Computed;
+use super::{RecomputeMetrics, RecomputeRequest};
+use crate::commit::{Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::{FileSet, batches_of_adds};
+use crate::operations::rewrite::current_actions;
+use crate::protocol::Add;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// What others say of files of the batch.
+const ADDED_AGAIN: &str = "had statistics computed by another writer";
+
+/// What commits the batches.
+pub(super) struct Committer<'a> {
+    /// The version whose files were read. Each batch begins there, so that its first attempt meets all commits since.
+    planned: &'a Snapshot,
+    request: &'a RecomputeRequest,
+    environment: &'a Environment,
+}
+
+/// A file to be committed, and its action in the version that the next attempt is based on.
+struct Pending {
+    file: Computed,
+    current: Add,
+}
+
+impl<'a> Committer<'a> {
+    pub(super) fn new(
+        planned: &'a Snapshot,
+        request: &'a RecomputeRequest,
+        environment: &'a Environment,
+    ) -> Self {
+        Self { planned, request, environment }
+    }
+
+    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if nothing
+    /// is left to do.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+    pub(super) fn commit(
+        &mut self,
+        files: Vec<Computed>,
+        metrics: &mut RecomputeMetrics,
+    ) -> Result<Option<Committed>> {
+        let mut base = self.planned.clone();
+        let pending = |file: Computed| Pending { current: file.add.clone(), file };
+        let mut pending: Vec<Pending> = files.into_iter().map(pending).collect();
+        for _ in 0..MOST_ATTEMPTS {
+            if pending.is_empty() {
+                return Ok(None);
+            }
+            let (conflict, transaction) = match self.put(&base, &pending, metrics)? {
+                Outcome::Committed(committed) => {
+                    metrics.updated_files += pending.len() as u64;
+                    return Ok(Some(committed));
+                }
+                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
+                Outcome::AlreadyApplied(applied) => return Err(applied.into_error(base.storage().url())),
+            };
+            if !is_about_files(&conflict) {
+                return Err(transaction.failed(conflict));
+            }
+            base = transaction.newer_base(&base)?;
+            let before = pending.len();
+            pending = reconciled(&base, pending)?;
+            metrics.given_up_files += (before - pending.len()) as u64;
+        }
+        Err(base.located(
+            Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
+                .with_hint("compute the statistics when fewer statements change the table"),
+        ))
+    }
+
+    /// Tries once to commit on `base`.
+    fn put(&self, base: &Snapshot, pending: &[Pending], metrics: &RecomputeMetrics) -> Result<Outcome> {
+        let mut operation = self.request.operation.clone();
+        "COMPUTE STATS".clone_into(&mut operation.name);
+        let predicate: Vec<&str> = self.request.predicate.as_deref().into_iter().collect();
+        let predicate = serde_json::Value::from(predicate).to_string();
+        let operation = operation
+            .parameter("predicate", predicate)
+            .metric("numUpdatedFiles", pending.len() as u64)
+            .metric("numFilesByFooter", metrics.files_by_footer)
+            .metric("numFilesByRows", metrics.files_by_rows);
+        let mut transaction = Transaction::new(base, operation, self.environment)?;
+        let current: Vec<Add> = pending.iter().map(|pending| pending.current.clone()).collect();
+        let mut own = FileSet::of_paths(base.resolver());
+        for batch in batches_of_adds(&current)? {
+            transaction.read_files(&batch)?;
+            own.insert(&batch)?;
+        }
+        transaction.object(Objection::new(ADDED_AGAIN.to_owned(), move |adds| own.find(adds)));
+        let new: Vec<Add> = pending.iter().map(|pending| pending.file.updated(&pending.current)).collect();
+        transaction.add_files(&new)?;
+        transaction.commit()
+    }
+}
+
+/// Returns the files that are still those that were read, with their actions in `base`.
+fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
+    let resolver = base.resolver();
+    let read: Vec<Add> = pending.iter().map(|pending| pending.file.add.clone()).collect();
+    let mut found = current_actions(base, &read)?;
+    let mut kept = Vec::with_capacity(pending.len());
+    for Pending { file, .. } in pending {
+        let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
+        // Row ids that were assigned in the meantime follow the number of rows that the action had.
+        let is_same = current.deletion_vector == file.add.deletion_vector
+            && current.size == file.add.size
+            && current.base_row_id == file.add.base_row_id;
+        if is_same {
+            kept.push(Pending { file, current });
+        }
+    }
+    Ok(kept)
+}
+
+/// Returns whether a conflict is about the files of the transaction, not about the table.
+fn is_about_files(conflict: &Conflict) -> bool {
+    match &conflict.reason {
+        ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. } => true,
+        ConflictReason::ConcurrentAppend { read: WhatWasRead::NoFilesThat(what), .. } => what == ADDED_AGAIN,
+        _ => false,
+    }
+}

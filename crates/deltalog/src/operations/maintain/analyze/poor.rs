@@ -1,0 +1,58 @@
+//! Whether the statistics of a file are poor.
+//!
+//! They are if they lack the number of rows, the number of NULLs of an indexed column, or a bound of one that may
+//! have bounds and has a value; and if their bounds are wide although no row is deleted. A list or map need not have
+//! a number of NULLs, because footers do not have it.
+
+use arrow::datatypes::DataType;
+
+use crate::error::Result;
+use crate::expression::predicate::ColumnPath;
+use crate::protocol::Add;
+use crate::snapshot::Snapshot;
+use crate::values::stats::{StatsTree, indexed, is_bounded};
+use crate::write::TableWriteSpec;
+
+/// The tag of files whose rows were read for their statistics: what these lack, they cannot have.
+pub(super) const TAG: &str = "deltalog.statisticsOfRows";
+
+/// The statistics that files of a version should have.
+pub(super) struct Expected {
+    /// The indexed columns, by their physical names.
+    pub(super) columns: Vec<(ColumnPath, DataType)>,
+}
+
+impl Expected {
+    /// # Errors
+    /// As [`TableWriteSpec::of`].
+    pub(super) fn of(base: &Snapshot) -> Result<Self> {
+        let spec = TableWriteSpec::of(base)?;
+        let mut columns = indexed(&spec.data_schema(), spec.indexed());
+        columns.retain(|(_, data_type)| !data_type.is_nested());
+        Ok(Self { columns })
+    }
+
+    /// Returns whether the statistics of a file lack something.
+    pub(super) fn is_poor(&self, add: &Add) -> bool {
+        let Some(stats) = add.stats.as_deref().and_then(StatsTree::parse) else { return true };
+        let Some(rows) = stats.rows() else { return true };
+        let is_final = add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
+        let is_wide = !stats.is_tight() && add.deletion_vector.is_none();
+        is_wide || self.columns.iter().any(|(path, data_type)| lacks(&stats, rows, path, data_type, is_final))
+    }
+}
+
+/// Returns whether statistics of a file with `rows` rows lack something of a column. `is_final` says that bounds that
+/// are not there cannot be had.
+pub(super) fn lacks(
+    stats: &StatsTree,
+    rows: i64,
+    path: &ColumnPath,
+    data_type: &DataType,
+    is_final: bool,
+) -> bool {
+    match stats.null_count(path.parts()) {
+        None => true,
+        Some(nulls) => !is_final && nulls != rows && is_bounded(data_type) && !stats.has_bounds(path.parts()),
+    }
+}

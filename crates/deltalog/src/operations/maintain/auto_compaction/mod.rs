@@ -1,0 +1,100 @@
+//! Auto-compaction: after a write, the small files of the partitions that it has touched become fewer, larger ones.
+//!
+//! ```text
+//!   write ──► commit N ──► asked for? ──► partitions of its files ──► small files there, in the newest version
+//!                │            no │                                          │ enough of them
+//!                ▼               ▼                                          ▼
+//!            the write has succeeded, whatever follows        OPTIMIZE of some of them ──► commit M, `auto: true`
+//! ```
+//!
+//! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files (appends,
+//!   overwrites, DML), and takes files of every writer. An OPTIMIZE, and so a compaction itself, does not start
+//!   one.
+//! - It is done before the call returns, and not behind it. Otherwise the next overwrite or UPDATE of the same program
+//!   could conflict with the compaction that its own previous write has started. The JVM connector does the same. A
+//!   handle that was opened before the write does not know the compaction: a statement on it that rewrites files
+//!   conflicts.
+//! - The write never fails because of it: an error, also a conflict with another writer, is logged as a warning. The
+//!   old files then stay as they are, and the next write tries again.
+//! - It is bounded: by the number of partitions, and by the size of the files ([`AutoCompaction`]). What is left over
+//!   is small at the next write, too.
+//! - The rows stay the same. Beside other writers it behaves like every OPTIMIZE: rows that they delete
+//!   concurrently are deleted in the new files, and files that they remove concurrently are given up.
+//! - Without the properties and settings that ask for it, a write only looks for them in memory.
+
+mod policy;
+
+use crate::commit::{Committed, Operation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::operations::maintain::optimize::{Optimized, compact_small_files};
+use crate::protocol::{Add, Metadata};
+use crate::runtime::environment::Environment;
+use crate::runtime::panics::caught;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use crate::write::TableWriteSpec;
+
+#[cfg(doc)]
+use crate::runtime::environment::AutoCompaction;
+
+/// A write that was committed just now.
+pub(crate) struct CommittedWrite<'a> {
+    pub(crate) storage: &'a Storage,
+    /// The version that the write was based on; `None` if it has created the table.
+    pub(crate) base: Option<&'a Snapshot>,
+    pub(crate) committed: &'a Committed,
+    /// The name of the engine that has written.
+    pub(crate) engine_info: Option<String>,
+    /// The files that the write has added.
+    pub(crate) files: &'a [Add],
+    pub(crate) environment: &'a Environment,
+}
+
+/// Returns whether small files are compacted after a write that leaves a table with this metadata.
+pub(crate) fn is_asked_for(metadata: &Metadata, environment: &Environment) -> bool {
+    policy::is_asked_for(metadata, environment.auto_compaction())
+}
+
+/// Compacts small files after a write for which it [is asked for](is_asked_for). Failures are logged.
+pub(crate) fn after_write(write: &CommittedWrite<'_>) {
+    if write.files.is_empty() {
+        return;
+    }
+    let done = caught(
+        || compact(write),
+        |panic| Error::new(ErrorKind::Unavailable, format!("it panicked with '{panic}'")),
+    );
+    let (table, version) = (write.storage.url(), write.committed.version);
+    match done {
+        Ok(Optimized { commits, metrics }) => {
+            if let Some(commit) = commits.first() {
+                let (removed, added) = (metrics.removed.count(), metrics.added.count());
+                tracing::debug!(
+                    table,
+                    version = commit.version,
+                    removed,
+                    added,
+                    "small files were compacted"
+                );
+            }
+        }
+        Err(error) => tracing::warn!(
+            table,
+            version,
+            %error,
+            "the write succeeded, but the compaction of small files after it failed; the next write tries again"
+        ),
+    }
+}
+
+fn compact(write: &CommittedWrite<'_>) -> Result<Optimized> {
+    let newest = match write.base {
+        Some(base) => base.refresh()?,
+        None => Snapshot::open(write.storage, None)?,
+    };
+    let spec = TableWriteSpec::of(&newest).map_err(|error| newest.located(error))?;
+    let small = policy::small_files(spec.target_file_size(), write.environment.auto_compaction());
+    let mut operation = Operation::default();
+    operation.engine_info.clone_from(&write.engine_info);
+    compact_small_files(&newest, write.files, &small, operation, write.environment)
+}

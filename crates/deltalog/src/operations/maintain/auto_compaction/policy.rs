@@ -1,0 +1,92 @@
+//! Whether a table or a session asks for compactions, and for which files.
+//!
+//! | what | the session's setting | without it |
+//! | --- | --- | --- |
+//! | whether | `enabled` | `delta.autoOptimize` is `true`, or `delta.autoOptimize.autoCompact` is not `false` |
+//! | target size | `target_size` | the table's |
+//! | smaller files are small | `small_size` | half of the target size |
+
+use crate::operations::maintain::optimize::SmallFiles;
+use crate::protocol::Metadata;
+use crate::runtime::environment::AutoCompaction;
+
+/// The values of `delta.autoOptimize.autoCompact` that ask for compactions. `auto` and `legacy` are of Databricks; the
+/// target size is the same for all of them.
+const ASKING: [&str; 3] = ["true", "auto", "legacy"];
+
+/// Returns whether the session, or else the table, asks for compactions.
+pub(super) fn is_asked_for(metadata: &Metadata, settings: &AutoCompaction) -> bool {
+    let asks = |value: &str| ASKING.iter().any(|word| value.trim().eq_ignore_ascii_case(word));
+    settings.enabled.unwrap_or_else(|| {
+        metadata.is_enabled("delta.autoOptimize")
+            || metadata.property("delta.autoOptimize.autoCompact").is_some_and(asks)
+    })
+}
+
+/// Returns which files are compacted, in a table whose files have `table_size` bytes.
+pub(super) fn small_files(table_size: u64, settings: &AutoCompaction) -> SmallFiles {
+    let target_size = settings.target_size.unwrap_or(table_size);
+    SmallFiles {
+        small_size: settings.small_size.unwrap_or(target_size / 2),
+        target_size,
+        least_files: settings.least_files,
+        most_partitions: settings.most_partitions,
+        most_bytes: settings.most_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Format;
+
+    fn metadata(properties: &[(&str, &str)]) -> Metadata {
+        Metadata {
+            id: "id".into(),
+            name: None,
+            description: None,
+            format: Format::default(),
+            schema_string: String::new(),
+            partition_columns: Vec::new(),
+            created_time: None,
+            configuration: properties.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        }
+    }
+
+    /// As in the JVM connector: the session decides, then the old property if it is true, then the new one.
+    #[test]
+    fn who_decides() {
+        let (old, new) = ("delta.autoOptimize", "delta.autoOptimize.autoCompact");
+        for (properties, by_table) in [
+            (&[][..], false),
+            (&[(new, "true")], true),
+            (&[(new, " Auto ")], true),
+            (&[(new, "legacy")], true),
+            (&[(new, "false")], false),
+            (&[(new, "sometimes")], false),
+            (&[(old, "TRUE")], true),
+            (&[(old, "true"), (new, "false")], true),
+            (&[(old, "false"), (new, "true")], true),
+            (&[(old, "false")], false),
+        ] {
+            let metadata = metadata(properties);
+            for enabled in [None, Some(true), Some(false)] {
+                let settings = AutoCompaction { enabled, ..AutoCompaction::default() };
+                let expected = enabled.unwrap_or(by_table);
+                assert_eq!(is_asked_for(&metadata, &settings), expected, "{properties:?} {enabled:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_follow_from_the_target_size() {
+        let with = |target_size, small_size| {
+            let settings = AutoCompaction { target_size, small_size, ..AutoCompaction::default() };
+            let small = small_files(100, &settings);
+            (small.small_size, small.target_size)
+        };
+        assert_eq!(with(None, None), (50, 100));
+        assert_eq!(with(Some(20), None), (10, 20));
+        assert_eq!(with(None, Some(7)), (7, 100));
+    }
+}

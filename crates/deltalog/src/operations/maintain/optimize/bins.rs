@@ -1,0 +1,77 @@
+//! Bin packing: which files become one file, and which bins one commit.
+
+/// Packs `items` in their order into bins of at most `most` bytes each. An item that is larger is a bin of its own.
+///
+/// Only neighbors are packed together, so that rows that were written at about the same time, and mostly have similar
+/// values, stay together, and files can be left out by their statistics.
+pub(super) fn packed<T>(
+    items: impl IntoIterator<Item = T>,
+    most: u64,
+    size: impl Fn(&T) -> u64,
+) -> Vec<Vec<T>> {
+    let mut bins: Vec<Vec<T>> = Vec::new();
+    let mut filled = 0_u64;
+    for item in items {
+        let bytes = size(&item);
+        match bins.last_mut() {
+            Some(bin) if filled.saturating_add(bytes) <= most => {
+                filled += bytes;
+                bin.push(item);
+            }
+            _ => {
+                filled = bytes;
+                bins.push(vec![item]);
+            }
+        }
+    }
+    bins
+}
+
+/// Divides `items` in their order into batches that end as soon as they have at least `enough` bytes.
+pub(super) fn batched<T>(items: Vec<T>, enough: u64, size: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    let mut batches: Vec<Vec<T>> = Vec::new();
+    let mut filled = enough;
+    for item in items {
+        if filled >= enough {
+            batches.push(Vec::new());
+            filled = 0;
+        }
+        filled = filled.saturating_add(size(&item));
+        if let Some(batch) = batches.last_mut() {
+            batch.push(item);
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Nothing is lost or reordered; bins are full but for items that are too large.
+        #[test]
+        fn bins_hold_all_items_in_order(items in prop::collection::vec(0..40_u64, 0..60), most in 1..50_u64) {
+            let bins = packed(items.clone(), most, |item| *item);
+            prop_assert_eq!(bins.concat(), items.clone());
+            for bin in &bins {
+                prop_assert!(bin.len() == 1 || bin.iter().sum::<u64>() <= most);
+            }
+            for pair in bins.windows(2) {
+                prop_assert!(pair[0].iter().sum::<u64>() + pair[1][0] > most);
+            }
+            // What came out does not fit together with its neighbors: nothing is left to do.
+            let sums: Vec<u64> = bins.iter().map(|bin| bin.iter().sum()).collect();
+            let again = packed(sums.clone(), most, |item| *item);
+            prop_assert!(again.len() <= bins.len());
+
+            let batches = batched(items.clone(), most, |item| *item);
+            prop_assert_eq!(batches.concat(), items);
+            for batch in batches.iter().rev().skip(1) {
+                prop_assert!(batch.iter().sum::<u64>() >= most);
+            }
+        }
+    }
+}

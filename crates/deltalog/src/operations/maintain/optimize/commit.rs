@@ -1,0 +1,315 @@
+//! Commits files that were written again, on top of concurrent commits.
+//!
+//! | an old file, in the newest version | what happens |
+//! | --- | --- |
+//! | as it was read | it is removed |
+//! | with more deleted rows | it is removed, and the new files have vectors for these rows |
+//! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
+//! | removed | its bin is given up: its rows are gone, or were moved by another writer |
+//!
+//! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors
+//!   the `remove` of the file says where they are ([`crate::commit::row_moves`]).
+//! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
+//!   is made on a version whose files are known.
+//! - A new file that has lost all rows to other writers is not added.
+//! - If an engine has ordered the rows, it is asked where the rows are that other writers have deleted
+//!   ([`super::search`]).
+//! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
+//!   after the commit those that are not added.
+
+use std::collections::HashMap;
+
+use roaring::RoaringTreemap;
+
+use super::OptimizeRequest;
+use super::metrics::OptimizeMetrics;
+use super::moved::RowOrder;
+use super::rewrite::{NewFile, Rewritten, Source};
+use super::search::{MOST_ROWS, RowSearch};
+use crate::commit::unused_files::{delete_data_file, delete_unused};
+use crate::commit::{Committed, Conflict, ConflictReason, Outcome, Transaction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
+use crate::log::replay::batches_of_adds;
+use crate::operations::rewrite::current_actions;
+use crate::protocol::{Add, LogPath};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::values::stats::with_wide_bounds;
+
+/// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// The same after a write, whose call waits for it.
+const AUTOMATIC_ATTEMPTS: u32 = 8;
+
+/// What commits the batches of an OPTIMIZE.
+pub(super) struct Committer<'a> {
+    /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
+    /// commits since.
+    planned: &'a Snapshot,
+    /// The version that the next attempt is based on.
+    base: Snapshot,
+    request: &'a OptimizeRequest,
+    target: u64,
+    environment: &'a Environment,
+    /// Finds rows whose order an engine has changed.
+    search: RowSearch<'a>,
+}
+
+/// What other writers have deleted in a bin.
+struct Deleted {
+    /// The old files as they are now.
+    current: Vec<Add>,
+    /// The numbers of the rows in the bin.
+    numbers: RoaringTreemap,
+    /// If an engine has ordered the bin, the rows as it knows them: the number of the old file in the batch, and the
+    /// position there.
+    of_engine: Vec<(u32, u64)>,
+}
+
+/// A bin to be committed.
+struct Pending {
+    bin: Rewritten,
+    /// The old files as the version has them that the next attempt is based on.
+    current: Vec<Add>,
+    /// The rows of each new file that other writers have deleted in the meantime.
+    carried: Vec<RoaringTreemap>,
+}
+
+impl Pending {
+    /// Returns the new files, and their rows that other writers have deleted in the meantime.
+    fn files(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
+        self.bin.new.iter().zip(&self.carried)
+    }
+
+    /// Returns the new files that still have rows.
+    fn live(&self) -> impl Iterator<Item = (&NewFile, &RoaringTreemap)> {
+        self.files().filter(|(new, carried)| carried.len() < new.rows)
+    }
+}
+
+impl<'a> Committer<'a> {
+    pub(super) fn new(
+        planned: &'a Snapshot,
+        request: &'a OptimizeRequest,
+        target: u64,
+        environment: &'a Environment,
+    ) -> Self {
+        Self { planned, base: planned.clone(), request, target, environment, search: RowSearch::none() }
+    }
+
+    /// Finds rows whose order an engine has changed by asking it.
+    pub(super) fn with_search(self, search: RowSearch<'a>) -> Self {
+        Self { search, ..self }
+    }
+
+    /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then,
+    /// if it is certain that they are not part of the table.
+    pub(super) fn commit(
+        &mut self,
+        bins: Vec<Rewritten>,
+        metrics: &mut OptimizeMetrics,
+    ) -> Result<Option<Committed>> {
+        let new = bins.iter().flat_map(paths_of_new).collect();
+        let committed = self.try_commit(bins, metrics);
+        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            delete_unused(self.base.storage(), new);
+        }
+        committed
+    }
+
+    fn try_commit(
+        &mut self,
+        bins: Vec<Rewritten>,
+        metrics: &mut OptimizeMetrics,
+    ) -> Result<Option<Committed>> {
+        self.base = self.planned.clone();
+        let pending = |bin: Rewritten| {
+            let current = bin.sources.iter().map(|source| source.add.clone()).collect();
+            let carried = vec![RoaringTreemap::new(); bin.new.len()];
+            Pending { bin, current, carried }
+        };
+        let mut pending: Vec<Pending> = bins.into_iter().map(pending).collect();
+        let most = if self.request.is_automatic { AUTOMATIC_ATTEMPTS } else { MOST_ATTEMPTS };
+        for _ in 0..most {
+            if pending.is_empty() {
+                return Ok(None);
+            }
+            let (outcome, done) = self.attempt(&pending)?;
+            let (conflict, transaction) = match outcome {
+                Outcome::Committed(committed) => {
+                    metrics.add(done);
+                    let emptied = |bin: &Pending| {
+                        let files = bin.files().filter(|(new, carried)| carried.len() >= new.rows);
+                        files.map(|(new, _)| new.add.path.clone()).collect::<Vec<_>>()
+                    };
+                    delete_unused(self.base.storage(), pending.iter().flat_map(emptied).collect());
+                    return Ok(Some(committed));
+                }
+                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
+                Outcome::AlreadyApplied(applied) => {
+                    return Err(applied.into_error(self.base.storage().url()));
+                }
+            };
+            if !is_about_files(&conflict) {
+                return Err(transaction.failed(conflict));
+            }
+            self.base = transaction.newer_base(&self.base)?;
+            let (kept, given_up) = self.reconcile(pending)?;
+            metrics.given_up += given_up.len() as u64;
+            delete_unused(self.base.storage(), given_up.iter().flat_map(paths_of_new).collect());
+            pending = kept;
+        }
+        Err(self.base.located(
+            Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
+                .with_hint("run OPTIMIZE when fewer statements change the table"),
+        ))
+    }
+
+    /// Tries once to commit on the base.
+    fn attempt(&self, pending: &[Pending]) -> Result<(Outcome, OptimizeMetrics)> {
+        let mut done = OptimizeMetrics::default();
+        let (mut removes, mut adds) = (Vec::new(), Vec::new());
+        let has_vectors = self.base.metadata().is_enabled("delta.enableDeletionVectors");
+        let carried: Vec<DeletionVector> = pending
+            .iter()
+            .flat_map(Pending::live)
+            .filter(|(_, carried)| !carried.is_empty())
+            .map(|(_, carried)| DeletionVector::from(carried.clone()))
+            .collect();
+        let file = (!carried.is_empty()).then(|| self.environment.uuid());
+        let mut vectors = match file {
+            Some(id) => write_vectors(self.base.storage(), id, &carried)?.into_iter(),
+            None => Vec::new().into_iter(),
+        };
+        for bin in pending {
+            done.note(&bin.bin.sources, bin.live().map(|(new, _)| &new.add));
+            done.carried_rows += bin.carried.iter().map(RoaringTreemap::len).sum::<u64>();
+            for (current, source) in bin.current.iter().zip(&bin.bin.sources) {
+                let mut removed = current.clone();
+                if let Some(moved) = bin.bin.moved(source).filter(|_| has_vectors) {
+                    removed.tags = Some(moved.added_to(current.tags.as_ref())?);
+                }
+                removes.push(removed);
+            }
+            for (NewFile { add, .. }, carried) in bin.live() {
+                let mut new = add.clone();
+                if !carried.is_empty() {
+                    new.deletion_vector = vectors.next();
+                    new.stats = new.stats.as_deref().map(with_wide_bounds).transpose()?;
+                }
+                adds.push(new);
+            }
+        }
+        let committed = self.put(&removes, &adds, &done);
+        let is_unused = match &committed {
+            Ok(Outcome::Committed(_)) => false,
+            Ok(_) => true,
+            Err(error) => !error.is_commit_state_unknown(),
+        };
+        if let Some(id) = file.filter(|_| is_unused) {
+            let (storage, path) = (self.base.storage(), vector_file(id));
+            if let Err(error) = delete_data_file(storage, &path) {
+                let table = storage.url();
+                tracing::warn!(table, file = path, %error, "an unused file of deletion vectors remains");
+            }
+        }
+        Ok((committed?, done))
+    }
+
+    fn put(&self, removes: &[Add], adds: &[Add], done: &OptimizeMetrics) -> Result<Outcome> {
+        let operation = done.describe(self.request, self.target);
+        let mut transaction = Transaction::new(&self.base, operation, self.environment)?;
+        for batch in batches_of_adds(removes)? {
+            transaction.remove_moved(&batch)?;
+        }
+        transaction.add_files(adds)?;
+        transaction.commit()
+    }
+
+    /// Compares the old files with the files of the base. Returns the bins that can still be committed there, and
+    /// the others.
+    fn reconcile(&mut self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
+        let sources: Vec<Add> =
+            pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
+        let mut found = current_actions(&self.base, &sources)?;
+        let (mut read, mut given_up, mut left) = (Vec::new(), Vec::new(), MOST_ROWS);
+        for Pending { bin, .. } in pending {
+            match self.deleted(&bin, &mut found, &mut left)? {
+                Some(deleted) => read.push((bin, deleted)),
+                None => given_up.push(bin),
+            }
+        }
+        let located = |error: Error| self.base.located(error);
+        self.search
+            .look_for(read.iter().flat_map(|(_, deleted)| deleted.of_engine.iter().copied()))
+            .map_err(located)?;
+        let mut kept = Vec::new();
+        for (bin, Deleted { current, numbers, of_engine }) in read {
+            let files: Vec<u64> = bin.new.iter().map(|new| new.rows).collect();
+            let carried = match &bin.order {
+                RowOrder::Engine(order) => self.search.positions(order, &of_engine, &files),
+                order => order.positions(&numbers, &files),
+            };
+            match carried.map_err(located)? {
+                Some(carried) => kept.push(Pending { bin, current, carried }),
+                None => given_up.push(bin),
+            }
+        }
+        Ok((kept, given_up))
+    }
+
+    /// Returns the old files of a bin as they are `found` now, and their rows that were deleted since; `None` if the
+    /// new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
+    fn deleted(
+        &self,
+        bin: &Rewritten,
+        found: &mut HashMap<LogPath, Add>,
+        left: &mut u64,
+    ) -> Result<Option<Deleted>> {
+        let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
+        let (mut current, mut numbers, mut rows) = (Vec::new(), RoaringTreemap::new(), 0);
+        let mut of_engine = Vec::new();
+        for (index, Source { add, moved }) in bin.sources.iter().enumerate() {
+            rows += moved.rows;
+            let Some(now) = found.remove(&self.base.resolver().parse(&add.path)?) else { return Ok(None) };
+            if now.deletion_vector != add.deletion_vector {
+                let located = |error: Error| self.base.located(error).at_path(&add.path);
+                let deleted =
+                    |add: &Add| vectors.deleted(add.deletion_vector.as_ref(), None).map_err(located);
+                let (then, now) = (deleted(add)?, deleted(&now)?);
+                let deleted = &now - &then;
+                match moved.numbers(&deleted, &then) {
+                    Some(found) if then.is_subset(&now) => numbers |= found,
+                    _ => return Ok(None),
+                }
+                if let RowOrder::Engine(order) = &bin.order {
+                    let Some(rest) = left.checked_sub(deleted.len()) else { return Ok(None) };
+                    *left = rest;
+                    let file = u32::try_from(order.first_file + index).unwrap_or(u32::MAX);
+                    of_engine.extend(deleted.iter().map(|row| (file, row)));
+                }
+            }
+            current.push(now);
+        }
+        // If nothing is left of the new files, there is no use for them.
+        let is_empty = rows > 0 && numbers.len() >= rows;
+        Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
+    }
+}
+
+fn paths_of_new(bin: &Rewritten) -> Vec<String> {
+    bin.new.iter().map(|new| new.add.path.clone()).collect()
+}
+
+/// Returns whether a conflict is about the files of the transaction, not about the table.
+fn is_about_files(conflict: &Conflict) -> bool {
+    matches!(
+        conflict.reason,
+        ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. }
+    )
+}

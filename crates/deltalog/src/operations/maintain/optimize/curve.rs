@@ -1,0 +1,165 @@
+//! Curves through all cells of a grid: cells that are near each other on the curve are near in each dimension.
+//!
+//! ```text
+//!   Z-order         0─1 4─5        Hilbert         0─1 14─15        the order of the cells of a grid of 4 × 4;
+//!                    ╱ ╱ ╱                           │ │            Hilbert's curve never jumps
+//!                   2─3 6─7                        3─2 13─12
+//!                                                  │       │
+//!                   8─9 12─13                      4 7─8  11
+//!                    ╱  ╱  ╱                       │ │ │   │
+//!                   10─11 14─15                    5─6 9──10
+//! ```
+//!
+//! A file with a part of the curve has few values of each column. Along the Z-order it may have two parts of the grid
+//! that are far from each other, and then its bounds span what lies between them.
+
+/// The most dimensions that a curve can have.
+pub(super) const MOST_DIMENSIONS: usize = 32;
+
+/// How the cells of a grid follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Curve {
+    /// Hilbert's curve, on which each cell is next to the one before it.
+    #[default]
+    Hilbert,
+    /// The order of Morton, which takes the bits of all dimensions in turns.
+    ZOrder,
+}
+
+/// Returns how many bits of each of so many dimensions the place on a curve has.
+pub(super) fn bits(dimensions: usize) -> u32 {
+    match dimensions {
+        0 | 1 => 16,
+        // The place has 128 bits.
+        _ => (128 / dimensions as u32).min(12),
+    }
+}
+
+/// Finds the places of cells with as many dimensions on a curve.
+pub(super) struct Grid {
+    curve: Curve,
+    bits: u32,
+    /// The bits of a byte as they are in a place: as many apart as there are dimensions.
+    spread: Vec<u128>,
+}
+
+impl Grid {
+    pub(super) fn new(curve: Curve, dimensions: usize) -> Self {
+        let spread = |byte: u32| {
+            (0..8).filter(|bit| byte >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit * dimensions))
+        };
+        // Beyond 16 dimensions there are less than 8 bits of each.
+        let bytes = 1 << bits(dimensions).min(8);
+        Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
+    }
+
+    /// Returns the place on the curve of a cell, whose coordinates have [`bits`] bits each. The coordinates are
+    /// changed.
+    pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
+        if self.curve == Curve::Hilbert {
+            transpose(cell, self.bits);
+        }
+        self.interleaved(cell)
+    }
+
+    /// Takes the bits of all coordinates in turns, from the highest to the lowest.
+    fn interleaved(&self, cell: &[u32]) -> u128 {
+        let spread = |byte: u32| self.spread.get(byte as usize).copied().unwrap_or_default();
+        cell.iter().fold(0, |place, coordinate| {
+            let high = spread(coordinate >> 8);
+            let high = if high == 0 { 0 } else { high << (8 * cell.len()) };
+            place << 1 | high | spread(coordinate & 0xff)
+        })
+    }
+}
+
+/// Replaces the coordinates of a cell by those whose interleaved bits are its place on Hilbert's curve: J. Skilling,
+/// "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
+fn transpose(cell: &mut [u32], bits: u32) {
+    let [_, _, ..] = cell else { return };
+    // Undo what the curve's turns do to the smaller cubes, from the largest cube on.
+    for bit in (1..bits).rev() {
+        let below = (1 << bit) - 1;
+        for at in 0..cell.len() {
+            // All bits are set in the upper half of the cube, and none in the lower one. Half of the cells are in
+            // either, which a branch could not foresee.
+            let is_upper = 0_u32.wrapping_sub(cell[at] >> bit & 1);
+            let swapped = (cell[0] ^ cell[at]) & below & !is_upper;
+            cell[0] ^= below & is_upper | swapped;
+            cell[at] ^= swapped;
+        }
+    }
+    // Encode by Gray's code.
+    for at in 1..cell.len() {
+        cell[at] ^= cell[at - 1];
+    }
+    let last = cell[cell.len() - 1];
+    let flipped =
+        (1..bits).filter(|bit| last >> bit & 1 == 1).fold(0, |flipped, bit| flipped ^ ((1 << bit) - 1));
+    cell.iter_mut().for_each(|coordinate| *coordinate ^= flipped);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns all cells in the order of the curve, and checks that each place belongs to one cell.
+    fn walk(curve: Curve, dimensions: u32, bits: u32) -> Vec<Vec<u32>> {
+        let grid = Grid { bits, ..Grid::new(curve, dimensions as usize) };
+        let mut cells = vec![Vec::new(); 1 << (dimensions * bits)];
+        for number in 0..cells.len() as u32 {
+            let cell: Vec<u32> =
+                (0..dimensions).map(|at| number >> (at * bits) & ((1 << bits) - 1)).collect();
+            let place = grid.place(&mut cell.clone()) as usize;
+            assert!(std::mem::replace(&mut cells[place], cell).is_empty(), "{place}");
+        }
+        cells
+    }
+
+    #[test]
+    fn each_cell_of_hilberts_curve_is_next_to_the_one_before() {
+        for (dimensions, bits) in [(1, 6), (2, 1), (2, 5), (3, 4), (4, 3), (5, 2), (6, 2)] {
+            for pair in walk(Curve::Hilbert, dimensions, bits).windows(2) {
+                let steps: u32 = pair[0].iter().zip(&pair[1]).map(|(a, b)| a.abs_diff(*b)).sum();
+                assert_eq!(steps, 1, "{dimensions} dimensions: {pair:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_z_order_takes_bits_in_turns() {
+        let cells = walk(Curve::ZOrder, 2, 2);
+        let first: Vec<(u32, u32)> = cells.iter().take(6).map(|cell| (cell[0], cell[1])).collect();
+        assert_eq!(first, [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3)]);
+        assert_eq!(Grid::new(Curve::ZOrder, 3).place(&mut [0b101, 0b010, 0b111]), 0b101_011_101);
+    }
+
+    /// A single column is sorted.
+    #[test]
+    fn one_dimension_is_its_own_order() {
+        for curve in [Curve::Hilbert, Curve::ZOrder] {
+            let grid = Grid::new(curve, 1);
+            assert!((0..1 << 16).all(|rank| grid.place(&mut [rank]) == u128::from(rank)));
+        }
+    }
+
+    #[test]
+    fn places_fit() {
+        for dimensions in 1..=MOST_DIMENSIONS {
+            let bits = bits(dimensions);
+            assert!((4..=16).contains(&bits) && bits as usize * dimensions <= 128, "{dimensions}");
+            let mut largest = vec![(1 << bits) - 1; dimensions];
+            let expected = u128::MAX >> (128 - bits as usize * dimensions);
+            let grid = Grid::new(Curve::ZOrder, dimensions);
+            assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
+            // Each bit has a place of its own, the highest of the first dimension the highest one.
+            for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
+                let mut cell = vec![0; dimensions];
+                cell[at] = 1 << bit;
+                let expected = 1 << (bit as usize * dimensions + dimensions - 1 - at);
+                assert_eq!(grid.place(&mut cell), expected, "{dimensions}: {at}, {bit}");
+            }
+        }
+    }
+}

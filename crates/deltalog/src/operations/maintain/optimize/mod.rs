@@ -1,0 +1,297 @@
+//! OPTIMIZE: files are written again as fewer, larger ones, or in another order, with the same rows.
+//!
+//! ```text
+//!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
+//!         │                             and files with many deleted rows; or all files of a partition
+//!         ▼
+//!   batches of bins ── rewrite ──► a new file for each bin, or as many as its rows need ── commit ──► a version each
+//!                                                                 │
+//!        another writer has deleted rows of a file ───────────────┤ vectors are carried over to the new files
+//!        another writer has removed a file ───────────────────────┘ the bin is given up, the rest is committed
+//! ```
+//!
+//! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see nothing (protocol, "Add
+//!   File and Remove File"). Rows that deletion vectors delete are left out. With row tracking, the others keep their
+//!   ids and commit versions (`row_copy`).
+//! - A new file has the rows of its bin, file after file, each in its order. So the position of a row in the new file
+//!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
+//!   are deleted in the new files as well.
+//! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
+//!   so that files can be left out by their statistics of each of these columns. The new order is noted, or an engine
+//!   tells it, and vectors are carried over too. A second run writes all files again.
+//! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
+//!   clustering columns do.
+//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
+//!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
+//!   unless the new files became much smaller than the old ones together.
+//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
+//!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
+//!   (`clusteringProvider`): to mix their rows would undo the work.
+//! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
+//!   ([`external`], [`reported`]).
+//!
+//! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
+//! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
+//! Clustered files become files of their own.
+
+mod bins;
+mod checked;
+mod clustered;
+mod commit;
+mod cubes;
+mod curve;
+mod dropped_columns;
+mod external;
+mod metrics;
+mod moved;
+mod ordered;
+mod plan;
+mod ranks;
+mod reported;
+mod rewrite;
+mod row_sum;
+mod search;
+mod small_files;
+mod sorted;
+
+use std::time::Duration;
+
+use crate::commit::{Committed, Operation};
+use crate::error::{Error, Result};
+use crate::expression::predicate::{ColumnPath, ParseMode, parse};
+use crate::runtime::environment::Environment;
+use crate::runtime::progress::Progress;
+use crate::snapshot::Snapshot;
+use crate::write::TableWriteSpec;
+
+pub use curve::Curve;
+pub use external::{BinOutput, EngineOrdering, OptimizePlan, OrderedByEngine};
+pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
+pub use search::Locate;
+pub(crate) use small_files::{SmallFiles, compact_small_files};
+
+/// The share of deleted rows from which on a file is written again, whatever its size.
+const MOST_DELETED: f64 = 0.05;
+
+/// The size of the old files of one commit, in bytes.
+const BYTES_OF_A_COMMIT: u64 = 16 << 30;
+
+/// The request to make fewer, larger files of small ones, or to order the rows of files.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct OptimizeRequest {
+    /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
+    pub predicate: Option<String>,
+    /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays
+    /// as it is. With columns, all files of the partitions are written again.
+    pub z_order: Vec<ColumnPath>,
+    /// The curve.
+    pub curve: Curve,
+    /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
+    /// of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
+    pub target_size: Option<u64>,
+    /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
+    /// `OPTIMIZE … FULL`. Files of cubes that are large enough already stay.
+    pub full: bool,
+    /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
+    /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
+    /// are written to a temporary file.
+    pub cube_size: Option<u64>,
+    /// The share of deleted rows from which on a file is written again, whatever its size.
+    pub most_deleted: f64,
+    /// Whether files are chosen because of what they have beside the rows of the table, whatever their size: deleted
+    /// rows, and values of columns that the schema does not have any more. This is `REORG … APPLY (PURGE)`. The footers
+    /// of all files without deletion vectors are read.
+    pub purges: bool,
+    /// The size in bytes of the old files that one commit replaces.
+    pub bytes_of_a_commit: u64,
+    /// Commits are at least so far apart, in a row of several.
+    pub commit_interval: Option<Duration>,
+    /// Whether the new files are read again and compared row by row with the old ones before they are committed.
+    pub check_rows: bool,
+    /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
+    pub dry_run: bool,
+    /// Further fields of the commits, such as user metadata.
+    pub operation: Operation,
+    /// Whether a write has started it, which the commits say.
+    pub(crate) is_automatic: bool,
+}
+
+impl Default for OptimizeRequest {
+    fn default() -> Self {
+        Self {
+            predicate: None,
+            z_order: Vec::new(),
+            curve: Curve::default(),
+            target_size: None,
+            full: false,
+            cube_size: None,
+            most_deleted: MOST_DELETED,
+            purges: false,
+            bytes_of_a_commit: BYTES_OF_A_COMMIT,
+            commit_interval: None,
+            check_rows: false,
+            dry_run: false,
+            operation: Operation::default(),
+            is_automatic: false,
+        }
+    }
+}
+
+/// What an OPTIMIZE has done.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Optimized {
+    /// The commits, in order; none if there was nothing to do.
+    pub commits: Vec<Committed>,
+    /// What was done.
+    pub metrics: OptimizeMetrics,
+}
+
+/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files; or orders the rows of
+/// all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has at
+/// least one cube then, however large it is.
+///
+/// # Errors
+/// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
+/// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
+/// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
+/// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
+/// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
+/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
+/// before stay.
+pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
+    plan_optimize(base, request, environment)?.execute()
+}
+
+/// Plans what [`optimize`] does, for an engine that may write the files.
+///
+/// # Errors
+/// The errors of [`optimize`] that are about the request and the table.
+pub fn plan_optimize(
+    base: &Snapshot,
+    mut request: OptimizeRequest,
+    environment: &Environment,
+) -> Result<OptimizePlan> {
+    let located = |error: Error| base.located(error);
+    crate::protocol::ensure_writable(base.protocol(), base.metadata()).map_err(located)?;
+    let spec = TableWriteSpec::of(base).map_err(located)?;
+    let target = request.target_size.unwrap_or(spec.target_file_size());
+    let cube_size = request.cube_size.unwrap_or(clustered::CUBE_SIZE);
+    if target == 0
+        || cube_size == 0
+        || request.bytes_of_a_commit == 0
+        || !(0.0..=1.0).contains(&request.most_deleted)
+    {
+        return Err(located(
+            Error::invalid_argument(
+                "a size of files, cubes or commits is 0, or the share of deleted rows is not from 0 to 1",
+            )
+            .with_hint("leave the size out to use the table's own"),
+        ));
+    }
+    if request.purges && !request.z_order.is_empty() {
+        return Err(located(
+            Error::invalid_argument("a purge does not order rows")
+                .with_hint("order them by a run of its own"),
+        ));
+    }
+    let predicate = request.predicate.as_deref().map(|sql| parse(sql, "UTC", ParseMode::Strict));
+    let predicate = predicate.transpose().map_err(located)?;
+    let started_ms = environment.now_ms();
+    let z_order = match request.z_order.as_slice() {
+        [] => None,
+        columns => Some(ordered::Ordering::of(base, columns, request.curve, target).map_err(located)?),
+    };
+    let clustering = clustering(base, &request, target, cube_size).map_err(located)?;
+    let (plan, stats) = match (&clustering, &z_order) {
+        (Some(clustering), _) => {
+            clustering.describe(&mut request.operation);
+            clustering.plan(base).map(|(plan, stats)| (plan, Some(stats)))?
+        }
+        (None, z_order) => {
+            let choice = match (z_order, request.purges) {
+                (Some(_), _) => plan::Choice::All,
+                (None, true) => plan::Choice::Purged,
+                (None, false) => plan::Choice::SmallOrDeleted(request.most_deleted),
+            };
+            (plan::Plan::of(base, predicate.as_ref(), target, &choice)?, None)
+        }
+    };
+    let mut metrics = OptimizeMetrics::begun(started_ms, plan.considered_files, plan.bins.len());
+    metrics.is_z_order = z_order.is_some();
+    metrics.clustering = stats;
+    let ordering = z_order.or(clustering.map(|of| ordered::Ordering::of_cubes(of.columns, target)));
+    let batches = bins::batched(plan.bins, request.bytes_of_a_commit, plan::Bin::bytes);
+    metrics.batches = batches.len() as u64;
+    let (base, environment) = (base.clone(), environment.clone());
+    Ok(OptimizePlan {
+        base,
+        request,
+        environment,
+        spec,
+        target,
+        ordering,
+        batches,
+        metrics,
+        commits: Vec::new(),
+    })
+}
+
+impl OptimizePlan {
+    /// Writes and commits the files in this process.
+    ///
+    /// # Errors
+    /// The errors of [`optimize`].
+    pub fn execute(mut self) -> Result<Optimized> {
+        let (base, request, environment) = (&self.base, &self.request, &self.environment);
+        if request.dry_run {
+            let files = |bin: &plan::Bin| bin.new_files(self.target) as u64;
+            self.batches.iter().flatten().for_each(|bin| self.metrics.plan(bin, files(bin)));
+            return Ok(self.finish());
+        }
+        let bytes = self.batches.iter().flatten().map(plan::Bin::work).sum::<u64>();
+        let progress = Progress::new("OPTIMIZE", base.storage().url(), bytes, "bytes");
+        let checks_rows = request.check_rows;
+        let rewriter =
+            rewrite::BinRewriter::new(base, self.spec, self.ordering, checks_rows, progress, environment)?;
+        let mut committer = commit::Committer::new(base, request, self.target, environment);
+        for batch in self.batches {
+            let begun = std::time::Instant::now();
+            let written = rewriter.rewrite(&batch)?;
+            if let Some(rest) = request.commit_interval.filter(|_| !self.commits.is_empty()) {
+                environment.sleep(rest.saturating_sub(begun.elapsed()));
+            }
+            self.commits.extend(committer.commit(written, &mut self.metrics)?);
+        }
+        Ok(Optimized { commits: self.commits, metrics: self.metrics.ended(environment.now_ms()) })
+    }
+}
+
+/// Returns how the files of `base` are clustered; `None` if the request is about something else.
+fn clustering(
+    base: &Snapshot,
+    request: &OptimizeRequest,
+    target: u64,
+    cube_size: u64,
+) -> Result<Option<clustered::Clustering>> {
+    let columns = clustered::columns_of(base)?;
+    let is_other = request.purges || !request.z_order.is_empty();
+    if request.full && (columns.is_empty() || is_other) {
+        return Err(Error::invalid_argument(match is_other {
+            true => "a purge, and an order by columns, do not cluster rows",
+            false => "the table has no clustering columns, by which all files could be clustered",
+        })
+        .with_hint("run OPTIMIZE without FULL, or choose columns by ALTER TABLE … CLUSTER BY first"));
+    }
+    if columns.is_empty() || is_other {
+        return Ok(None);
+    }
+    if request.predicate.is_some() {
+        let message = "the table is clustered, so it has no partitions that a predicate could choose";
+        return Err(Error::invalid_argument(message).with_hint("leave the predicate out"));
+    }
+    let OptimizeRequest { full: is_full, most_deleted, .. } = *request;
+    Ok(Some(clustered::Clustering { columns, is_full, target, cube_size, most_deleted }))
+}

@@ -1,0 +1,262 @@
+//! Where rows are after their files were written again.
+//!
+//! ```text
+//!   old files    a: 0 1 x 3      b: 0 x x 3        x: deleted when the files were written again
+//!   number          0 1   2         3     4        the other rows, file after file
+//!
+//!   new file        0 1   2         3     4        if they stay in this order
+//!   new files    c: 3 0   1      d: 4 2            the numbers of their rows, if they do not
+//! ```
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
+use arrow::datatypes::UInt64Type;
+use roaring::RoaringTreemap;
+
+use crate::error::{Error, Result};
+use crate::write::{Overflow, Place};
+
+/// The rows of an old file within all old files together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// The number of its first row.
+    pub(super) start: u64,
+    /// How many rows it has.
+    pub(super) rows: u64,
+}
+
+/// The order in which rows of old files are in new ones.
+#[derive(Debug)]
+pub(super) enum RowOrder {
+    /// They are in the order of their numbers.
+    Kept,
+    /// The numbers of the rows, in their new order.
+    Changed(Numbers),
+    /// An order that an engine has made, and can tell.
+    Engine(EngineOrder),
+}
+
+/// What is needed to ask the engine that has ordered a bin.
+#[derive(Debug)]
+pub(super) struct EngineOrder {
+    /// The number of the first old file of the bin in its batch.
+    pub(super) first_file: usize,
+    /// The number of the task of each new file, in their order.
+    pub(super) tasks: Vec<usize>,
+}
+
+/// The file with the numbers of all rows whose order changes. It has none until there are some.
+pub(super) type NumberFile = Arc<Mutex<Overflow>>;
+
+/// Numbers of rows, in a temporary file.
+pub(super) struct Numbers {
+    file: NumberFile,
+    places: Vec<Place>,
+    /// Those that are not in the file yet.
+    last: Vec<u64>,
+}
+
+/// How many numbers of a bin stay in memory: there may be ten thousands of bins.
+const FEW: usize = 1 << 10;
+
+/// How many numbers are written at once.
+const AT_ONCE: usize = 1 << 16;
+
+impl RowOrder {
+    /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
+    /// file; `None` if only an engine can tell.
+    ///
+    /// # Errors
+    /// `Unavailable` if the temporary file cannot be read.
+    pub(super) fn positions(
+        &self,
+        rows: &RoaringTreemap,
+        files: &[u64],
+    ) -> Result<Option<Vec<RoaringTreemap>>> {
+        let mut found = vec![RoaringTreemap::new(); files.len()];
+        match self {
+            _ if rows.is_empty() => {}
+            Self::Engine(_) => return Ok(None),
+            Self::Kept => {
+                let mut places = FilePlaces::new(files);
+                for row in rows {
+                    places.mark(row, &mut found);
+                }
+            }
+            Self::Changed(numbers) => {
+                let (mut places, mut place) = (FilePlaces::new(files), 0);
+                numbers.visit(|number| {
+                    if rows.contains(number) {
+                        places.mark(place, &mut found);
+                    }
+                    place += 1;
+                })?;
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
+/// Finds the files of ascending places among the rows of all files together.
+struct FilePlaces<'a> {
+    files: &'a [u64],
+    file: usize,
+    first: u64,
+}
+
+impl<'a> FilePlaces<'a> {
+    fn new(files: &'a [u64]) -> Self {
+        Self { files, file: 0, first: 0 }
+    }
+
+    fn mark(&mut self, place: u64, found: &mut [RoaringTreemap]) {
+        while let Some(rows) = self.files.get(self.file).filter(|rows| place - self.first >= **rows) {
+            self.first += rows;
+            self.file += 1;
+        }
+        if let Some(found) = found.get_mut(self.file) {
+            found.insert(place - self.first);
+        }
+    }
+}
+
+impl Numbers {
+    pub(super) fn new(file: NumberFile) -> Self {
+        Self { file, places: Vec::new(), last: Vec::new() }
+    }
+
+    /// Adds numbers.
+    ///
+    /// # Errors
+    /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
+    pub(super) fn extend(&mut self, numbers: &[u64]) -> Result<()> {
+        self.last.extend(numbers);
+        if self.last.len() < AT_ONCE {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Ends it. A few numbers stay in memory, so that small tables need no temporary file.
+    ///
+    /// # Errors
+    /// As [`Numbers::extend`].
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.places.is_empty() && self.last.len() <= FEW {
+            self.last.shrink_to_fit();
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// Writes the numbers that are in memory.
+    fn flush(&mut self) -> Result<()> {
+        if self.last.is_empty() {
+            return Ok(());
+        }
+        let numbers: ArrayRef = Arc::new(UInt64Array::from(std::mem::take(&mut self.last)));
+        let rows = numbers.len();
+        let batch = RecordBatch::try_from_iter([("number", numbers)])
+            .map_err(|error| Error::corrupt_data("numbers of rows are malformed").with_source(error))?;
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.begin_run();
+        let block = file.write(&batch)?;
+        file.forget();
+        self.places.push(Place::new(block, 0, rows));
+        Ok(())
+    }
+
+    fn visit(&self, mut visit: impl FnMut(u64)) -> Result<()> {
+        for place in &self.places {
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let block = file.read(*place)?;
+            file.forget();
+            drop(file);
+            block.column(0).as_primitive::<UInt64Type>().values().iter().copied().for_each(&mut visit);
+        }
+        self.last.iter().copied().for_each(visit);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Numbers").field("places", &self.places).finish_non_exhaustive()
+    }
+}
+
+impl Moved {
+    /// Returns the numbers of `rows` of the old file. `deleted` are the rows of the old file that have none, because
+    /// they were not written again. Returns `None` if one of `rows` is among them.
+    pub(super) fn numbers(self, rows: &RoaringTreemap, deleted: &RoaringTreemap) -> Option<RoaringTreemap> {
+        let number = |row: u64| {
+            let at = row.checked_sub(deleted.rank(row))?;
+            (at < self.rows && !deleted.contains(row)).then_some(self.start + at)
+        };
+        rows.iter().map(number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A row is found where a copy of the rows that are not deleted has it.
+        #[test]
+        fn numbers_are_those_of_a_copy(
+            rows in 1..200_u64,
+            deleted in prop::collection::btree_set(0..200_u64, 0..100),
+            asked in prop::collection::btree_set(0..200_u64, 0..20),
+            start in 0..1_000_u64,
+        ) {
+            let live: Vec<u64> = (0..rows).filter(|row| !deleted.contains(row)).collect();
+            let moved = Moved { start, rows: live.len() as u64 };
+            let of = |set: &BTreeSet<u64>| set.iter().copied().collect::<RoaringTreemap>();
+            let expected: Option<RoaringTreemap> = asked
+                .iter()
+                .map(|row| live.iter().position(|other| other == row).map(|at| start + at as u64))
+                .collect();
+            let deleted = deleted.iter().copied().filter(|row| *row < rows).collect();
+            prop_assert_eq!(moved.numbers(&of(&asked), &of(&deleted)), expected);
+        }
+
+        /// Each row is at one place: where the files, one after another, have its number.
+        #[test]
+        fn rows_are_found_in_their_new_order(
+            order in (0..60_usize).prop_flat_map(|rows| Just((0..rows as u64).collect::<Vec<_>>()).prop_shuffle()),
+            cuts in prop::collection::vec(0..60_usize, 0..5),
+            asked in prop::collection::btree_set(0..60_u64, 0..20),
+            at_once in 1..20_usize,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let file = Arc::new(Mutex::new(Overflow::new(directory.path().to_owned())));
+            let mut numbers = Numbers::new(file);
+            for some in order.chunks(at_once) {
+                numbers.extend(some).unwrap();
+                numbers.flush().unwrap();
+            }
+            let end = order.len();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(end)).chain([0, end]).collect();
+            cuts.sort_unstable();
+            let files: Vec<u64> = cuts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
+            let asked: RoaringTreemap = asked.into_iter().filter(|row| *row < order.len() as u64).collect();
+            let rows_of = |order: &[u64]| -> Vec<RoaringTreemap> {
+                let file = |pair: &[usize]| {
+                    let rows = order[pair[0]..pair[1]].iter().enumerate();
+                    rows.filter(|(_, number)| asked.contains(**number)).map(|(at, _)| at as u64).collect()
+                };
+                cuts.windows(2).map(file).collect()
+            };
+            let found = RowOrder::Changed(numbers).positions(&asked, &files).unwrap().unwrap();
+            prop_assert_eq!(found, rows_of(&order));
+            let kept: Vec<u64> = (0..order.len() as u64).collect();
+            prop_assert_eq!(RowOrder::Kept.positions(&asked, &files).unwrap().unwrap(), rows_of(&kept));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Finds rows in new files whose order an engine has made.
+//!
+//! - The engine is asked once in an attempt for the rows of all bins, and only for those that it was not asked for
+//!   before: an answer takes it minutes.
+//! - A bin is given up if the engine does not know, if it is asked too often, or if too many rows are looked for.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringTreemap;
+
+use super::moved::EngineOrder;
+use crate::error::{Error, Result};
+
+/// The number of rows of a batch that an engine is asked for at most. Each task of its answer may count all of them.
+pub(super) const MOST_ROWS: u64 = 1 << 16;
+
+/// How often it is asked for rows of a batch at most.
+const MOST_SEARCHES: u32 = 3;
+
+/// Finds rows, given by the numbers of their old files in the batch and their positions there, in order, in the new
+/// files of an engine. Returns for each, in the same order, the number of the task of the new file and the position
+/// there; `None` if that is not known.
+pub type Locate<'a> = dyn FnMut(&[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> + 'a;
+
+/// The search for rows of a batch.
+pub(super) struct RowSearch<'a> {
+    locate: Option<&'a mut Locate<'a>>,
+    found: BTreeMap<(u32, u64), (u32, u64)>,
+    searches: u32,
+}
+
+impl<'a> RowSearch<'a> {
+    /// Returns a search that finds nothing.
+    pub(super) fn none() -> Self {
+        Self { locate: None, found: BTreeMap::new(), searches: 0 }
+    }
+
+    /// Returns a search that asks an engine.
+    pub(super) fn of(locate: Option<&'a mut Locate<'a>>) -> Self {
+        Self { locate, ..Self::none() }
+    }
+
+    /// Looks for rows.
+    ///
+    /// # Errors
+    /// `CorruptData` for an answer with other rows; errors of the engine.
+    pub(super) fn look_for(&mut self, rows: impl Iterator<Item = (u32, u64)>) -> Result<()> {
+        let mut unknown: Vec<_> = rows.filter(|row| !self.found.contains_key(row)).collect();
+        unknown.sort_unstable();
+        let Some(locate) = self.locate.as_mut().filter(|_| self.searches < MOST_SEARCHES) else {
+            return Ok(());
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        self.searches += 1;
+        let Some(places) = locate(&unknown)? else { return Ok(()) };
+        if places.len() != unknown.len() {
+            return Err(wrong());
+        }
+        self.found.extend(unknown.into_iter().zip(places));
+        Ok(())
+    }
+
+    /// Returns the positions of rows of a bin that were looked for in its new files, which have so many rows each: a
+    /// set for each file. `None` if not all of them were found.
+    ///
+    /// # Errors
+    /// `CorruptData` if they cannot be there.
+    pub(super) fn positions(
+        &self,
+        order: &EngineOrder,
+        rows: &[(u32, u64)],
+        files: &[u64],
+    ) -> Result<Option<Vec<RoaringTreemap>>> {
+        let mut positions = vec![RoaringTreemap::new(); files.len()];
+        for row in rows {
+            let Some((task, position)) = self.found.get(row) else { return Ok(None) };
+            let file = usize::try_from(*task).ok().and_then(|task| order.tasks.binary_search(&task).ok());
+            let file = file.ok_or_else(wrong)?;
+            let is_there = files.get(file).is_some_and(|rows| position < rows);
+            let is_new = positions.get_mut(file).is_some_and(|positions| positions.insert(*position));
+            if !is_there || !is_new {
+                return Err(wrong());
+            }
+        }
+        Ok(Some(positions))
+    }
+}
+
+fn wrong() -> Error {
+    Error::corrupt_data(
+        "an engine has placed rows that other writers deleted where they cannot be; nothing of this batch \
+         was committed",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> EngineOrder {
+        EngineOrder { first_file: 0, tasks: vec![2, 5] }
+    }
+
+    /// An answer takes an engine minutes: it is asked for each row once, for all at the same time, and not often.
+    #[test]
+    fn an_engine_is_asked_for_what_is_not_known() {
+        let mut asked = Vec::new();
+        let mut locate = |rows: &[(u32, u64)]| {
+            asked.push(rows.to_vec());
+            Ok(Some(rows.iter().map(|(file, row)| (2 + 3 * file, row + 10)).collect()))
+        };
+        let mut search = RowSearch::of(Some(&mut locate));
+        let files = [20, 20];
+        search.look_for([].into_iter()).unwrap();
+        search.look_for([(1, 4), (0, 3)].into_iter()).unwrap();
+        let found = search.positions(&order(), &[(0, 3), (1, 4)], &files).unwrap().unwrap();
+        assert_eq!(found, [RoaringTreemap::from_iter([13]), RoaringTreemap::from_iter([14])]);
+        search.look_for([(0, 3), (1, 4), (1, 5)].into_iter()).unwrap();
+        search.look_for([(1, 5)].into_iter()).unwrap();
+        search.look_for([(0, 6)].into_iter()).unwrap();
+        assert!(search.positions(&order(), &[(0, 6)], &files).unwrap().is_some());
+        search.look_for([(0, 7)].into_iter()).unwrap();
+        assert!(search.positions(&order(), &[(0, 3), (0, 7)], &files).unwrap().is_none());
+        assert!(search.positions(&order(), &[(1, 5)], &files).unwrap().is_some());
+        assert_eq!(asked, [vec![(0, 3), (1, 4)], vec![(1, 5)], vec![(0, 6)]]);
+    }
+
+    #[test]
+    fn rows_that_are_not_found_are_not_known() {
+        let mut search = RowSearch::none();
+        search.look_for([(0, 1)].into_iter()).unwrap();
+        assert!(search.positions(&order(), &[(0, 1)], &[9, 9]).unwrap().is_none());
+        assert!(search.positions(&order(), &[], &[9, 9]).unwrap().is_some());
+        let mut nothing = |_: &[(u32, u64)]| Ok(None);
+        let mut search = RowSearch::of(Some(&mut nothing));
+        search.look_for([(0, 1)].into_iter()).unwrap();
+        assert!(search.positions(&order(), &[(0, 1)], &[9, 9]).unwrap().is_none());
+    }
+}

@@ -1,0 +1,337 @@
+//! FSCK: whether the files of a version are there and are what the log says, and a repair of the log where they are
+//! not. Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
+//!
+//! ```text
+//!   snapshot ──► named files ──┐
+//!   walk of the root ──────────┴─► sizes, unreferenced files
+//!                                     │
+//!   each file of the version ─────────┴─► footer, vector, rows ──► report
+//!                                                                     │ repair
+//!                                                one commit removes the files that cannot be read
+//! ```
+//!
+//! - A file is missing only if the store says so. A request that fails otherwise is an error, and nothing is committed.
+//! - Nothing is deleted in the store. Files that no action names are reported, and are VACUUM's.
+//! - The rows of a file whose deletion vector cannot be read are not known: without the vector, deleted rows would come
+//!   back. A repair leaves such files in the table and is refused, unless its caller gives up their other rows as well.
+//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice. Which rows these
+//!   were is not known: in a table with a change data feed, the changes of that version cannot be read. A table that is
+//!   append-only is not repaired (protocol, "Append-only Tables").
+//! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
+//!   is a conflict. Rows that others add do not matter.
+//! - Files are looked at several at a time. What stays in memory are the sizes of the files, and what is wrong.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `stored` | the files of the store |
+//! | `inspect` | one file of the log |
+//! | `rows` | its rows, and the statistics |
+//! | `problem` | what can be wrong |
+//! | `report` | the same as Arrow |
+
+mod inspect;
+mod problem;
+mod report;
+mod rows;
+mod stored;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+
+use self::inspect::Inspector;
+use self::report::FaultyFile;
+use self::stored::Stored;
+use crate::commit::{Committed, Operation, Transaction};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::deletion_vector::vector_path;
+use crate::log::replay::{add_at, batches_of_adds};
+use crate::operations::rewrite::{ListedFile, visit_files};
+use crate::protocol::{Add, ensure_writable};
+use crate::runtime::environment::Environment;
+use crate::runtime::parallel;
+use crate::runtime::progress::Progress;
+use crate::snapshot::Snapshot;
+
+pub use problem::FileProblem;
+
+/// How many files an error names.
+const NAMED: usize = 10;
+
+/// How closely files are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[non_exhaustive]
+pub enum CheckLevel {
+    /// Whether data files and files of deletion vectors are there, and the sizes of data files.
+    Files,
+    /// Also the footers of data files, their numbers of rows, and deletion vectors.
+    #[default]
+    Footers,
+    /// Also all rows, and whether the statistics bound them.
+    Rows,
+}
+
+/// What a check has found.
+#[derive(Debug)]
+pub struct FileCheck {
+    snapshot: Snapshot,
+    files: u64,
+    faulty: Vec<FaultyFile>,
+    stored: Stored,
+}
+
+/// Checks the files of a version, and looks for files that no action of the log names.
+///
+/// ```
+/// use deltalog::{CheckLevel, Snapshot, check_files};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let snapshot = Snapshot::open(&storage, None)?;
+/// let found = check_files(&snapshot, CheckLevel::Rows)?;
+/// assert_eq!(found.batch()?.num_rows(), 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `CorruptLog`; `Unsupported` for files outside the table that the caller has not allowed, and, at the level of rows,
+/// for encodings that are not implemented; errors of the store.
+pub fn check_files(snapshot: &Snapshot, level: CheckLevel) -> Result<FileCheck> {
+    let located = |error: Error| snapshot.located(error);
+    let stored = Stored::of(snapshot).map_err(located)?;
+    let inspector = Inspector::new(snapshot, &stored, level).map_err(located)?;
+    let (mut files, mut faulty) = (0, Vec::new());
+    let progress = Progress::new("FSCK", snapshot.storage().url(), None, "files");
+    visit_files(snapshot, None, |batch, listed| {
+        let listed = listed.into_iter().enumerate();
+        let listed: Vec<ListedFile> = listed
+            .map(|(row, file)| Ok(ListedFile { add: add_at(batch, row)?, file }))
+            .collect::<Result<_>>()?;
+        files += listed.len() as u64;
+        let threads = snapshot.storage().readers(listed.len());
+        let findings = parallel::each(&listed, threads, |file| {
+            let findings = inspector.inspect(file)?;
+            progress.add(1);
+            Ok::<_, Error>(findings)
+        })?;
+        let found = listed.into_iter().zip(findings).filter(|(_, findings)| !findings.is_empty());
+        faulty.extend(found.map(|(file, findings)| FaultyFile { file, findings }));
+        Ok(())
+    })?;
+    Ok(FileCheck { snapshot: snapshot.clone(), files, faulty, stored })
+}
+
+impl FileCheck {
+    /// Returns the number of files of the version.
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// Returns the schema of [`FileCheck::batch`].
+    pub fn schema() -> SchemaRef {
+        report::schema()
+    }
+
+    /// Returns one row per problem, and one per file that no action names:
+    ///
+    /// - `path: Utf8`, as in [`ListColumn::Path`](crate::ListColumn::Path);
+    /// - `problem: Utf8`, the name of a [`FileProblem`], and `detail: Utf8`;
+    /// - `partition_values: Map<Utf8, Utf8>`, the texts of the log by the names of the columns; NULL for a file that no
+    ///   action names;
+    /// - `size: Int64` and `modification_time: Timestamp(ms, UTC)`, as in the log, or else as in the store;
+    /// - `num_rows: Int64`, the rows of the file that are not deleted, if the log has their number.
+    ///
+    /// # Errors
+    /// `CorruptData` if the report is larger than an Arrow array can be.
+    pub fn batch(&self) -> Result<RecordBatch> {
+        report::batch(self)
+    }
+}
+
+/// The request to remove files from the table that cannot be read.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RepairRequest {
+    /// Whether files that are there and cannot be read as Parquet are removed as well as missing ones. Footers and
+    /// deletion vectors are then read.
+    pub removes_damaged: bool,
+    /// Whether files whose deletion vectors are not there, or do not fit, are removed with all of their rows. Otherwise
+    /// such a file is an error.
+    pub drops_files_without_vectors: bool,
+    /// Whether nothing is committed.
+    pub dry_run: bool,
+    /// Further fields of the commit, such as user metadata.
+    pub operation: Operation,
+}
+
+/// What a repair has done.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Repaired {
+    /// The commit; `None` if there was nothing to remove, or after a dry run.
+    pub committed: Option<Committed>,
+    /// The files that were removed, or would be, in the order of the log.
+    pub removed: Vec<RepairedFile>,
+    /// What was done.
+    pub metrics: RepairMetrics,
+}
+
+/// A file that a repair removes from the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairedFile {
+    /// The path, as in [`ListColumn::Path`](crate::ListColumn::Path).
+    pub path: String,
+    /// The path of the file with its deletion vector.
+    pub vector_path: Option<String>,
+    /// Whether the data file is not there.
+    pub is_missing: bool,
+    /// Whether the data file is there, and damaged.
+    pub is_damaged: bool,
+    /// Whether the file with the deletion vector is not there.
+    pub is_vector_missing: bool,
+}
+
+/// How many files a repair concerns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RepairMetrics {
+    /// The number of files of the table before.
+    pub scanned_files: u64,
+    /// The number of files that were removed.
+    pub removed_files: u64,
+    /// Their size in bytes, as in the log.
+    pub removed_bytes: u64,
+    /// The number of their rows that were not deleted, as far as the log has it.
+    pub removed_rows: u64,
+    /// The number of files that are not there.
+    pub missing_files: u64,
+    /// The number of files with deletion vectors that are not there or do not fit.
+    pub files_without_vectors: u64,
+}
+
+/// Removes files from the table of `base`, in one commit, that are not there any more; also damaged ones on request.
+/// Nothing is deleted in the store.
+///
+/// # Errors
+/// `InvalidArgument` for a table that is append-only; `Unsupported` for one that cannot be written. `FileNotFound` or
+/// `CorruptData` for files whose deletion vectors cannot be read, if they are not to be dropped. `CommitConflict` if
+/// another writer has removed one of the files; `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment) -> Result<Repaired> {
+    let base = &base.refresh()?;
+    ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
+    let level = if request.removes_damaged { CheckLevel::Footers } else { CheckLevel::Files };
+    let check = check_files(base, level)?;
+    let plan = Plan::of(&check, &request);
+    plan.ensure_certain(base)?;
+    if !plan.chosen.is_empty() {
+        base.ensure_removable()?;
+    }
+    let metrics = plan.metrics(check.files());
+    let removed = plan.chosen.iter().map(|faulty| repaired_file(base, faulty)).collect();
+    if request.dry_run || plan.chosen.is_empty() {
+        return Ok(Repaired { committed: None, removed, metrics });
+    }
+    let adds: Vec<Add> = plan.chosen.iter().map(|faulty| faulty.file.add.clone()).collect();
+    let mut transaction = Transaction::new(base, described(request, &metrics), environment)?;
+    for batch in batches_of_adds(&adds)? {
+        transaction.remove_files(&batch)?;
+    }
+    let committed = transaction.commit_or_fail()?;
+    Ok(Repaired { committed: Some(committed), removed, metrics })
+}
+
+/// Which faulty files are removed, and which of the others stand in the way.
+struct Plan<'a> {
+    chosen: Vec<&'a FaultyFile>,
+    uncertain: Vec<&'a FaultyFile>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(check: &'a FileCheck, request: &RepairRequest) -> Self {
+        let mut plan = Self { chosen: Vec::new(), uncertain: Vec::new() };
+        for faulty in &check.faulty {
+            let is_unreadable = faulty.has(FileProblem::MissingFile)
+                || (request.removes_damaged && faulty.has(FileProblem::DamagedFile));
+            if is_unreadable || (is_without_vector(faulty) && request.drops_files_without_vectors) {
+                plan.chosen.push(faulty);
+            } else if is_without_vector(faulty) {
+                plan.uncertain.push(faulty);
+            }
+        }
+        plan
+    }
+
+    /// Refuses to go on if the rows of a file are not known.
+    fn ensure_certain(&self, base: &Snapshot) -> Result<()> {
+        if self.uncertain.is_empty() {
+            return Ok(());
+        }
+        let missing = self.uncertain.iter().any(|faulty| faulty.has(FileProblem::MissingVector));
+        let kind = if missing { ErrorKind::FileNotFound } else { ErrorKind::CorruptData };
+        let count = self.uncertain.len();
+        let named: Vec<String> =
+            self.uncertain.iter().take(NAMED).map(|faulty| faulty.file.file.path.to_string()).collect();
+        let more = if count > NAMED { ", …" } else { "" };
+        Err(base.located(
+            Error::new(
+                kind,
+                format!(
+                    "the table cannot be repaired: which rows of {count} of its files are deleted is not known, \
+                     because their deletion vectors cannot be read: {}{more}",
+                    named.join(", ")
+                ),
+            )
+            .with_hint(
+                "bring the files of the vectors back, or restore an earlier version; or drop these files with all of \
+                 their rows (drop_files_without_vectors)",
+            ),
+        ))
+    }
+
+    fn metrics(&self, scanned_files: u64) -> RepairMetrics {
+        let count =
+            |is: &dyn Fn(&FaultyFile) -> bool| self.chosen.iter().filter(|file| is(file)).count() as u64;
+        RepairMetrics {
+            scanned_files,
+            removed_files: self.chosen.len() as u64,
+            removed_bytes: self.chosen.iter().map(|faulty| faulty.file.file.size).sum(),
+            removed_rows: self.chosen.iter().filter_map(|faulty| faulty.live_rows()).sum(),
+            missing_files: count(&|faulty| faulty.has(FileProblem::MissingFile)),
+            files_without_vectors: count(&is_without_vector),
+        }
+    }
+}
+
+fn is_without_vector(faulty: &FaultyFile) -> bool {
+    faulty.has(FileProblem::MissingVector) || faulty.has(FileProblem::DamagedVector)
+}
+
+fn repaired_file(base: &Snapshot, faulty: &FaultyFile) -> RepairedFile {
+    let vector = faulty.file.add.deletion_vector.as_ref();
+    // A descriptor that is not understood names no file.
+    let vector = vector.and_then(|descriptor| vector_path(descriptor, base.resolver()).ok().flatten());
+    RepairedFile {
+        path: faulty.file.file.path.to_string(),
+        vector_path: vector.map(|path| path.to_string()),
+        is_missing: faulty.has(FileProblem::MissingFile),
+        is_damaged: faulty.has(FileProblem::DamagedFile),
+        is_vector_missing: faulty.has(FileProblem::MissingVector),
+    }
+}
+
+/// Describes the commit.
+fn described(request: RepairRequest, metrics: &RepairMetrics) -> Operation {
+    let RepairRequest { removes_damaged, drops_files_without_vectors, mut operation, .. } = request;
+    "FSCK REPAIR TABLE".clone_into(&mut operation.name);
+    operation
+        .parameter("verifyAllFiles", removes_damaged)
+        .parameter("dropFilesWithoutVectors", drops_files_without_vectors)
+        .metric("numFilesScanned", metrics.scanned_files)
+        .metric("numRemovedFiles", metrics.removed_files)
+        .metric("numRemovedBytes", metrics.removed_bytes)
+        .metric("numRemovedRows", metrics.removed_rows)
+        .metric("numMissingFiles", metrics.missing_files)
+        .metric("numFilesWithoutVectors", metrics.files_without_vectors)
+}

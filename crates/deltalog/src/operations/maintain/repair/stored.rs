@@ -1,0 +1,107 @@
+//! The files that a store has, from one walk of the table's root.
+//!
+//! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a
+//!   listing has left out. A file is missing only if the store answers that it does not exist, not if a directory is
+//!   not mounted.
+//! - The log is read before the walk, and what was committed since is read afterwards. A file that the walk sees and no
+//!   action names is no part of any version that the log still has, or its write is under way.
+//! - Change data files are named by commits, and not looked for.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::operations::maintain::vacuum::{CHANGES, Retained, Visible};
+use crate::protocol::{AbsolutePath, LogPath};
+use crate::snapshot::Snapshot;
+use crate::storage::{FileMeta, Storage};
+
+/// The files of a store.
+#[derive(Debug)]
+pub(super) struct Stored {
+    storage: Storage,
+    /// The allowed roots outside of the table, as URIs.
+    roots: Vec<String>,
+    /// The sizes of the files that the log names.
+    sizes: HashMap<String, u64>,
+    /// The files that it does not name.
+    pub(super) unreferenced: Vec<FileMeta>,
+}
+
+impl Stored {
+    /// Walks the root of the table.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
+        let storage = snapshot.storage();
+        let newest = snapshot.refresh()?;
+        let mut named = Retained::of(&newest, i64::MIN)?;
+        if newest.version() != snapshot.version() {
+            named.keep_live(snapshot)?;
+        }
+        let visible = Visible::of(snapshot);
+        let enters = |directory: &str| directory != CHANGES && visible.enters(directory);
+        let has_markers = !storage.has_directories();
+        let (mut sizes, mut unreferenced) = (HashMap::new(), Vec::<FileMeta>::new());
+        storage.walk("", &enters, |files| {
+            for file in files {
+                if named.keeps(&file.name) {
+                    sizes.insert(file.name, file.size);
+                } else if Visible::shows(&file.name)
+                    && !(has_markers && file.size == 0)
+                    && !named.has_expired(&file.name)
+                {
+                    unreferenced.push(file);
+                }
+            }
+            Ok(())
+        })?;
+        let tables = visible.other_tables();
+        unreferenced.retain(|file| !tables.iter().any(|table| file.name.starts_with(table)));
+        let later = newest.refresh()?;
+        if later.version() != newest.version() && !unreferenced.is_empty() {
+            let named = Retained::of(&later, i64::MIN)?;
+            unreferenced.retain(|file| !named.keeps(&file.name) && !named.has_expired(&file.name));
+        }
+        unreferenced.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let roots = snapshot.resolver().allowed_roots().collect();
+        Ok(Self { storage: storage.clone(), roots, sizes, unreferenced })
+    }
+
+    /// Returns the size of a file in bytes; `None` if the store says that it does not exist.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`, and `Unsupported` if the file is in another store than the table.
+    pub(super) fn size_of(&self, path: &LogPath) -> Result<Option<u64>> {
+        let seen = match path {
+            LogPath::Relative(path) => self.sizes.get(path),
+            LogPath::Absolute(_) => None,
+        };
+        let found = seen.map_or_else(|| self.storage.size_of_log_path(path), |size| Ok(Some(*size)))?;
+        if found.is_none()
+            && let LogPath::Absolute(path) = path
+            && let Some(root) = self.lost_root(path)
+        {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "the directory {} is not there, in which files outside of the table are",
+                    root.display()
+                ),
+            )
+            .with_hint("mount it, or bring it back: what is not there for that reason is not missing"));
+        }
+        Ok(found)
+    }
+
+    /// Returns the allowed root of a local file, if it does not exist.
+    fn lost_root(&self, path: &AbsolutePath) -> Option<PathBuf> {
+        let roots = self.roots.iter().filter_map(|root| Url::parse(root).ok()?.to_file_path().ok());
+        let mut roots =
+            roots.filter(|root| path.scheme() == "file" && Path::new(path.path()).starts_with(root));
+        roots.find(|root| !root.exists())
+    }
+}

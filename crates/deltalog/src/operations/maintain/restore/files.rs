@@ -1,0 +1,246 @@
+//! Which files a RESTORE removes and adds, as record batches in the form of the log.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+
+use super::RestoreMetrics;
+use super::unfinished::ensure_none_deletes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::deletion_vector::VectorPlace;
+use crate::log::replay::{
+    AddRequest, FileColumn, FileColumns, FileSet, adds_of, batches_of_adds, filtered, path_of, without,
+};
+use crate::protocol::{LogPath, tracks_rows};
+use crate::runtime::parallel;
+use crate::snapshot::Snapshot;
+use crate::write::row_counts::{Counted, with_certain_counts};
+
+/// How many missing files an error names.
+const NAMED: usize = 10;
+
+/// What differs between the files of two versions.
+pub(super) struct FileChanges {
+    /// The files that are added, as `add` actions.
+    pub(super) adds: Vec<RecordBatch>,
+    /// The files that are removed, as the `add` actions that they have.
+    pub(super) removes: Vec<RecordBatch>,
+    missing: u64,
+    missing_bytes: u64,
+}
+
+impl FileChanges {
+    /// Returns the changes that turn the files of `base` into the files of `earlier`.
+    ///
+    /// # Errors
+    /// `Unsupported` if rows have got other ids since. `CorruptLog`, and errors of the store.
+    pub(super) fn between(base: &Snapshot, earlier: &Snapshot) -> Result<Self> {
+        if tracks_rows(earlier.protocol(), earlier.metadata()) {
+            ensure_same_row_ids(base, earlier)?;
+        }
+        let removes = only_in(base, &files_of(earlier)?, FileColumns::of_removes())?;
+        let added = only_in(earlier, &files_of(base)?, FileColumns::of(&FileColumn::ALL))?;
+        let adds = added.iter().map(with_data_change).collect::<Result<_>>()?;
+        Ok(Self { adds, removes, missing: 0, missing_bytes: 0 })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.adds.is_empty() && self.removes.is_empty()
+    }
+
+    /// Looks for the added files in the store, and leaves those out that are not there, if they may be ignored.
+    ///
+    /// # Errors
+    /// `FileNotFound` for files that are not there; errors of the store.
+    pub(super) fn without_missing(mut self, earlier: &Snapshot, may_ignore: bool) -> Result<Self> {
+        let mut missing = HashSet::new();
+        let mut kept = Vec::with_capacity(self.adds.len());
+        for batch in self.adds {
+            let files = needed_files(earlier, &batch)?;
+            let threads = earlier.storage().readers(files.len());
+            let is_there = parallel::each(&files, threads, |needed| {
+                needed
+                    .iter()
+                    .try_fold(true, |all, path| Ok::<_, Error>(all && earlier.storage().has_log_path(path)?))
+            })?;
+            let is_there = BooleanArray::from(is_there);
+            if is_there.has_false() {
+                let gone = without(&batch, &is_there)?;
+                self.missing_bytes += counted(std::slice::from_ref(&gone)).1;
+                missing.extend(adds_of(&gone)?.into_iter().map(|add| add.path));
+                kept.push(filtered(&batch, &is_there)?);
+            } else {
+                kept.push(batch);
+            }
+        }
+        self.missing = missing.len() as u64;
+        if !missing.is_empty() && !may_ignore {
+            let mut names: Vec<String> = missing.into_iter().collect();
+            names.sort_unstable();
+            let (count, version) = (names.len(), earlier.version());
+            names.truncate(NAMED);
+            let more = if count > NAMED { ", …" } else { "" };
+            return Err(earlier.located(
+                Error::new(
+                    ErrorKind::FileNotFound,
+                    format!(
+                        "version {version} cannot be restored: {count} of its files are not there any more: {}{more}",
+                        names.join(", ")
+                    ),
+                )
+                .with_hint(
+                    "choose a later version, bring the files back, or ignore missing files, whose rows are then lost",
+                ),
+            ));
+        }
+        self.adds = kept.into_iter().filter(|batch| batch.num_rows() > 0).collect();
+        Ok(self)
+    }
+
+    /// Returns the same changes for a table whose files have row ids: the rows of the added files that get ids are
+    /// counted.
+    ///
+    /// # Errors
+    /// As [`with_certain_counts`].
+    pub(super) fn with_counted_rows(mut self, earlier: &Snapshot) -> Result<Self> {
+        let mut counted = Vec::with_capacity(self.adds.len());
+        for batch in &self.adds {
+            let adds = adds_of(batch)?;
+            let files: Vec<Counted<'_>> =
+                adds.iter().map(|add| Counted { add: add.clone(), path: &add.path }).collect();
+            counted.extend(batches_of_adds(&with_certain_counts(earlier, &files)?)?);
+        }
+        self.adds = counted;
+        Ok(self)
+    }
+
+    /// Refuses to add files that a VACUUM may still be deleting.
+    ///
+    /// # Errors
+    /// `CommitConflict`; `CorruptLog`, and errors of the store.
+    pub(super) fn ensure_none_is_vacuumed(
+        &self,
+        base: &Snapshot,
+        earlier: &Snapshot,
+        now_ms: i64,
+    ) -> Result<()> {
+        let mut needed = Vec::new();
+        for batch in &self.adds {
+            needed.extend(needed_files(earlier, batch)?);
+        }
+        match needed.is_empty() {
+            true => Ok(()),
+            false => ensure_none_deletes(&needed, base, earlier, now_ms),
+        }
+    }
+
+    /// Returns how many files there are, and how large.
+    pub(super) fn metrics(&self, earlier: &Snapshot) -> Result<RestoreMetrics> {
+        let totals = earlier.totals()?;
+        let (restored_files, restored_bytes) = counted(&self.adds);
+        let (removed_files, removed_bytes) = counted(&self.removes);
+        Ok(RestoreMetrics {
+            table_bytes: totals.bytes.saturating_sub(self.missing_bytes),
+            table_files: totals.files.saturating_sub(self.missing),
+            removed_files,
+            removed_bytes,
+            restored_files,
+            restored_bytes,
+            missing_files: self.missing,
+        })
+    }
+}
+
+/// Refuses to restore a version whose rows have other ids than now: row tracking was dropped and enabled again, and the
+/// same ids would be given to different rows.
+fn ensure_same_row_ids(base: &Snapshot, earlier: &Snapshot) -> Result<()> {
+    let ids = |snapshot: &Snapshot| -> Result<HashMap<String, i64>> {
+        let columns = FileColumns::of(&[FileColumn::Path, FileColumn::BaseRowId]);
+        let mut found = HashMap::new();
+        for batch in snapshot.replay_files(columns)? {
+            let batch = batch?;
+            let ids = batch.column_by_name(FileColumn::BaseRowId.name());
+            let Some(ids) = ids.and_then(|column| column.as_primitive_opt::<Int64Type>()) else { continue };
+            for (row, id) in ids.iter().enumerate() {
+                found.extend(path_of(&batch, row).zip(id));
+            }
+        }
+        Ok(found)
+    };
+    let (now, before) = (ids(base)?, ids(earlier)?);
+    let differs = |(path, id): (&String, &i64)| now.get(path).is_some_and(|other| other != id);
+    match before.iter().any(differs) {
+        false => Ok(()),
+        true => Err(earlier.located(
+            Error::unsupported(
+                "the version cannot be restored: row tracking was dropped and enabled again since, so that its rows \
+                 have other ids now",
+            )
+            .with_hint("read the earlier version, and write its rows to the table instead"),
+        )),
+    }
+}
+
+fn files_of(snapshot: &Snapshot) -> Result<FileSet> {
+    let mut files = FileSet::of_logical_files(snapshot.resolver());
+    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
+        files.insert(&batch?)?;
+    }
+    Ok(files)
+}
+
+/// Returns the files of `snapshot` that are not among `others`.
+fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Result<Vec<RecordBatch>> {
+    let mut found = Vec::new();
+    for batch in snapshot.replay(AddRequest::new(columns))? {
+        let batch = batch?;
+        let batch = without(&batch, &others.contains(&batch)?)?;
+        if batch.num_rows() > 0 {
+            found.push(batch);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the files that each logical file consists of: its data file, and the file of its deletion
+/// vector.
+fn needed_files(snapshot: &Snapshot, batch: &RecordBatch) -> Result<Vec<Vec<LogPath>>> {
+    let resolver = snapshot.resolver();
+    let needed = |add: crate::protocol::Add| {
+        let mut files = vec![resolver.parse(&add.path)?];
+        if let Some(vector) = &add.deletion_vector
+            && let VectorPlace::File { path, .. } = VectorPlace::of(vector, resolver)?
+        {
+            files.push(path);
+        }
+        Ok(files)
+    };
+    adds_of(batch)?.into_iter().map(needed).collect()
+}
+
+fn with_data_change(batch: &RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let mut columns = batch.columns().to_vec();
+    if let Some((at, _)) = schema.column_with_name(FileColumn::DataChange.name())
+        && let Some(column) = columns.get_mut(at)
+    {
+        *column = Arc::new(BooleanArray::from(vec![true; batch.num_rows()])) as ArrayRef;
+    }
+    RecordBatch::try_new(schema, columns).map_err(unreadable)
+}
+
+fn unreadable(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt_log("file actions cannot be read").with_source(error)
+}
+
+/// Returns how many files there are in batches of file actions, and how large they are.
+pub(crate) fn counted(batches: &[RecordBatch]) -> (u64, u64) {
+    let files = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    let sizes = batches.iter().filter_map(|batch| {
+        let column = batch.column_by_name(FileColumn::Size.name())?.as_primitive_opt::<Int64Type>()?;
+        Some(column.iter().flatten().filter_map(|size| u64::try_from(size).ok()).sum::<u64>())
+    });
+    (files, sizes.sum())
+}

@@ -1,0 +1,158 @@
+//! RESTORE: an earlier version of the table becomes the newest one again.
+//!
+//! ```text
+//!   logical files of the newest version ──┬── not in the earlier one ──► removed
+//!   logical files of the earlier version ─┴── not in the newest one ───► looked for in the store, and added again
+//!   protocol, metadata and domains ──────────────────────────────────► as `table` says
+//! ```
+//!
+//! - The rows become the earlier version's: a logical file is a data file with its deletion vector (protocol, "Add
+//!   File and Remove File"), so that a file with another vector is replaced.
+//! - A file that is brought back and no longer there is found before anything is committed: VACUUM has deleted it,
+//!   perhaps. Files that the newest version has too are not looked for: it needs them whatever RESTORE does.
+//! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
+//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
+//!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.
+//!   A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
+
+mod files;
+mod table;
+mod unfinished;
+
+pub(crate) use files::counted;
+
+use crate::commit::{Committed, IsolationLevel, Operation, Transaction};
+use crate::error::{Error, Result};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// The request to restore an earlier version.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RestoreRequest {
+    /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error, and
+    /// so are files that a VACUUM may still be deleting, which has begun and has not recorded its end.
+    pub ignore_missing_files: bool,
+    /// Whether the protocol of the earlier version is restored, too. Otherwise it keeps all features that the table
+    /// has got since. Versions that need them could not be read correctly any more.
+    pub allow_protocol_downgrade: bool,
+    /// Whether nothing is committed: the metrics then say what would be done.
+    pub dry_run: bool,
+    /// Further fields of the commit, such as user metadata.
+    pub operation: Operation,
+    /// The time that the caller has asked for instead of a version, which the commit then records.
+    pub timestamp: Option<String>,
+}
+
+/// What a RESTORE has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// The commit; `None` if the table was as that version already.
+    pub committed: Option<Committed>,
+    /// What was done.
+    pub metrics: RestoreMetrics,
+}
+
+/// How many files a RESTORE concerns, and their sizes in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RestoreMetrics {
+    /// The size of the table afterwards.
+    pub table_bytes: u64,
+    /// The number of its files afterwards.
+    pub table_files: u64,
+    /// The number of files that were removed.
+    pub removed_files: u64,
+    /// Their size.
+    pub removed_bytes: u64,
+    /// The number of files that were added again.
+    pub restored_files: u64,
+    /// Their size.
+    pub restored_bytes: u64,
+    /// The number of files that were left out because they are no longer there.
+    pub missing_files: u64,
+}
+
+/// Makes the version `earlier` the newest one of the table again; `base` is the newest version that the caller knows.
+/// If nothing differs, as with `base` itself, nothing is committed.
+///
+/// # Errors
+/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows would go from a
+/// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
+/// table that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting;
+/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+pub fn restore(
+    base: &Snapshot,
+    earlier: &Snapshot,
+    request: RestoreRequest,
+    environment: &Environment,
+) -> Result<Restored> {
+    let located = |error: Error| base.located(error);
+    if earlier.storage().url() != base.storage().url() {
+        return Err(located(Error::invalid_argument(format!(
+            "the version to restore is one of another table, {}",
+            earlier.storage().url()
+        ))));
+    }
+    if earlier.version() > base.version() {
+        return Err(located(
+            Error::invalid_argument(format!(
+                "version {} cannot be restored: it is after the newest one, {}",
+                earlier.version(),
+                base.version()
+            ))
+            .with_hint("choose an earlier version; the history lists them"),
+        ));
+    }
+    let RestoreRequest { ignore_missing_files, allow_protocol_downgrade, dry_run, operation, timestamp } =
+        request;
+    let table = table::RestoredTable::of(base, earlier, allow_protocol_downgrade).map_err(located)?;
+    let changes = files::FileChanges::between(base, earlier)?;
+    if !changes.removes.is_empty() {
+        base.ensure_removable()?;
+    }
+    let changes = changes.without_missing(earlier, ignore_missing_files)?;
+    if !ignore_missing_files {
+        changes.ensure_none_is_vacuumed(base, earlier, environment.now_ms())?;
+    }
+    let metrics = changes.metrics(earlier)?;
+    if dry_run || (changes.is_empty() && table.is_unchanged(base)?) {
+        return Ok(Restored { committed: None, metrics });
+    }
+    let changes = match table.supports_row_ids() {
+        true => changes.with_counted_rows(earlier).map_err(|error| earlier.located(error))?,
+        false => changes,
+    };
+    let operation = described(operation, earlier.version(), timestamp, &metrics);
+    let mut transaction =
+        Transaction::new(base, operation, environment)?.with_isolation(IsolationLevel::Serializable);
+    transaction.read_whole_table();
+    transaction.read_domains();
+    table.set(&mut transaction, base)?;
+    changes.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
+    changes.adds.into_iter().for_each(|batch| transaction.bring_back(batch));
+    let committed = transaction.commit_or_fail()?;
+    Ok(Restored { committed: Some(committed), metrics })
+}
+
+/// Describes the commit by the names of the JVM implementation.
+fn described(
+    mut operation: Operation,
+    version: u64,
+    timestamp: Option<String>,
+    metrics: &RestoreMetrics,
+) -> Operation {
+    "RESTORE".clone_into(&mut operation.name);
+    // One of them is named, as it was asked for.
+    let version = timestamp.is_none().then_some(version);
+    operation
+        .parameter("version", version)
+        .parameter("timestamp", timestamp)
+        .metric("tableSizeAfterRestore", metrics.table_bytes)
+        .metric("numOfFilesAfterRestore", metrics.table_files)
+        .metric("numRemovedFiles", metrics.removed_files)
+        .metric("numRestoredFiles", metrics.restored_files)
+        .metric("removedFilesSize", metrics.removed_bytes)
+        .metric("restoredFilesSize", metrics.restored_bytes)
+}

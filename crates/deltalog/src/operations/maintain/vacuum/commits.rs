@@ -1,0 +1,84 @@
+//! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
+//!
+//! They change nothing and depend on nothing, so that a concurrent change of the metadata is no lasting conflict: they
+//! are committed again on top of it. The first says what is about to be deleted before it is, so that the history
+//! explains missing files even if the second never comes.
+
+use serde_json::{Map, Value};
+
+use super::request::Retention;
+use crate::commit::{Operation, Outcome, Transaction};
+use crate::error::Result;
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// How often another writer may change the metadata in between.
+const MOST_CONFLICTS: u32 = 20;
+
+/// What both commits need.
+#[derive(Debug)]
+pub(super) struct Commits {
+    pub(super) custom_metadata: Map<String, Value>,
+    pub(super) environment: Environment,
+}
+
+impl Commits {
+    /// Commits the beginning. Returns the version.
+    ///
+    /// # Errors
+    /// The errors of a commit.
+    pub(super) fn start(
+        &self,
+        base: &Snapshot,
+        retention: Retention,
+        is_enforced: bool,
+        files: u64,
+        bytes: u64,
+    ) -> Result<u64> {
+        let operation = Operation::new("VACUUM START")
+            .parameter("retentionCheckEnabled", is_enforced)
+            .parameter("defaultRetentionMillis", retention.configured_ms)
+            .metric("numFilesToDelete", files)
+            .metric("sizeOfDataToDelete", bytes);
+        let operation = match retention.specified_ms {
+            Some(ms) => operation.parameter("specifiedRetentionMillis", ms),
+            None => operation,
+        };
+        self.commit(base, operation)
+    }
+
+    /// Commits the end. Returns the version.
+    ///
+    /// # Errors
+    /// The errors of a commit.
+    pub(super) fn completed(&self, base: &Snapshot, files: u64, directories: u64) -> Result<u64> {
+        let operation = Operation::new("VACUUM END")
+            .parameter("status", "COMPLETED")
+            .metric("numDeletedFiles", files)
+            .metric("numVacuumedDirectories", directories);
+        self.commit(base, operation)
+    }
+
+    /// Commits that some files may not have been deleted.
+    ///
+    /// # Errors
+    /// The errors of a commit.
+    pub(super) fn failed(&self, base: &Snapshot) -> Result<u64> {
+        self.commit(base, Operation::new("VACUUM END").parameter("status", "FAILED"))
+    }
+
+    fn commit(&self, base: &Snapshot, operation: Operation) -> Result<u64> {
+        let operation = operation.custom_metadata(self.custom_metadata.clone())?;
+        let mut base = base.clone();
+        for _ in 0..MOST_CONFLICTS {
+            let transaction = Transaction::new(&base, operation.clone(), &self.environment)?;
+            match transaction.commit()? {
+                Outcome::Committed(committed) => return Ok(committed.version),
+                // A transaction that records no progress was not applied before.
+                Outcome::Conflict { .. } | Outcome::AlreadyApplied(_) => base = base.refresh()?,
+            }
+        }
+        let transaction = Transaction::new(&base, operation, &self.environment)?;
+        transaction.commit_or_fail().map(|committed| committed.version)
+    }
+}

@@ -1,0 +1,139 @@
+//! Deleting what a plan has found, unless the table needs it again.
+//!
+//! - Before each round the newest version is looked at. A file that a commit has added since the plan stays, however
+//!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is asked, and no
+//!   compaction or checkpoint in its place: a later commit may have removed the file again, but those who have begun to
+//!   read it still need it.
+//! - The table is checked again as well: another writer may have raised the retention or the protocol, or put another
+//!   table in its place.
+//! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
+//!   run beside each other.
+
+use super::candidates::{Chunk, Files};
+use super::request;
+use super::retained::Retained;
+use super::visible::name_of;
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::progress::Progress;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// The number of files of a round. A store with a request for many deletes them by ten requests.
+const ROUND: usize = 10_000;
+
+/// By how much the clock may be ahead of the store's, whose times may be whole seconds.
+const TOLERATED_MS: i64 = 60 * 1000;
+
+/// Deletes files.
+pub(super) struct Deletion<'a> {
+    /// The version that the plan knows.
+    pub(super) planned: &'a Snapshot,
+    /// The newest version so far.
+    pub(super) newest: Snapshot,
+    pub(super) cutoff_ms: i64,
+    /// The retention that the plan was made with.
+    pub(super) retention_ms: i64,
+    pub(super) enforces_retention: bool,
+    /// Whether checksums of Hadoop are deleted with the files.
+    pub(super) has_checksums: bool,
+    /// What the table needs again.
+    pub(super) revived: Retained,
+    /// The version up to which `revived` is complete.
+    pub(super) known_version: u64,
+    pub(super) deleted: u64,
+    pub(super) deleted_bytes: u64,
+}
+
+impl Deletion<'_> {
+    /// Deletes the `files` that may go. `cutoff_of_store_ms` is the cut-off by the clock of the store: one that is
+    /// ahead of it would make files look old that are not.
+    ///
+    /// # Errors
+    /// Errors of the store, and of reading the log. Some files may have been deleted.
+    pub(super) fn run(&mut self, files: &Files, cutoff_of_store_ms: i64) -> Result<()> {
+        let ahead_ms = self.cutoff_ms.saturating_sub(cutoff_of_store_ms);
+        if ahead_ms > TOLERATED_MS {
+            let table = self.newest.storage().url();
+            tracing::warn!(
+                table,
+                ahead_ms,
+                "the clock is ahead of the store's, whose time counts for VACUUM"
+            );
+            self.cutoff_ms = cutoff_of_store_ms;
+            self.revived.keep_needed(&self.newest, self.cutoff_ms)?;
+        }
+        let planned = self.planned;
+        let progress = Progress::new("VACUUM", planned.storage().url(), files.len(), "files");
+        for chunk in files.chunks() {
+            for start in (0..chunk.len()).step_by(ROUND) {
+                self.look_again()?;
+                let round = start..chunk.len().min(start + ROUND);
+                let count = round.len() as u64;
+                self.delete(chunk, round)?;
+                progress.add(count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out what was added since.
+    fn look_again(&mut self) -> Result<()> {
+        self.newest = self.newest.refresh()?;
+        let newest = &self.newest;
+        if newest.version() == self.known_version {
+            return Ok(());
+        }
+        request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
+        let added = self.revived.keep_added_since(self.known_version, newest);
+        match added {
+            // Such a commit is older than the log's retention. The tombstones of a checkpoint are what is left of it.
+            Err(error) if error.kind() == ErrorKind::FileNotFound => {
+                self.revived.keep_needed(newest, self.cutoff_ms)?;
+            }
+            added => added?,
+        }
+        self.known_version = newest.version();
+        Ok(())
+    }
+
+    fn delete(&mut self, chunk: &Chunk, rows: std::ops::Range<usize>) -> Result<()> {
+        let mut paths = Vec::with_capacity(rows.len());
+        let mut bytes = 0;
+        for row in rows {
+            let path = chunk.paths.value(row);
+            if chunk.times.value(row) < self.cutoff_ms && !self.revived.keeps(path) {
+                paths.push(path);
+                bytes += u64::try_from(chunk.sizes.value(row)).unwrap_or_default();
+            }
+        }
+        let storage = self.newest.storage();
+        let deleted = storage.delete_files(&paths).and_then(|()| self.delete_checksums(storage, &paths));
+        deleted.map_err(|error| {
+            let done = self.deleted;
+            Error::new(
+                error.kind(),
+                format!("VACUUM has deleted {done} files, and then some of the next could not be deleted"),
+            )
+            .with_hint("run VACUUM again: it goes on with the files that are left")
+            .with_source(error)
+        })?;
+        self.deleted += paths.len() as u64;
+        self.deleted_bytes += bytes;
+        let (table, version) = (storage.url(), self.planned.version());
+        tracing::debug!(table, version, deleted = self.deleted, "VACUUM has deleted files");
+        Ok(())
+    }
+
+    /// Deletes the checksums that Hadoop keeps beside local files.
+    fn delete_checksums(&self, storage: &Storage, paths: &[&str]) -> Result<()> {
+        if !self.has_checksums {
+            return Ok(());
+        }
+        let checksum = |path: &&str| {
+            let name = name_of(path);
+            format!("{}.{name}.crc", path.strip_suffix(name).unwrap_or_default())
+        };
+        let checksums: Vec<String> = paths.iter().map(checksum).collect();
+        storage.delete_files(&checksums.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}

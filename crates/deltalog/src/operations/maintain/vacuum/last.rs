@@ -1,0 +1,49 @@
+//! `_delta_log/_last_vacuum_info`: up to which version the files that were removed have been deleted. It is a file of
+//! the JVM implementation, which the protocol does not define.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::log::LOG_DIRECTORY;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+const NAME: &str = "_last_vacuum_info";
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct LastVacuum {
+    #[serde(rename = "latestCommitVersionOutsideOfRetentionWindow", skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+}
+
+/// Returns the version; `None` if the file does not exist, is not understood, or says nothing.
+///
+/// # Errors
+/// Errors of the store.
+pub(super) fn read(snapshot: &Snapshot) -> Result<Option<u64>> {
+    let Some(bytes) = snapshot.storage().get(&path())? else { return Ok(None) };
+    let found: LastVacuum = serde_json::from_slice(bytes.trim_ascii()).unwrap_or_default();
+    // A version that does not exist belongs to another table, which was here before.
+    Ok(found.version.filter(|version| *version <= snapshot.version()))
+}
+
+/// Records the version, unless a later one is recorded.
+pub(super) fn record(snapshot: &Snapshot, version: u64) {
+    let recorded = read(snapshot).and_then(|found| match found {
+        Some(found) if found >= version => Ok(()),
+        _ => write(snapshot.storage(), version),
+    });
+    if let Err(error) = recorded {
+        // The next VACUUM from the log looks at more commits.
+        tracing::warn!(table = snapshot.storage().url(), %error, "how far VACUUM came could not be recorded");
+    }
+}
+
+fn write(storage: &Storage, version: u64) -> Result<()> {
+    let text = serde_json::json!({ "latestCommitVersionOutsideOfRetentionWindow": version }).to_string();
+    storage.put(&path(), format!("{text}\n").into())
+}
+
+fn path() -> String {
+    format!("{LOG_DIRECTORY}/{NAME}")
+}

@@ -1,0 +1,81 @@
+//! The files that may go, from a listing of the table's root.
+
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+
+use super::candidates::{Candidates, Files, reason};
+use super::path_set::PathSet;
+use super::retained::Retained;
+use super::tables::warn_of;
+use super::visible::{Visible, name_of};
+use crate::error::Result;
+use crate::snapshot::Snapshot;
+use crate::storage::FileMeta;
+
+/// What a source has found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) files: Files,
+    /// The number of directories that were looked into, with the root.
+    pub(super) directories: u64,
+    /// The directories among them that may be empty, if the store has directories.
+    pub(super) nested: Vec<String>,
+    /// Whether Hadoop's checksums of files are beside them.
+    pub(super) has_checksums: bool,
+    /// The newest version whose removed files have all been found, now or before.
+    pub(super) searched_up_to: Option<u64>,
+}
+
+/// Lists the root of `snapshot`.
+///
+/// # Errors
+/// `Unavailable`, `PermissionDenied`.
+pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> Result<Found> {
+    let storage = snapshot.storage();
+    let visible = Visible::of(snapshot);
+    let has_directories = storage.has_directories();
+    let entered: Mutex<(PathSet, Vec<String>)> = Mutex::default();
+    let enters = |directory: &str| {
+        let enters = visible.enters(directory);
+        if enters {
+            // A walk of keys asks for a directory repeatedly.
+            let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
+            entered.0.insert(directory);
+            if has_directories {
+                entered.1.push(directory.to_owned());
+            }
+        }
+        enters
+    };
+    let candidates = RefCell::new(Candidates::default());
+    let mut has_checksums = false;
+    storage.walk("", &enters, |files: Vec<FileMeta>| {
+        let mut candidates = candidates.borrow_mut();
+        for file in &files {
+            if !Visible::shows(&file.name) {
+                has_checksums |= name_of(&file.name).ends_with(".crc");
+            } else if !has_directories && file.size == 0 {
+                // An object that stands for a directory: its name, without the slash, may also be the name of a file
+                // beside it. Neither data files nor files of vectors are empty.
+            } else if let Some(reason) = reason(file, retained, cutoff_ms) {
+                candidates.push(file, reason);
+            }
+        }
+        Ok(())
+    })?;
+    let (directories, mut nested) = entered.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let tables = visible.other_tables();
+    let is_elsewhere = |path: &str| tables.iter().any(|table| path.starts_with(table));
+    if !tables.is_empty() {
+        warn_of(snapshot, &tables);
+        nested.retain(|directory| !is_elsewhere(directory));
+    }
+    let files = candidates.into_inner().finish((!tables.is_empty()).then_some(&is_elsewhere));
+    Ok(Found {
+        files,
+        directories: directories.len() as u64 + 1,
+        nested,
+        has_checksums: has_checksums && has_directories,
+        searched_up_to: None,
+    })
+}

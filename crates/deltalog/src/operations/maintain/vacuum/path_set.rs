@@ -1,0 +1,62 @@
+//! A set of paths in few bytes.
+//!
+//! - It holds a number of 64 bits for each path. Two paths may have the same one, so that the set may contain more than
+//!   was inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is therefore only
+//!   asked what must be kept: such a mistake keeps a file that could have gone.
+//! - The numbers depend on a key that is different in each process, so that it is impossible to choose paths that
+//!   collide.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+#[derive(Debug, Default)]
+pub(super) struct PathSet {
+    numbers: HashTable<u64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl PathSet {
+    pub(super) fn insert(&mut self, path: &str) {
+        let number = self.hasher.hash_one(path);
+        // The entry is dropped: an occupied one is already there.
+        self.numbers.entry(number, |other| *other == number, |number| *number).or_insert(number);
+    }
+
+    pub(super) fn contains(&self, path: &str) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let number = self.hasher.hash_one(path);
+        self.numbers.find(number, |other| *other == number).is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_contains_what_was_inserted(paths in prop::collection::vec("[ab/]{0,4}", 0..60), other in "[ab/]{0,4}") {
+            let mut set = PathSet::default();
+            paths.iter().for_each(|path| set.insert(path));
+            let expected: HashSet<&String> = paths.iter().collect();
+            prop_assert_eq!(set.len(), expected.len());
+            prop_assert!(paths.iter().all(|path| set.contains(path)));
+            prop_assert_eq!(set.contains(&other), expected.contains(&other));
+        }
+    }
+}

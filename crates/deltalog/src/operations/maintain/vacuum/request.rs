@@ -1,0 +1,160 @@
+//! What a VACUUM is asked for, and its checks against the table.
+
+use std::time::Duration;
+
+use arrow::array::RecordBatchReader;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::protocol::{TableFeature, ensure_writable};
+use crate::snapshot::Snapshot;
+
+/// Where VACUUM finds the files that may go.
+#[non_exhaustive]
+pub enum VacuumSource {
+    /// In a listing of the table's root.
+    Listing,
+    /// In the log: what was removed since the last VACUUM. Files that no version ever had are not found.
+    Log,
+    /// In an inventory of the store, for tables whose listing takes too long. It has the columns `path`, with full
+    /// paths that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
+    /// timestamp. Rows outside the table's root are ignored.
+    Inventory(Box<dyn RecordBatchReader + Send>),
+}
+
+impl std::fmt::Debug for VacuumSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Listing => "Listing",
+            Self::Log => "Log",
+            Self::Inventory(_) => "Inventory",
+        })
+    }
+}
+
+/// A request to delete the files that a table no longer needs.
+#[derive(Debug)]
+pub struct VacuumRequest {
+    pub(super) source: VacuumSource,
+    retention: Option<Duration>,
+    pub(super) enforces_retention: bool,
+    pub(super) kept_versions: Vec<u64>,
+    pub(super) custom_metadata: Map<String, Value>,
+}
+
+impl Default for VacuumRequest {
+    fn default() -> Self {
+        Self::new(VacuumSource::Listing)
+    }
+}
+
+/// How long files are kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retention {
+    /// What the request says.
+    pub(super) specified_ms: Option<i64>,
+    /// What the table says: `delta.deletedFileRetentionDuration`.
+    pub(super) configured_ms: i64,
+}
+
+impl Retention {
+    pub(super) fn ms(self) -> i64 {
+        self.specified_ms.unwrap_or(self.configured_ms)
+    }
+}
+
+impl VacuumRequest {
+    /// Requests what `source` has, with the retention of the table.
+    pub fn new(source: VacuumSource) -> Self {
+        Self {
+            source,
+            retention: None,
+            enforces_retention: true,
+            kept_versions: Vec::new(),
+            custom_metadata: Map::new(),
+        }
+    }
+
+    /// Sets how long files are kept after they were removed from the table or, if they never were a part of it, after
+    /// they were written. Without it the table's `delta.deletedFileRetentionDuration` counts, or 7 days.
+    ///
+    /// It must be longer than the longest write, and than the longest query of an old version: their files are only
+    /// protected by their age.
+    #[must_use]
+    pub fn retention(mut self, retention: Duration) -> Self {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// Sets whether a retention that is shorter than the table's is refused, as it is by default.
+    #[must_use]
+    pub fn enforce_retention(mut self, enforces: bool) -> Self {
+        self.enforces_retention = enforces;
+        self
+    }
+
+    /// Keeps the files of these versions, however old they are.
+    #[must_use]
+    pub fn keep_versions(mut self, versions: impl Into<Vec<u64>>) -> Self {
+        self.kept_versions = versions.into();
+        self
+    }
+
+    /// Adds fields, which may include `userMetadata`, to the `commitInfo` of the commits `VACUUM START` and
+    /// `VACUUM END`.
+    #[must_use]
+    pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Self {
+        self.custom_metadata = fields;
+        self
+    }
+
+    /// Checks that the table may be vacuumed with this retention.
+    ///
+    /// # Errors
+    /// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not
+    /// understood; `InvalidArgument` for a retention that is too short.
+    pub(super) fn check(&self, snapshot: &Snapshot) -> Result<Retention> {
+        let specified_ms = self.retention.map(milliseconds);
+        check(snapshot, specified_ms, self.enforces_retention)
+    }
+}
+
+/// Does the same for a part of the request.
+pub(super) fn check(snapshot: &Snapshot, specified_ms: Option<i64>, enforces: bool) -> Result<Retention> {
+    let protocol = snapshot.protocol();
+    // PROTOCOL, "Maintenance Operations on Catalog-managed Tables": prohibited unless the catalog permits them.
+    if protocol.writer_features().contains(&TableFeature::CatalogManaged) {
+        return Err(Error::unsupported(
+            "the files of a table that a catalog manages are deleted by its catalog",
+        ));
+    }
+    // PROTOCOL, "Writer Requirements for Vacuum Protocol Check": for all tables.
+    ensure_writable(protocol, snapshot.metadata())?;
+    let configured_ms = milliseconds(snapshot.deleted_file_retention()?);
+    let retention = Retention { specified_ms, configured_ms };
+    if enforces && retention.ms() < configured_ms {
+        return Err(Error::invalid_argument(format!(
+            "the retention {} is shorter than the table's, {} (delta.deletedFileRetentionDuration)",
+            hours(retention.ms()),
+            hours(configured_ms)
+        ))
+        .with_hint(
+            "choose a longer one. If you are certain that no write, query or stream has been running for longer than \
+             that, pass enforce_retention_duration=False, or in Spark set \
+             spark.databricks.delta.retentionDurationCheck.enabled to false",
+        ));
+    }
+    Ok(retention)
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn hours(ms: i64) -> String {
+    const HOUR_MS: i64 = 3_600_000;
+    match ms % HOUR_MS {
+        0 => format!("of {} hours", ms / HOUR_MS),
+        _ => format!("of {ms} milliseconds"),
+    }
+}

@@ -1,0 +1,157 @@
+//! The files in which a statement may find rows.
+//!
+//! - A file is left out if partition values or statistics of any writer show that no row of it matches. So a statement
+//!   finds the rows that a read finds: if another writer's bounds are wrong, both miss some. A MERGE that misses a row
+//!   inserts it again, as the same statement of any other engine would; to read every file whose statistics are not
+//!   ours would make it a scan of the table.
+//! - A file whose rows all match need not be read, if partition values show it or statistics of our own. Bounds of
+//!   others show nothing here: the rows would go unseen. ([`crate::values::stats::is_own`].)
+//! - How many rows such a file has, is known from statistics of our own, else from its footer.
+
+use arrow::array::{BooleanArray, RecordBatch};
+
+use super::finder::{condition_of, truth};
+use super::listed::{ListedFile, visit_files};
+use crate::error::{ErrorKind, Result};
+use crate::expression::predicate::{BoundColumn, BoundPredicate, Expr, Predicate};
+use crate::log::replay::{FileFilter, add_at};
+use crate::protocol::Metadata;
+use crate::runtime::parallel;
+use crate::scan::{DataFile, file_filters};
+use crate::snapshot::Snapshot;
+use crate::write::FOOTER_THREADS;
+
+/// A file in which a statement may find rows.
+pub(crate) struct Candidate {
+    pub(crate) listed: ListedFile,
+    /// Whether all of its rows are known to match.
+    pub(crate) matches_whole: bool,
+}
+
+/// Returns the files of `base` that may have rows for which `predicate` is true. `bound` is the same, bound to the
+/// table.
+///
+/// # Errors
+/// `InvalidArgument` for partition values for which the predicate has no value; `CorruptLog`, and errors of the store.
+pub(crate) fn candidates(
+    base: &Snapshot,
+    predicate: &Predicate,
+    bound: &BoundPredicate,
+) -> Result<Vec<Candidate>> {
+    let by_partition = reads_partitions_only(bound, base.metadata());
+    let others = match bound.is_null_only_by_columns() && !by_partition {
+        true => {
+            let others = file_filters(base, &may_not_be_true(predicate, bound));
+            Some(others.map_err(|error| base.located(error))?)
+        }
+        false => None,
+    };
+    let mut found = Vec::new();
+    visit_files(base, Some(predicate), |batch, files| {
+        let has_others = others.as_ref().map(|others| kept(others, batch)).transpose()?;
+        for (row, file) in files.into_iter().enumerate() {
+            if by_partition && !truth_in_partition(bound, &file)? {
+                continue;
+            }
+            let listed = ListedFile { add: add_at(batch, row)?, file };
+            let matches_whole = match &has_others {
+                Some(has_others) => !has_others.value(row) && listed.has_own_statistics(),
+                None => by_partition,
+            };
+            found.push(Candidate { listed, matches_whole });
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Returns for each of `files` the number of its rows that are not deleted; `None` where it cannot be found out,
+/// because the file cannot be read.
+///
+/// # Errors
+/// None at present.
+pub(crate) fn live_rows(base: &Snapshot, files: &[&ListedFile]) -> Result<Vec<Option<u64>>> {
+    parallel::each(files, FOOTER_THREADS, |file| {
+        match file.has_own_statistics() {
+        true => Ok(file.live_rows()),
+        false => Ok(file.live_rows_by_footer(base).unwrap_or_else(|error| {
+            let table = base.storage().url();
+            tracing::debug!(table, %error, file = file.add.path, "the rows of a file that is removed are not counted");
+            None
+        })),
+    }
+    })
+}
+
+/// Returns whether a condition reads only partition columns, whose values are the same in all rows of a file.
+pub(crate) fn reads_partitions_only(condition: &BoundPredicate, metadata: &Metadata) -> bool {
+    let is_partition = |name: &String| metadata.partition_columns.contains(name);
+    condition.columns().iter().all(|column| matches!(column.path.parts(), [name] if is_partition(name)))
+}
+
+/// Returns whether a condition that reads only partition columns is true for the rows of a file.
+///
+/// # Errors
+/// `InvalidArgument` if it has no value for them.
+pub(crate) fn truth_in_partition(condition: &BoundPredicate, file: &DataFile) -> Result<bool> {
+    let (values, row) = file.partition_values.parts();
+    Ok(truth(condition, &RecordBatch::from(values.slice(row, 1)))?.value(0))
+}
+
+/// Returns a condition that is true for each row for which `predicate` is false, or NULL because a column is.
+fn may_not_be_true(predicate: &Predicate, bound: &BoundPredicate) -> Predicate {
+    let is_null = |column: &BoundColumn| Predicate::IsNull(Expr::Column(column.path.clone()));
+    let mut any: Vec<Predicate> = bound.columns().iter().map(is_null).collect();
+    any.push(Predicate::Not(Box::new(predicate.clone())));
+    Predicate::Or(any)
+}
+
+/// Returns for each file whether all `filters` keep it.
+fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
+    let mut all = vec![true; batch.num_rows()];
+    for filter in filters {
+        for (all, keep) in all.iter_mut().zip((filter.keep)(batch)?.values()) {
+            *all &= keep;
+        }
+    }
+    Ok(all.into())
+}
+
+/// The files of a snapshot that matter to a statement that removes all rows for which a condition is true.
+#[derive(Debug, Default)]
+pub struct FilesApart {
+    /// Those with some such rows, perhaps none, perhaps only such rows.
+    pub others: Vec<ListedFile>,
+    /// Those with only such rows, which need not be read.
+    pub whole: Vec<ListedFile>,
+    /// The number of rows of the latter.
+    pub whole_rows: u64,
+}
+
+/// Returns the files of `base` that may have rows for which `condition` is true; None if it cannot be evaluated here.
+///
+/// # Errors
+/// `CorruptLog`, and errors of the store.
+pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<FilesApart>> {
+    let found = match condition_of(base, condition).and_then(|bound| candidates(base, condition, &bound)) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::InvalidArgument => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut apart = FilesApart::default();
+    let (whole, others): (Vec<Candidate>, Vec<Candidate>) =
+        found.into_iter().partition(|candidate| candidate.matches_whole);
+    apart.others.extend(others.into_iter().map(|candidate| candidate.listed));
+    let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>())?;
+    for (candidate, rows) in whole.into_iter().zip(rows) {
+        match rows {
+            // Without the number of its rows the statement could not say how many it has removed.
+            None => apart.others.push(candidate.listed),
+            Some(rows) => {
+                apart.whole_rows += rows;
+                apart.whole.push(candidate.listed);
+            }
+        }
+    }
+    Ok(Some(apart))
+}

@@ -1,0 +1,38 @@
+//! Files that are chosen by a predicate on partition columns.
+
+use super::candidates::{reads_partitions_only, truth_in_partition};
+use super::finder::condition_of;
+use crate::error::{Error, Result};
+use crate::expression::predicate::{BoundPredicate, Predicate};
+use crate::scan::DataFile;
+use crate::snapshot::Snapshot;
+
+/// Which files of a version are chosen.
+pub(crate) struct PartitionChoice(Option<BoundPredicate>);
+
+impl PartitionChoice {
+    /// Chooses the files of the partitions for which `predicate` is true; all files without one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated.
+    pub(crate) fn of(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Self> {
+        let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose();
+        let condition = condition.map_err(|error| base.located(error))?;
+        if condition.as_ref().is_some_and(|bound| !reads_partitions_only(bound, base.metadata())) {
+            let error = Error::invalid_argument("files are chosen by partition columns only");
+            return Err(base.located(error.with_hint(format!(
+                "use a predicate on the partition columns ({}), or none",
+                base.metadata().partition_columns.join(", ")
+            ))));
+        }
+        Ok(Self(condition))
+    }
+
+    /// Returns whether a file is chosen.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the predicate has no value for its partition.
+    pub(crate) fn includes(&self, file: &DataFile) -> Result<bool> {
+        self.0.as_ref().map_or(Ok(true), |condition| truth_in_partition(condition, file))
+    }
+}

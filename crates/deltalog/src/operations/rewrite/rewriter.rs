@@ -1,0 +1,203 @@
+//! Files that are written again with the same rows. Protocol: "Add File and Remove File", "Row Tracking".
+//!
+//! ```text
+//!   files of the base ── chosen ──► their live rows, with their ids ──► new files
+//!                                          one commit removes the old files and adds the new ones, `dataChange` false
+//!   another writer has added files that the commit depends on ──► the chosen ones are written too, and again
+//! ```
+//!
+//! - Rows that deletion vectors delete are left out. All other rows stay as they are, so that constraints are not
+//!   evaluated and a change data feed has nothing of it.
+//! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
+//! - Nothing but the files is read: concurrently added rows do not matter, and a commit that removes one of the files
+//!   or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
+//! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
+//!   and protocol, metadata and clustering columns are the same.
+//! - The rows pass through one writer, in batches.
+
+use arrow::array::{BooleanArray, RecordBatch};
+
+use crate::commit::unused_files::delete_unused;
+use crate::commit::{Committed, ConflictReason, Operation, Outcome, Transaction};
+use crate::error::{ErrorKind, Result};
+use crate::log::replay::{FileColumns, FileSet, filtered, without};
+use crate::protocol::Add;
+use crate::runtime::environment::Environment;
+use crate::scan::{DataFile, PartitionColumns, data_files};
+use crate::snapshot::Snapshot;
+use crate::write::row_copy::RowCopy;
+use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
+
+/// How often concurrently added files are written again before the rewrite is given up. Each time there are only
+/// files that were added since the last.
+const MOST_CATCH_UPS: u32 = 100;
+
+/// What is written again, and as what.
+pub(crate) struct Rewriter<'a> {
+    copy: RowCopy,
+    partitions: PartitionColumns,
+    choose: &'a dyn Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
+    environment: &'a Environment,
+}
+
+/// Files that were written again, to be committed.
+pub(crate) struct Rewritten {
+    base: Snapshot,
+    /// The `add` actions of the old files, in the form of the log.
+    old: Vec<RecordBatch>,
+    /// The same files.
+    old_files: FileSet,
+    new: Vec<Add>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// Returns what writes those files of `base` again that `choose` selects of each batch of `add` actions. The new
+    /// files are as `spec` says; its rules for rows are left out.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column; `CorruptLog`.
+    pub(crate) fn new(
+        base: &Snapshot,
+        spec: TableWriteSpec,
+        choose: &'a dyn Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
+        environment: &'a Environment,
+    ) -> Result<Self> {
+        let located = |error| base.located(error);
+        let copy = RowCopy::of(base, spec)?;
+        let partitions = PartitionColumns::of(base).map_err(located)?;
+        Ok(Self { copy, partitions, choose, environment })
+    }
+
+    /// Writes the chosen files of `base` again.
+    ///
+    /// # Errors
+    /// The errors of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left
+    /// then.
+    pub(crate) fn rewrite(&self, base: &Snapshot) -> Result<Rewritten> {
+        let mut rewritten = Rewritten {
+            base: base.clone(),
+            old: Vec::new(),
+            old_files: FileSet::of_logical_files(base.resolver()),
+            new: Vec::new(),
+        };
+        self.add_to(&mut rewritten, base)?;
+        Ok(rewritten)
+    }
+
+    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If other writers
+    /// have added files in the meantime that the transaction depends on, the chosen ones among them are written again
+    /// as well. If the commit fails for certain, the new files are deleted.
+    ///
+    /// # Errors
+    /// The errors of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
+    /// store.
+    pub(crate) fn commit(
+        &self,
+        mut rewritten: Rewritten,
+        base: &Snapshot,
+        begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
+    ) -> Result<Committed> {
+        let committed = self.try_commit(&mut rewritten, base, begin);
+        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            delete_unused(rewritten.base.storage(), rewritten.new.into_iter().map(|add| add.path).collect());
+        }
+        committed
+    }
+
+    fn try_commit(
+        &self,
+        rewritten: &mut Rewritten,
+        base: &Snapshot,
+        begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
+    ) -> Result<Committed> {
+        let (mut base, mut catch_ups) = (base.clone(), 0);
+        loop {
+            let mut transaction = begin(&base, rewritten)?;
+            rewritten.old.iter().try_for_each(|batch| transaction.remove_moved(batch))?;
+            transaction.add_files(&rewritten.new)?;
+            let (conflict, transaction) = match transaction.commit()? {
+                Outcome::Committed(committed) => return Ok(committed),
+                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
+                Outcome::AlreadyApplied(applied) => {
+                    return Err(applied.into_error(rewritten.base.storage().url()));
+                }
+            };
+            let are_rows = matches!(conflict.reason, ConflictReason::ConcurrentAppend { .. });
+            if !are_rows || catch_ups == MOST_CATCH_UPS || !self.catch_up(rewritten, &mut base)? {
+                return Err(transaction.failed(conflict));
+            }
+            catch_ups += 1;
+        }
+    }
+
+    /// Writes the chosen files that other writers have added since `base`, which becomes the newest version. Returns
+    /// false if what was written is of no use there.
+    fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
+        let newest = base.refresh()?;
+        let is_same_table = newest.protocol() == base.protocol()
+            && newest.metadata() == base.metadata()
+            && newest.clustering_columns()? == base.clustering_columns()?;
+        *base = newest;
+        Ok(is_same_table && self.add_to(rewritten, base)?)
+    }
+
+    /// Writes the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old one
+    /// is not live any more or has another deletion vector.
+    fn add_to(&self, rewritten: &mut Rewritten, base: &Snapshot) -> Result<bool> {
+        let located = |error| base.located(error);
+        let (mut chosen, mut still_there) = (Vec::new(), 0);
+        for batch in base.replay_files(FileColumns::of_removes())? {
+            let batch = batch?;
+            let is_old = rewritten.old_files.contains(&batch)?;
+            still_there += is_old.true_count();
+            let batch = match is_old.has_true() {
+                true => without(&batch, &is_old)?,
+                false => batch,
+            };
+            let files = data_files(&batch, base.resolver(), &self.partitions).map_err(located)?;
+            let is_chosen = (self.choose)(&batch, &files)?;
+            if is_chosen.has_true() {
+                chosen.push(filtered(&batch, &is_chosen)?);
+            }
+        }
+        if still_there < rewritten.old.iter().map(RecordBatch::num_rows).sum() {
+            return Ok(false);
+        }
+        let mut writer = None;
+        for batch in &chosen {
+            if writer.is_none() {
+                let options = WriteOptions::new(self.environment.clone());
+                writer = Some(DataWriter::new(base.storage().clone(), self.copy.spec.clone(), options)?);
+            }
+            let files = data_files(batch, base.resolver(), &self.partitions).map_err(located)?;
+            if let Some(writer) = &mut writer {
+                for rows in self.copy.scan.clone().read(files.into_iter().map(Ok)) {
+                    writer.write(&rows?)?;
+                }
+            }
+        }
+        let new = writer.map_or(Ok(Vec::new()), DataWriter::finish)?;
+        rewritten.new.extend(new.into_iter().map(|add| Add { data_change: false, ..add }));
+        for batch in chosen {
+            rewritten.old_files.insert(&batch)?;
+            rewritten.old.push(batch);
+        }
+        Ok(true)
+    }
+}
+
+impl Rewritten {
+    /// Returns whether no file was chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.old.is_empty()
+    }
+
+    /// Adds what every such commit says to the description of one: how many files there were and are.
+    pub(crate) fn described(&self, operation: Operation) -> Operation {
+        operation
+            .metric("numRemovedFiles", self.old.iter().map(|batch| batch.num_rows() as u64).sum())
+            .metric("numAddedFiles", self.new.len() as u64)
+            .metric("numAddedBytes", self.new.iter().filter_map(|add| u64::try_from(add.size).ok()).sum())
+    }
+}

@@ -1,0 +1,88 @@
+//! The rows between two offsets.
+
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use regex::Regex;
+
+use super::table_stream::{Part, Position, TableStream};
+use crate::error::{Error, Result};
+use crate::expression::predicate::{BoundColumn, Predicate};
+use crate::log::replay::{FileColumn, filtered};
+use crate::scan::{DataFiles, FileListing, RowScan, RowStream};
+use crate::snapshot::Snapshot;
+
+/// The rows between two offsets of a stream.
+#[derive(Debug, Clone)]
+pub struct StreamBatch {
+    stream: TableStream,
+    from: Position,
+    until: Position,
+}
+
+impl StreamBatch {
+    pub(super) fn new(stream: TableStream, from: Position, until: Position) -> Self {
+        Self { stream, from, until }
+    }
+
+    /// Returns the snapshot whose schema the rows have.
+    pub fn snapshot(&self) -> &Snapshot {
+        self.stream.snapshot()
+    }
+
+    /// Returns a listing of the batch's files. Omits those that cannot contain a row for which `predicate` is true;
+    /// parts of it that are not understood are ignored.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn listing(&self, predicate: Option<&Predicate>) -> Result<FileListing> {
+        let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
+        let mut files = Vec::new();
+        for part in self.parts()? {
+            // A file that is alone is not worth another request.
+            let with_statistics = reads_statistics && part.files.len() > 1;
+            files.extend(self.stream.files(&part, with_statistics)?);
+        }
+        if let Some(excluded) = &self.stream.options().excluded {
+            files = files.into_iter().map(|files| excluding(&files, excluded)).collect::<Result<_>>()?;
+        }
+        let listing = FileListing::new(self.snapshot()).given(files);
+        Ok(match predicate {
+            Some(predicate) => listing.pruning(predicate),
+            None => listing,
+        })
+    }
+
+    /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
+    fn reads_statistics(&self, predicate: &Predicate) -> bool {
+        let partitions = &self.snapshot().metadata().partition_columns;
+        let bound = predicate.bind_for_pruning(self.snapshot().arrow_schema());
+        let is_partition =
+            |column: &BoundColumn| matches!(column.path.parts(), [name] if partitions.contains(name));
+        !bound.columns().iter().all(is_partition)
+    }
+
+    /// Returns the rows, with these columns or all. Files come in any order, and the rows of each in their order.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while reading are returned with the
+    /// batches.
+    pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
+        let mut scan = RowScan::of(self.snapshot())?;
+        if let Some(columns) = columns {
+            scan = scan.with_projection(columns)?;
+        }
+        Ok(scan.in_any_order().read(DataFiles::new(self.snapshot(), self.listing(None)?)?))
+    }
+
+    pub(super) fn parts(&self) -> Result<Vec<Part>> {
+        self.stream.parts(self.from, self.until)
+    }
+}
+
+/// Returns the files whose path in the log does not match.
+fn excluding(files: &RecordBatch, excluded: &Regex) -> Result<RecordBatch> {
+    let paths = files.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+    let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
+    let keep: BooleanArray =
+        paths.iter().map(|path| Some(!excluded.is_match(path.unwrap_or_default()))).collect();
+    filtered(files, &keep)
+}

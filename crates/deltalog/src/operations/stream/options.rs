@@ -1,0 +1,83 @@
+//! What a stream reads.
+
+use regex::Regex;
+
+/// Where a stream begins that has no offset yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum StreamStart {
+    /// With all rows of the snapshot, and then the commits after it.
+    #[default]
+    Snapshot,
+    /// With the commit of this version.
+    Version(u64),
+    /// With the first commit at or after this time, in milliseconds since the epoch.
+    Timestamp(i64),
+    /// With the next commit.
+    Latest,
+}
+
+/// What a commit means that removes rows: one with `remove` actions with `dataChange`.
+///
+/// | commit | `Refuse` | `IgnoreDeletes` | `Ignore` | `Skip` |
+/// | --- | --- | --- | --- | --- |
+/// | only removes files | error | no rows | no rows | no rows |
+/// | removes and adds files | error | error | all rows of the added files | no rows |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ChangeHandling {
+    /// Both are errors.
+    #[default]
+    Refuse,
+    /// `ignoreDeletes`.
+    IgnoreDeletes,
+    /// `ignoreChanges`, and the older `ignoreFileDeletion`: rows of a file that was rewritten are read again.
+    Ignore,
+    /// `skipChangeCommits`.
+    Skip,
+}
+
+/// What a stream reads.
+#[derive(Debug, Clone, Default)]
+pub struct StreamOptions {
+    pub(super) start: StreamStart,
+    pub(super) changes: ChangeHandling,
+    pub(super) excluded: Option<Regex>,
+    pub(super) tolerates_loss: bool,
+}
+
+impl StreamOptions {
+    /// Reads the snapshot, and then all commits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets where a stream begins that has no offset.
+    #[must_use]
+    pub fn start(mut self, start: StreamStart) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// Sets what commits mean that remove rows.
+    #[must_use]
+    pub fn changes(mut self, changes: ChangeHandling) -> Self {
+        self.changes = changes;
+        self
+    }
+
+    /// Leaves out files whose path in the log matches. They count for limits and offsets.
+    #[must_use]
+    pub fn exclude(mut self, paths: Regex) -> Self {
+        self.excluded = Some(paths);
+        self
+    }
+
+    /// Passes over commits that were cleaned up before the stream has read them, instead of failing. Their rows are
+    /// lost.
+    #[must_use]
+    pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
+        self.tolerates_loss = tolerates_loss;
+        self
+    }
+}

@@ -1,0 +1,61 @@
+//! Whether rows of another version can be read with the schema of a stream.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
+use crate::scan::changes::Shape;
+use crate::snapshot::Snapshot;
+
+/// Checks that a stream with the schema of `read` can go on where a commit of `version` has set `metadata`.
+///
+/// | the schema of `version` | |
+/// | --- | --- |
+/// | has only columns of the stream's, with the same types or narrower ones | goes on |
+/// | has more columns, or wider types, and is newer | error: opened again, the stream goes on |
+/// | under column mapping, has lost or renamed a column | error |
+///
+/// # Errors
+/// `TableReplaced`, `SchemaMismatch`; `Unsupported` for a protocol that readers do not know.
+pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+    if metadata.id != read.metadata().id {
+        return Err(Error::new(
+            ErrorKind::TableReplaced,
+            format!(
+                "the table with the id {} was replaced by one with the id {}",
+                read.metadata().id,
+                metadata.id
+            ),
+        )
+        .at_version(version)
+        .with_hint("begin with a new checkpoint"));
+    }
+    ensure_readable_with_catalog(protocol, metadata)?;
+    let mode = ColumnMappingMode::of(protocol, metadata)?;
+    let schema = MappedSchema::new(metadata.schema()?, mode)?;
+    let other = Shape { schema: &schema, partition_columns: &metadata.partition_columns };
+    let own = Shape { schema: read.mapped_schema(), partition_columns: &read.metadata().partition_columns };
+    let is_newer = version > read.version();
+    let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
+    let has_mapping =
+        mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
+    // What one of them has lost, the stream would never see.
+    let lost = if has_mapping { older.obstacle(newer) } else { None };
+    if let Some(lost) = lost {
+        return Err(Error::schema_mismatch(format!(
+            "a stream with the schema of version {} cannot read across the change of the schema in version {version}: \
+             {lost}",
+            read.version()
+        ))
+        .at_version(version)
+        .with_hint("finish the rows before the change with the older schema, then begin with a new checkpoint"));
+    }
+    let Some(obstacle) = other.obstacle(&own) else { return Ok(()) };
+    let error = Error::schema_mismatch(format!(
+        "the rows of version {version} cannot be read with the schema of version {}, which the stream has: {obstacle}",
+        read.version()
+    ))
+    .at_version(version);
+    Err(match is_newer && own.obstacle(&other).is_none() {
+        true => error.with_hint("open the stream again: it goes on with the new schema"),
+        false => error.with_hint("begin with a new checkpoint"),
+    })
+}

@@ -1,0 +1,38 @@
+//! What the log says about a table apart from its files: protocol, metadata and clustering columns.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ColumnMappingMode, DomainMetadata, MappedSchema, Metadata, Protocol, clustering_domain};
+use crate::error::Result;
+
+/// What a commit says about a table apart from its files: the first one of a new table, one that replaces the table, or
+/// one that changes its schema together with its rows.
+///
+/// Other processes can write the table's files by it before the commit exists.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TableHeader {
+    pub(crate) protocol: Protocol,
+    pub(crate) metadata: Metadata,
+    /// The logical paths of the columns that the table is clustered by. `None` leaves them as they are.
+    #[serde(default)]
+    pub(crate) clustering: Option<Vec<Vec<String>>>,
+}
+
+impl TableHeader {
+    /// Returns the header of a table whose clustering stays as it is.
+    pub(crate) fn new(protocol: Protocol, metadata: Metadata) -> Self {
+        Self { protocol, metadata, clustering: None }
+    }
+
+    /// Returns the domain that lists the clustering columns, if the header has them. (Protocol: "Writer Requirements
+    /// for Clustered Table".)
+    ///
+    /// # Errors
+    /// `CorruptLog` for an invalid schema or mapping. `InvalidArgument` for a column that the schema does not have.
+    pub(crate) fn clustering_domain(&self) -> Result<Option<DomainMetadata>> {
+        let Some(columns) = &self.clustering else { return Ok(None) };
+        let mode = ColumnMappingMode::of(&self.protocol, &self.metadata)?;
+        let schema = MappedSchema::new(self.metadata.schema()?, mode)?;
+        clustering_domain(columns, &schema).map(Some)
+    }
+}

@@ -1,0 +1,507 @@
+//! Background work after a commit, on threads of its own.
+//!
+//! ```text
+//!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
+//!                                       │ at most one thread per table
+//!                                       ▼
+//!                                    running
+//! ```
+//!
+//! - Within one lane (a table) only the newest task of each duty waits: a checkpoint of version 20 makes the
+//!   checkpoint of version 10 useless. Hence the number of tasks does not grow with the number of commits.
+//! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
+//!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
+//! - Refreshes of tables in the background use half of the threads: a store that does not answer holds up no
+//!   checkpoint of another one.
+//! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not
+//!   queued: the child may end without waiting for them.
+//! - A task must catch its own panics. One that does not loses nothing but its result.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The maximum number of tasks that wait.
+const MAX_WAITING: usize = 256;
+
+/// The maximum number of threads. More tables with work wait for each other.
+const MAX_THREADS: usize = 4;
+
+/// The maximum number of threads with tasks that the process may end without.
+const MAX_OPTIONAL: usize = MAX_THREADS / 2;
+
+/// The longest time that [`Background::wait`] can be asked to wait: more overflows a clock.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Threads for what follows commits: checkpoints, log compactions and the clean-up of logs.
+///
+/// An [`Environment`](crate::Environment) with it lets commits return as soon as they are durable. Without it, a
+/// commit does this work before it returns. When a `Background` is dropped, it waits for its tasks.
+///
+/// ```
+/// use deltalog::{Background, Environment};
+///
+/// let background = Background::new();
+/// let environment = Environment::system().with_background(&background);
+/// // … commits with this environment …
+/// background.wait(std::time::Duration::from_secs(60));
+/// ```
+#[derive(Debug, Default)]
+pub struct Background(Arc<Queue>);
+
+/// The shared part, which environments refer to.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// The process that the threads belong to.
+    process: u32,
+    tasks: Mutex<Tasks>,
+    changed: Condvar,
+    is_ending: AtomicBool,
+    /// Whether tasks run when a simulation says so, and not on threads of the queue.
+    is_stepped: bool,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    waiting: VecDeque<Task>,
+    /// The lanes with a running task.
+    busy: Vec<String>,
+    /// The number of running tasks that the process must not end without.
+    needed: usize,
+    threads: usize,
+}
+
+/// Work that learns when to make way, or that the commit itself does.
+type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
+
+/// Something to do for a table.
+pub(crate) struct Task {
+    /// Tasks of one lane run one after another. For upkeep it is the table's location.
+    pub(crate) lane: String,
+    /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
+    pub(crate) duty: &'static str,
+    /// It gets its turn; `None` in the thread of a caller, which waits for it.
+    pub(crate) work: Work,
+    /// Whether the process may end without it.
+    pub(crate) is_optional: bool,
+}
+
+/// The time in which a task has its lane for itself. Long work should stop where it can go on later, if the turn is
+/// over.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    queue: &'a Queue,
+    lane: &'a str,
+}
+
+impl Turn<'_> {
+    /// Returns whether the process is about to end.
+    pub(crate) fn is_last(&self) -> bool {
+        self.queue.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the process is about to end, or another task of the lane waits.
+    pub(crate) fn is_over(&self) -> bool {
+        let waits = |tasks: MutexGuard<'_, Tasks>| tasks.waiting.iter().any(|task| task.lane == self.lane);
+        self.is_last() || self.queue.lock().is_some_and(waits)
+    }
+}
+
+impl Background {
+    /// Creates a queue. Its threads start when there is work.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a queue without threads: its tasks run in [`Background::step`] only, as a simulation schedules them, and
+    /// are lost with the queue.
+    #[doc(hidden)]
+    pub fn stepped() -> Self {
+        Self(Arc::new(Queue { is_stepped: true, ..Queue::default() }))
+    }
+
+    /// Runs the next task in the calling thread. Returns whether there was one.
+    #[doc(hidden)]
+    pub fn step(&self) -> bool {
+        let next = self.0.lock().and_then(|mut tasks| tasks.next());
+        next.map(|task| self.0.run_one(task)).is_some()
+    }
+
+    /// Returns whether there is no task that the process must wait for.
+    #[doc(hidden)]
+    pub fn is_idle(&self) -> bool {
+        !self.0.lock().is_some_and(|tasks| tasks.are_needed())
+    }
+
+    /// Waits until everything that follows commits is done, including what follows commits of other threads in the
+    /// meantime. Returns whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is
+    /// refreshed: a store may take long to answer.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        self.0.wait(timeout, Tasks::are_needed)
+    }
+
+    /// Waits until there is no task and no thread left.
+    #[doc(hidden)]
+    pub fn settle(&self, timeout: Duration) -> bool {
+        self.0.wait(timeout, |tasks| tasks.threads > 0)
+    }
+
+    /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
+    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones go on with
+    /// them. To be followed by [`Background::wait`].
+    pub fn close(&self) {
+        self.0.is_ending.store(true, Ordering::Relaxed);
+        // What the tasks hold is freed after the lock is released.
+        let optional: Option<VecDeque<_>> = self.0.lock().map(|mut tasks| {
+            let (optional, needed) =
+                std::mem::take(&mut tasks.waiting).into_iter().partition(|task| task.is_optional);
+            tasks.waiting = needed;
+            optional
+        });
+        drop(optional);
+    }
+
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.0
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.close();
+        if !self.0.is_stepped {
+            self.wait(LONGEST_WAIT);
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            process: std::process::id(),
+            tasks: Mutex::default(),
+            changed: Condvar::new(),
+            is_ending: AtomicBool::default(),
+            is_stepped: false,
+        }
+    }
+}
+
+impl Queue {
+    /// Queues `task` in place of an older one of the same table and duty.
+    ///
+    /// # Errors
+    /// The task, if it cannot be queued.
+    pub(crate) fn submit(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(task);
+        }
+        let Some(mut tasks) = self.lock() else { return Err(task) };
+        let same = |other: &Task| other.lane == task.lane && other.duty == task.duty;
+        let older = tasks.waiting.iter().position(same).and_then(|position| tasks.waiting.remove(position));
+        if tasks.waiting.len() >= MAX_WAITING {
+            return Err(task);
+        }
+        let may_run = tasks.may_run(&task);
+        tasks.waiting.push_back(task);
+        if may_run && tasks.threads < MAX_THREADS && !self.is_stepped {
+            let queue = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("deltalog-upkeep".to_owned());
+            match thread.spawn(move || queue.run()) {
+                Ok(_) => tasks.threads += 1,
+                Err(_) if tasks.threads == 0 => return tasks.waiting.pop_back().map_or(Ok(()), Err),
+                Err(_) => {}
+            }
+        }
+        // What a task holds is freed after the lock is released.
+        drop(tasks);
+        drop(older);
+        Ok(())
+    }
+
+    /// Runs tasks until there is none that may run.
+    fn run(&self) {
+        loop {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(task) = tasks.next() else {
+                tasks.threads -= 1;
+                break;
+            };
+            drop(tasks);
+            self.run_one(task);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Runs a task that [`Tasks::next`] has returned.
+    fn run_one(&self, task: Task) {
+        let Task { lane, work, is_optional, .. } = task;
+        let turn = Turn { queue: self, lane: &lane };
+        if catch_unwind(AssertUnwindSafe(|| work(Some(&turn)))).is_err() {
+            tracing::error!(lane, "the work after a commit panicked");
+        }
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.busy.retain(|busy| *busy != lane);
+        tasks.needed -= usize::from(!is_optional);
+        self.changed.notify_all();
+    }
+
+    /// Waits while there is something to wait for.
+    fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
+        let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
+        // In a forked child nothing is done.
+        let Some(mut tasks) = self.lock() else { return true };
+        while is_awaited(&tasks) {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            let woken = self.changed.wait_timeout(tasks, left);
+            tasks = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Returns the tasks; `None` in a forked child, in which the lock may never be free.
+    fn lock(&self) -> Option<MutexGuard<'_, Tasks>> {
+        let is_own = self.process == std::process::id();
+        is_own.then(|| self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Tasks {
+    /// Returns whether a task may begin.
+    fn may_run(&self, task: &Task) -> bool {
+        let is_share_used_up = self.busy.len() - self.needed >= MAX_OPTIONAL;
+        !(self.busy.contains(&task.lane) || (task.is_optional && is_share_used_up))
+    }
+
+    /// Takes the first task that may run, and counts it as running.
+    fn next(&mut self) -> Option<Task> {
+        let position = self.waiting.iter().position(|task| self.may_run(task))?;
+        let task = self.waiting.remove(position)?;
+        self.busy.push(task.lane.clone());
+        self.needed += usize::from(!task.is_optional);
+        Some(task)
+    }
+
+    /// Returns whether the process must not end yet.
+    fn are_needed(&self) -> bool {
+        self.needed > 0 || self.waiting.iter().any(|task| !task.is_optional)
+    }
+}
+
+impl Task {
+    /// Runs the task in the thread of the caller.
+    pub(crate) fn run(self) {
+        (self.work)(None);
+    }
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("lane", &self.lane).field("duty", &self.duty).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A task that reports `name` when it begins and ends when `go` is dropped or has a message.
+    fn task(
+        table: &str,
+        duty: &'static str,
+        name: &'static str,
+        began: &Sender<&'static str>,
+    ) -> (Task, Sender<()>) {
+        let (began, (go, gone)) = (began.clone(), channel());
+        let work = move |_: Option<&Turn<'_>>| {
+            began.send(name).unwrap();
+            let _ = gone.recv();
+        };
+        (Task { work: Box::new(work), ..quick(table, duty) }, go)
+    }
+
+    /// A task that does nothing.
+    fn quick(table: &str, duty: &'static str) -> Task {
+        Task { lane: table.to_owned(), duty, work: Box::new(|_| {}), is_optional: false }
+    }
+
+    fn next(began: &Receiver<&'static str>) -> &'static str {
+        began.recv_timeout(LONG).unwrap()
+    }
+
+    #[test]
+    fn one_task_of_a_table_runs_at_once_and_only_the_newest_of_a_duty_waits() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let submit = |table, duty, name| {
+            let (task, go) = task(table, duty, name, &sender);
+            background.0.submit(task).unwrap();
+            go
+        };
+        let first = submit("a", "checkpoint", "a10");
+        assert_eq!(next(&began), "a10");
+        let waiting = [
+            submit("a", "checkpoint", "a20"),
+            submit("a", "compaction", "a25"),
+            submit("a", "checkpoint", "a30"),
+        ];
+        let other = submit("b", "checkpoint", "b10");
+        assert_eq!(next(&began), "b10", "another table does not wait");
+        assert!(!background.wait(Duration::from_millis(5)));
+        assert!(began.try_recv().is_err());
+        drop((first, waiting, other));
+        assert_eq!([next(&began), next(&began)], ["a25", "a30"]);
+        assert!(background.settle(LONG));
+        assert!(began.try_recv().is_err(), "a newer checkpoint has replaced a20");
+        assert_eq!(background.0.lock().unwrap().threads, 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_given_back() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let (blocker, go) = task("0", "checkpoint", "blocker", &sender);
+        background.0.submit(blocker).unwrap();
+        assert_eq!(next(&began), "blocker");
+        let duties: Vec<&'static str> =
+            (0..=MAX_WAITING).map(|number| &*Box::leak(number.to_string().into_boxed_str())).collect();
+        for duty in &duties[..MAX_WAITING] {
+            background.0.submit(quick("0", duty)).unwrap();
+        }
+        let refused = background.0.submit(quick("0", duties[MAX_WAITING])).unwrap_err();
+        assert_eq!(refused.duty, duties[MAX_WAITING]);
+        background.0.submit(quick("0", duties[0])).unwrap();
+        drop(go);
+        assert!(background.wait(LONG));
+    }
+
+    #[test]
+    fn a_panic_ends_no_thread_and_the_end_is_seen_by_tasks() {
+        let background = Background::new();
+        let panics = Task { work: Box::new(|_| panic!("as planned")), ..quick("a", "x") };
+        background.0.submit(panics).unwrap();
+        assert!(background.wait(LONG));
+        let (sender, seen) = channel();
+        let work = move |turn: Option<&Turn<'_>>| {
+            while !turn.unwrap().is_last() {
+                std::thread::yield_now();
+            }
+            sender.send(()).unwrap();
+        };
+        background.0.submit(Task { work: Box::new(work), ..quick("a", "x") }).unwrap();
+        background.close();
+        assert!(background.0.submit(quick("a", "x")).is_err(), "the caller does what comes after the end");
+        assert!(background.wait(LONG));
+        seen.try_recv().unwrap();
+    }
+
+    #[test]
+    fn a_stepped_queue_runs_one_task_when_it_is_told() {
+        let (sender, began) = channel();
+        let background = Background::stepped();
+        for duty in ["x", "y", "z"] {
+            let (task, _) = task("a", duty, duty, &sender);
+            background.0.submit(task).unwrap();
+        }
+        assert!(!background.is_idle() && began.try_recv().is_err());
+        assert!(background.step() && began.try_recv() == Ok("x") && began.try_recv().is_err());
+        assert!(background.step() && background.step());
+        assert!(background.is_idle() && !background.step());
+        let (lost, _) = task("a", "x", "lost", &sender);
+        background.0.submit(lost).unwrap();
+        drop(background);
+        assert_eq!(began.try_iter().collect::<Vec<_>>(), ["y", "z"]);
+    }
+
+    /// A store that gives no answer to a refresh must hold up neither who waits for commits nor the exit.
+    #[test]
+    fn nobody_waits_for_what_is_optional() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let submit = |table, name, is_optional| {
+            let (task, go) = task(table, "x", name, &sender);
+            background.0.submit(Task { is_optional, ..task }).unwrap();
+            go
+        };
+        let hanging = submit("a", "hanging", true);
+        assert_eq!(next(&began), "hanging");
+        assert!(background.wait(Duration::ZERO) && !background.settle(Duration::ZERO));
+        let needed = submit("b", "needed", false);
+        assert_eq!(next(&began), "needed");
+        let never = submit("b", "never", true);
+        assert!(!background.wait(Duration::from_millis(5)));
+        background.close();
+        assert!(!background.wait(Duration::from_millis(5)), "a checkpoint is being written");
+        drop(needed);
+        assert!(background.wait(LONG));
+        drop((hanging, never));
+        assert!(background.settle(LONG));
+        assert!(began.try_recv().is_err(), "it is not needed any more");
+    }
+
+    /// A store that does not answer has its share of the threads, and no more.
+    #[test]
+    fn what_is_optional_leaves_threads_for_the_rest() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let mut gates: Vec<Sender<()>> = ["a", "b", "c", "d", "e"]
+            .into_iter()
+            .map(|table| {
+                let (task, go) = task(table, "x", "hanging", &sender);
+                background.0.submit(Task { is_optional: true, ..task }).unwrap();
+                go
+            })
+            .collect();
+        assert_eq!([next(&began), next(&began)], ["hanging"; MAX_OPTIONAL]);
+        background.0.submit(quick("f", "x")).unwrap();
+        assert!(background.wait(LONG));
+        assert!(began.try_recv().is_err());
+        drop(gates.remove(0));
+        assert_eq!(next(&began), "hanging", "one has come to an end");
+        drop(gates);
+        assert!(background.settle(LONG));
+        assert_eq!(began.try_iter().count(), 2);
+    }
+
+    #[test]
+    fn a_turn_is_over_when_another_task_of_the_lane_waits() {
+        let background = Background::new();
+        let (sender, seen) = channel();
+        let work = move |turn: Option<&Turn<'_>>| {
+            sender.send(turn.unwrap().is_over()).unwrap();
+            while !turn.unwrap().is_over() {
+                std::thread::yield_now();
+            }
+            sender.send(turn.unwrap().is_last()).unwrap();
+        };
+        background.0.submit(Task { work: Box::new(work), ..quick("a", "x") }).unwrap();
+        assert!(!seen.recv_timeout(LONG).unwrap());
+        background.0.submit(quick("b", "x")).unwrap();
+        background.0.submit(quick("a", "y")).unwrap();
+        assert!(!seen.recv_timeout(LONG).unwrap());
+        assert!(background.wait(LONG));
+    }
+
+    #[test]
+    fn dropping_waits_for_everything() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let (running, go) = task("a", "x", "running", &sender);
+        let (waiting, _) = task("a", "y", "waiting", &sender);
+        background.0.submit(running).unwrap();
+        background.0.submit(waiting).unwrap();
+        let release = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            drop(go);
+        });
+        drop(background);
+        assert_eq!([next(&began), next(&began)], ["running", "waiting"]);
+        release.join().unwrap();
+    }
+}

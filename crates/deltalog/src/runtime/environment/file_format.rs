@@ -1,0 +1,52 @@
+//! How a session wants data files to be encoded. `crate::write` does it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How data files are encoded. What is not set is as the table's properties say, or as by default.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FileFormat {
+    /// The codec: `none`, `snappy`, `gzip`, `brotli`, `lz4`, `lz4_raw` or `zstd`, in any case.
+    pub compression: Option<String>,
+    /// The level of the codecs `gzip`, `brotli` and `zstd`.
+    pub compression_level: Option<i32>,
+    /// The most rows of a row group.
+    pub row_group_rows: Option<usize>,
+    /// The most bytes of a page, before compression.
+    pub data_page_bytes: Option<usize>,
+    /// The most rows of a page.
+    pub data_page_rows: Option<usize>,
+    /// The most bytes of a dictionary.
+    pub dictionary_page_bytes: Option<usize>,
+    /// After how many values the limits of pages are looked at.
+    pub batch_rows: Option<usize>,
+    /// The length to which bounds of texts and bytes are cut off in the file's own statistics.
+    pub statistics_length: Option<usize>,
+    /// How columns are encoded.
+    pub default_column: ColumnFormat,
+    /// How single columns are encoded, by their paths (`struct.field`); what they do not set is as by default.
+    pub columns: BTreeMap<String, ColumnFormat>,
+}
+
+/// How a column of data files is encoded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ColumnFormat {
+    /// Whether values are put into a dictionary.
+    pub dictionary: Option<bool>,
+    /// Which statistics the file has: `none`, `chunk` or `page`, in any case. Columns whose bounds are in the log
+    /// have at least statistics of chunks, because the log takes them from there.
+    pub statistics: Option<String>,
+    /// The encoding of values outside of dictionaries, by Parquet's name, such as `DELTA_BINARY_PACKED`.
+    pub encoding: Option<String>,
+    /// Whether there is a Bloom filter.
+    pub bloom_filter: Option<bool>,
+    /// The rate of false positives of the Bloom filter.
+    pub bloom_filter_fpp: Option<f64>,
+    /// The number of distinct values that the Bloom filter is made for.
+    pub bloom_filter_ndv: Option<u64>,
+}

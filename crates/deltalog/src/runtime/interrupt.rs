@@ -1,0 +1,427 @@
+//! Interrupting a call, for callers whose users press Ctrl-C.
+//!
+//! ```text
+//! caller's thread   watched(look, …) ── check ── check ── wait ──► look(): shall it stop?
+//!                        │ inherited                                  │
+//! its threads            └──────────── check ── wait ◄────────── the call is interrupted
+//! ```
+//!
+//! - Only the thread that began the call looks, because signals belong to a thread: while it works at most every
+//!   [`INTERVAL`], and while it waits for other threads or for a store just as often. A call that takes less time
+//!   looks only before a commit.
+//! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. What it
+//!   has written is deleted as after any other error.
+//! - A commit is looked at once more right before it is put. From then on it is [`shielded`], and so is the deletion of
+//!   files: they come to an end, but do not wait for more than [`GRACE`] for a store that gives no answer.
+//! - A call within a call, such as one of a callback, is interrupted together with the outer one.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long an interrupted call waits for the answer to a request that should not be given up.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Returns whether the call shall stop. It is called on the thread that began the call.
+pub type Look = fn() -> bool;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// The call that a thread works for.
+#[derive(Debug, Clone)]
+struct Current {
+    call: Arc<Call>,
+    /// `None` on the threads that the call has started.
+    look: Option<Look>,
+    next_look: Instant,
+    is_shielded: bool,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    is_interrupted: AtomicBool,
+    /// Whether it was interrupted again, or the store is silent, so that nothing is waited for any more.
+    is_hurried: AtomicBool,
+    commits: Mutex<Vec<Commit>>,
+    outer: Option<Arc<Call>>,
+}
+
+/// A commit that a call has made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The location of the table.
+    pub table: String,
+    /// The version.
+    pub version: u64,
+}
+
+/// What became of a watched call.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Whether it was interrupted.
+    pub is_interrupted: bool,
+    /// The commits that it has made, in their order.
+    pub commits: Vec<Commit>,
+}
+
+/// The call was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the call was interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+impl From<Interrupted> for Error {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::new(ErrorKind::Interrupted, interrupted.to_string())
+    }
+}
+
+impl Call {
+    fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::Relaxed)
+            || self.outer.as_ref().is_some_and(|outer| outer.is_interrupted())
+    }
+
+    fn is_hurried(&self) -> bool {
+        self.is_hurried.load(Ordering::Relaxed) || self.outer.as_ref().is_some_and(|outer| outer.is_hurried())
+    }
+
+    fn interrupt(&self) {
+        if self.is_interrupted.swap(true, Ordering::Relaxed) {
+            self.is_hurried.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Puts the previous call of the thread in its place again.
+struct Restore(Option<Current>);
+
+impl Restore {
+    fn after(current: Option<Current>) -> Self {
+        Self(CURRENT.replace(current))
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// Returns whether this thread works for a call.
+pub fn is_within_call() -> bool {
+    CURRENT.with_borrow(Option::is_some)
+}
+
+fn current_call() -> Option<Arc<Call>> {
+    CURRENT.with_borrow(|current| current.as_ref().map(|current| Arc::clone(&current.call)))
+}
+
+/// Interrupts the call that this thread works for.
+pub fn interrupt() {
+    if let Some(call) = current_call() {
+        call.interrupt();
+    }
+}
+
+/// Calls `work` and, on this thread, now and then `look`, which says whether it shall stop. Without `look`, `work` is
+/// part of the call that this thread works for, if there is one.
+pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) {
+    if look.is_none() {
+        let output = work();
+        return (output, Watched { is_interrupted: is_interrupted(), commits: Vec::new() });
+    }
+    let outer = current_call();
+    let call = Arc::new(Call { outer, ..Call::default() });
+    let next_look = Instant::now() + INTERVAL;
+    let current = Current { call: Arc::clone(&call), look, next_look, is_shielded: false };
+    let restore = Restore::after(Some(current));
+    let output = work();
+    drop(restore);
+    let commits = std::mem::take(&mut *call.commits.lock().unwrap_or_else(PoisonError::into_inner));
+    (output, Watched { is_interrupted: call.is_interrupted(), commits })
+}
+
+/// Looks whether the call shall stop, if it is time to.
+pub(crate) fn poll() {
+    look(false);
+}
+
+fn look(is_time: bool) {
+    let due = CURRENT.with_borrow_mut(|current| {
+        let current = current.as_mut()?;
+        let look = current.look?;
+        let now = Instant::now();
+        if !is_time && now < current.next_look {
+            return None;
+        }
+        current.next_look = now + INTERVAL;
+        Some((look, Arc::clone(&current.call)))
+    });
+    // It may call anything, also this crate.
+    if let Some((look, call)) = due
+        && look()
+    {
+        call.interrupt();
+    }
+}
+
+/// Returns whether the call is interrupted and nothing shields this thread.
+fn is_stopped() -> bool {
+    CURRENT.with_borrow(|current| {
+        current.as_ref().is_some_and(|current| !current.is_shielded && current.call.is_interrupted())
+    })
+}
+
+/// Returns whether the call is interrupted, even if something shields this thread.
+pub(crate) fn is_interrupted() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.call.is_interrupted()))
+}
+
+/// Returns whether the call is interrupted and must not wait for anything any more, because the store is silent or
+/// the interrupt was repeated.
+pub(crate) fn is_hurried() -> bool {
+    CURRENT.with_borrow(|current| {
+        current.as_ref().is_some_and(|current| current.call.is_interrupted() && current.call.is_hurried())
+    })
+}
+
+/// Stops the call if it is interrupted. To be called at least a few times in a second.
+///
+/// # Errors
+/// `Interrupted`.
+pub(crate) fn check() -> Result<(), Interrupted> {
+    poll();
+    if is_stopped() { Err(Interrupted) } else { Ok(()) }
+}
+
+/// Does the same, and looks in any case: after it comes what cannot be undone.
+///
+/// # Errors
+/// `Interrupted`.
+pub(crate) fn check_now() -> Result<(), Interrupted> {
+    look(true);
+    if is_stopped() { Err(Interrupted) } else { Ok(()) }
+}
+
+/// Calls `work`, which is not to be stopped.
+pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> T {
+    let current = CURRENT.with_borrow(Clone::clone);
+    let _restore = Restore::after(current.map(|current| Current { is_shielded: true, ..current }));
+    work()
+}
+
+/// Notes a commit of the call.
+pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
+    if let Some(call) = current_call() {
+        let commit = Commit { table: table(), version };
+        call.commits.lock().unwrap_or_else(PoisonError::into_inner).push(commit);
+    }
+}
+
+/// What a thread that the call starts has to know of it.
+#[derive(Debug, Clone)]
+pub struct Inherited(Option<Current>);
+
+/// Returns what another thread needs for working on this one's behalf.
+pub fn inherited() -> Inherited {
+    let current = CURRENT.with_borrow(Clone::clone);
+    Inherited(current.map(|current| Current { look: None, ..current }))
+}
+
+impl Inherited {
+    /// Calls `work` on behalf of the thread that this comes from.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _restore = Restore::after(self.0.clone());
+        work()
+    }
+}
+
+/// Waits for a message.
+///
+/// # Errors
+/// `Interrupted`, if the call is; for a shielded thread only if there is none for long.
+pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
+    // Messages may come so fast that nothing is waited for.
+    check()?;
+    let mut stopped_at = None;
+    loop {
+        let stop = match receive_for_a_while(messages) {
+            Some(message) => return Ok(message),
+            None => CURRENT.with_borrow(|current| {
+                let current = current.as_ref().filter(|current| current.call.is_interrupted())?;
+                Some(!current.is_shielded || current.call.is_hurried())
+            }),
+        };
+        let Some(is_urgent) = stop else { continue };
+        let since: &Instant = stopped_at.get_or_insert_with(Instant::now);
+        if is_urgent {
+            return Err(Interrupted);
+        }
+        if since.elapsed() >= GRACE {
+            // Nor is there an answer to what may be asked next.
+            hurry();
+            return Err(Interrupted);
+        }
+    }
+}
+
+fn hurry() {
+    CURRENT.with_borrow(|current| {
+        if let Some(current) = current {
+            current.call.is_hurried.store(true, Ordering::Relaxed);
+        }
+    });
+}
+
+/// Waits for a message of a thread of the call, which stops by itself when the call is interrupted.
+///
+/// # Errors
+/// There are no senders any more.
+pub fn receive_from_own<T>(messages: &Receiver<T>) -> Result<T, RecvError> {
+    poll();
+    loop {
+        if let Some(message) = receive_for_a_while(messages) {
+            return message;
+        }
+    }
+}
+
+fn receive_for_a_while<T>(messages: &Receiver<T>) -> Option<Result<T, RecvError>> {
+    if !is_within_call() {
+        return Some(messages.recv());
+    }
+    match messages.recv_timeout(INTERVAL) {
+        Ok(message) => Some(Ok(message)),
+        Err(RecvTimeoutError::Disconnected) => Some(Err(RecvError)),
+        Err(RecvTimeoutError::Timeout) => {
+            poll();
+            None
+        }
+    }
+}
+
+/// Pauses the thread, at most until the call is interrupted.
+pub(crate) fn sleep(duration: Duration) {
+    let end = Instant::now() + duration;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.min(INTERVAL));
+        if left <= INTERVAL || check().is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    thread_local! {
+        static LOOKS: Cell<u32> = const { Cell::new(0) };
+        static PRESSED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    fn pressed() -> bool {
+        LOOKS.set(LOOKS.get() + 1);
+        PRESSED.take()
+    }
+
+    fn press() -> bool {
+        PRESSED.set(true);
+        check_now().is_err()
+    }
+
+    #[test]
+    fn a_short_call_looks_only_when_it_must() {
+        let ((), watched) = watched(Some(pressed), || {
+            (0..100).for_each(|_| check().unwrap());
+            assert_eq!(LOOKS.get(), 0);
+            check_now().unwrap();
+        });
+        assert_eq!((LOOKS.get(), watched.is_interrupted), (1, false));
+        assert_eq!(check(), Ok(()), "without a call there is nothing to stop");
+    }
+
+    #[test]
+    fn an_interrupted_call_stops_on_all_of_its_threads() {
+        let ((), watched) = watched(Some(pressed), || {
+            note_commit(|| "file:///t".to_owned(), 7);
+            let theirs = inherited();
+            assert!(press());
+            let checks = move || theirs.run(|| (check(), shielded(check), inherited().run(check)));
+            let stopped = (Err(Interrupted), Ok(()), Err(Interrupted));
+            assert_eq!(std::thread::spawn(checks).join().unwrap(), stopped);
+        });
+        assert!(watched.is_interrupted);
+        assert_eq!(watched.commits, [Commit { table: "file:///t".to_owned(), version: 7 }]);
+        assert_eq!(check(), Ok(()));
+    }
+
+    #[test]
+    fn a_call_within_a_call_stops_with_it() {
+        let (inner, outer) = watched(Some(pressed), || {
+            assert!(press());
+            watched(None, check)
+        });
+        assert_eq!((inner.0, inner.1.is_interrupted, outer.is_interrupted), (Err(Interrupted), true, true));
+        let (inner, outer) = watched(Some(pressed), || watched(Some(pressed), press));
+        assert_eq!((inner.1.is_interrupted, outer.is_interrupted), (true, false));
+    }
+
+    #[test]
+    fn waiting_ends_unless_it_is_shielded() {
+        let (sender, messages): (Sender<u8>, _) = channel();
+        let (received, _) = watched(Some(pressed), || {
+            PRESSED.set(true);
+            receive(&messages)
+        });
+        assert_eq!(received, Err(Interrupted));
+        let (received, _) = watched(Some(pressed), || {
+            PRESSED.set(true);
+            shielded(|| {
+                let answer = std::thread::spawn(move || {
+                    std::thread::sleep(INTERVAL * 2);
+                    sender.send(1).unwrap();
+                });
+                let received = receive(&messages);
+                answer.join().unwrap();
+                (received, is_interrupted())
+            })
+        });
+        assert_eq!(received, (Ok(Ok(1)), true));
+    }
+
+    /// Who presses twice does not wait for a store that may never answer.
+    #[test]
+    fn a_second_interruption_ends_what_is_shielded() {
+        let (_sender, messages) = channel::<u8>();
+        let (received, _) = watched(Some(pressed), || {
+            assert!(press());
+            assert!(!is_hurried());
+            PRESSED.set(true);
+            shielded(|| (receive(&messages), is_hurried()))
+        });
+        assert_eq!(received, (Err(Interrupted), true));
+        assert!(!is_hurried());
+    }
+}

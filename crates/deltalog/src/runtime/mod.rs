@@ -1,0 +1,12 @@
+//! What every floor above uses: the clock and ids, threads, progress and stopping a call, names and sizes as text.
+
+pub(crate) mod background;
+pub(crate) mod by_name;
+pub(crate) mod byte_size;
+pub(crate) mod environment;
+pub(crate) mod interrupt;
+pub(crate) mod panics;
+pub(crate) mod parallel;
+pub(crate) mod progress;
+pub(crate) mod row_bytes;
+pub(crate) mod spelling;

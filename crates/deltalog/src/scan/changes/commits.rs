@@ -1,0 +1,132 @@
+//! The file actions of a commit that changed rows.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder,
+};
+use serde_json::Value;
+
+use super::files::ChangeKind;
+use super::pruner::FeedPruner;
+use crate::error::{Error, Result};
+use crate::log::replay::{Commit, FileColumn, changing, with_columns};
+use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
+
+/// A commit with its file actions that changed rows.
+#[derive(Debug)]
+pub(super) struct FeedCommit {
+    pub(super) version: u64,
+    pub(super) timestamp_ms: i64,
+    pub(super) actions: FeedActions,
+}
+
+#[derive(Debug)]
+pub(super) enum FeedActions {
+    /// Changes that the writer recorded.
+    Recorded { files: Vec<AddCdcFile>, partition_values: MapArray, kept: Kept },
+    /// `add` and `remove` actions, from which the changes are inferred.
+    Inferred { adds: FileActions, removes: FileActions },
+}
+
+/// File actions of one kind.
+#[derive(Debug)]
+pub(super) struct FileActions {
+    /// The actions in the form of the log, with the required columns.
+    pub(super) batch: RecordBatch,
+    /// The actions whose own changes may be requested.
+    pub(super) kept: Kept,
+}
+
+/// The files of a commit that may contain a requested change: all, or these.
+#[derive(Debug)]
+pub(super) struct Kept(Option<BooleanArray>);
+
+impl Kept {
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.0.as_ref().is_none_or(|kept| kept.is_null(row) || kept.value(row))
+    }
+}
+
+/// The columns that are kept of file actions.
+const COLUMNS: [FileColumn; 4] =
+    [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
+
+impl FeedCommit {
+    /// Collects the file actions of `commit` that changed rows.
+    ///
+    /// # Errors
+    /// `CorruptLog`.
+    pub(super) fn new(commit: Commit, timestamp_ms: i64, pruner: Option<&FeedPruner>) -> Result<Self> {
+        let version = commit.version;
+        let kept = |actions: &RecordBatch, kind: ChangeKind| {
+            let kept = pruner.map(|pruner| pruner.keep(actions, kind, version, timestamp_ms));
+            kept.transpose().map(|kept| Kept(kept.flatten()))
+        };
+        let actions = if !commit.cdc.is_empty() {
+            let partition_values = maps_of(&commit.cdc)?;
+            let field = FileColumn::PartitionValues.name();
+            let columns =
+                RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
+            let columns = columns.map_err(|error| {
+                Error::corrupt_log("change data files have invalid partition values").with_source(error)
+            })?;
+            FeedActions::Recorded {
+                files: commit.cdc,
+                partition_values,
+                kept: kept(&columns, ChangeKind::Recorded)?,
+            }
+        } else {
+            let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
+            let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
+                let actions = if has_changes { changing(actions)? } else { actions.slice(0, 0) };
+                let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
+                let actions = with_columns(&actions, columns.map(|column| column.field()).collect())?;
+                let kept = kept(&actions, kind)?;
+                // Statistics were needed for pruning only.
+                Ok(FileActions {
+                    batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?,
+                    kept,
+                })
+            };
+            let adds = actions(&commit.adds, ChangeKind::Insert)?;
+            FeedActions::Inferred { adds, removes: actions(&commit.removes, ChangeKind::Delete)? }
+        };
+        Ok(Self { version, timestamp_ms, actions })
+    }
+}
+
+/// Returns whether the writer reports a MERGE that changed no row. Missing metrics mean nothing.
+fn is_merge_without_changes(info: &CommitInfo) -> bool {
+    let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
+    let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);
+    info.operation.as_deref() == Some("MERGE")
+        && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"]
+            .iter()
+            .all(|name| metric(name).is_some_and(is_zero))
+}
+
+/// Returns the partition values of `files` in the form of `add` actions.
+fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut maps = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for file in files {
+        for (key, value) in &file.partition_values {
+            maps.keys().append_value(key);
+            maps.values().append_option(value.as_deref());
+        }
+        maps.append(true).map_err(|error| {
+            Error::corrupt_log("a map has more entries than an Arrow array can hold").with_source(error)
+        })?;
+    }
+    Ok(maps.finish())
+}
+
+/// Returns the decoded and checked paths of a batch of file actions.
+pub(super) fn paths(actions: &RecordBatch, resolver: &PathResolver) -> Result<Vec<Arc<LogPath>>> {
+    let paths =
+        actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+    let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
+    paths.iter().map(|path| resolver.resolve(path.unwrap_or_default()).map(Arc::new)).collect()
+}

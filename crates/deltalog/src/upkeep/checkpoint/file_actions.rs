@@ -1,0 +1,116 @@
+//! The file actions of a version, batch by batch, as rows of a checkpoint. Protocol: "Checkpoints", "Add File and
+//! Remove File".
+//!
+//! - A batch has a limited number of rows, so that little of it is in memory as columns of a checkpoint.
+//! - A tombstone expires by `delta.deletedFileRetentionDuration`. One without a time is as old as can be.
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StructArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Int64Type};
+
+use super::action_file::ActionRows;
+use super::adds::AddColumns;
+use crate::error::{Error, Result};
+use crate::log::replay::{FileAction, FileColumns, remove_fields};
+use crate::snapshot::Snapshot;
+
+/// The maximum number of rows of a batch.
+const BATCH_ROWS: usize = 8 * 1024;
+
+/// How the file actions of a version are written.
+pub(super) struct FileActions {
+    adds: AddColumns,
+    /// Tombstones that are older have expired.
+    expired_ms: i64,
+}
+
+impl FileActions {
+    /// Returns the form that the properties of the table ask for, at the time `now_ms`.
+    ///
+    /// # Errors
+    /// As [`AddColumns::of`].
+    pub(super) fn of(snapshot: &Snapshot, now_ms: i64) -> Result<Self> {
+        // An interval that is not understood expires nothing.
+        let retention = snapshot.deleted_file_retention().ok();
+        let retention = retention.and_then(|retention| i64::try_from(retention.as_millis()).ok());
+        let expired_ms = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));
+        Ok(Self { adds: AddColumns::of(snapshot)?, expired_ms })
+    }
+
+    /// Returns the columns of the file actions.
+    pub(super) fn fields(&self) -> [Field; 2] {
+        [self.adds.field(), Field::new("remove", DataType::Struct(remove_fields().into()), true)]
+    }
+
+    /// Returns the columns to replay of `add` actions.
+    pub(super) fn replayed(&self) -> FileColumns {
+        self.adds.replayed()
+    }
+
+    /// Returns whether a tombstone of this time has expired: whether the time now exceeds the threshold, as it does for
+    /// VACUUM. Protocol: "Add File and Remove File".
+    pub(super) fn has_expired(&self, time_ms: i64) -> bool {
+        time_ms < self.expired_ms
+    }
+
+    /// Returns all file actions of `snapshot`, first the live files.
+    ///
+    /// # Errors
+    /// `CorruptLog`; errors while reading come with the rows.
+    pub(super) fn all(&self, snapshot: &Snapshot) -> Result<impl Iterator<Item = Result<ActionRows>>> {
+        let adds = snapshot.replay_files(self.replayed())?;
+        let removes = snapshot.replay_removes()?;
+        Ok(self.adds(adds).chain(self.removes(removes)))
+    }
+
+    /// Converts `add` actions in the form of the log.
+    pub(super) fn adds(
+        &self,
+        files: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> impl Iterator<Item = Result<ActionRows>> {
+        files
+            .flat_map(pieces)
+            .map(move |batch| Ok(ActionRows { kind: FileAction::Add, column: self.adds.convert(&batch?)? }))
+    }
+
+    /// Converts the `remove` actions that have not expired, in the form of the log.
+    pub(super) fn removes(
+        &self,
+        tombstones: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> impl Iterator<Item = Result<ActionRows>> {
+        let unexpired = tombstones.flat_map(pieces).map(move |batch| self.unexpired(&batch?));
+        unexpired.filter(|rows| !matches!(rows, Ok(rows) if rows.column.is_empty()))
+    }
+
+    fn unexpired(&self, batch: &RecordBatch) -> Result<ActionRows> {
+        let times = batch
+            .column_by_name("deletionTimestamp")
+            .and_then(|column| column.as_primitive_opt::<Int64Type>());
+        let times = times.ok_or_else(|| Error::corrupt_log("remove actions lack 'deletionTimestamp'"))?;
+        let keep = |row| Some(times.is_valid(row) && !self.has_expired(times.value(row)));
+        let keep: BooleanArray = (0..times.len()).map(keep).collect();
+        let failed = |error| Error::corrupt_log("remove actions do not fit a checkpoint").with_source(error);
+        let batch = filter_record_batch(batch, &keep).map_err(failed)?;
+        // A checkpoint changes no data.
+        let unchanged = BooleanArray::from(vec![false; batch.num_rows()]);
+        let columns = batch.schema_ref().fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, column)| match field.name().as_str() {
+            "dataChange" => std::sync::Arc::new(unchanged.clone()),
+            _ => std::sync::Arc::clone(column),
+        });
+        let column = StructArray::try_new(remove_fields().into(), columns.collect(), None).map_err(failed)?;
+        Ok(ActionRows { kind: FileAction::Remove, column })
+    }
+}
+
+/// Splits a batch into batches of a limited number of rows.
+fn pieces(batch: Result<RecordBatch>) -> Box<dyn Iterator<Item = Result<RecordBatch>>> {
+    match batch {
+        Ok(batch) if batch.num_rows() > BATCH_ROWS => {
+            let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+            let rows = batch.num_rows();
+            Box::new(starts.map(move |start| Ok(batch.slice(start, BATCH_ROWS.min(rows - start)))))
+        }
+        batch => Box::new(std::iter::once(batch)),
+    }
+}

@@ -1,0 +1,278 @@
+//! Sidecars of a checkpoint by the V2 spec: which are written, and which of the checkpoint before are used again.
+//! Protocol: "Sidecar Files", "V2 Spec".
+//!
+//! ```text
+//!   checkpoint 10            commits 11 to 15             checkpoint 15
+//!   a  ─────────────────────────────────────────────────────>  a
+//!   b  ── a file of b is removed ──┐
+//!   c  (small)  ───────────────────┼─>  the rest of b, c,
+//!                     new files  ──┘    and the new files  ─>  d
+//! ```
+//!
+//! - A sidecar is used again if no commit since has an action for one of its files. It must also have the columns that
+//!   would be written now, and its tombstones must not all have expired.
+//! - A sidecar that is less than half full is written again together with new files, so that small ones do not add up.
+//!   The number of rows written is thereby proportional to the new files and to the sidecars that have lost files.
+//! - Live files and tombstones are in different sidecars, because tombstones expire together.
+//! - Some of the tombstones of a sidecar that is used again may have expired. That is harmless: "tombstones only exist
+//!   for the benefit of the VACUUM command".
+//! - A sidecar that is used again can only be missing if a clean-up has deleted the checkpoint that it was of before
+//!   this one was written, which needs a newer checkpoint that is older than the log's retention.
+
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::datatypes::{Schema, SchemaRef};
+use parquet::arrow::ArrowSchemaConverter;
+
+use super::CheckpointLimits;
+use super::action_file::{ActionFile, ActionRows};
+use super::file_actions::FileActions;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::replay::{FileAction, SidecarFile};
+use crate::protocol::Sidecar;
+use crate::protocol::log_name::LogFileName;
+use crate::runtime::environment::Environment;
+use crate::runtime::parallel;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// The maximum number of paths for which the Bloom filters of sidecars are asked. With more of them, it is faster to
+/// look at the paths of the sidecars.
+const FILTERED_PATHS: usize = 10_000;
+
+/// The sidecars of a checkpoint that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Sidecars {
+    pub(super) actions: Vec<Sidecar>,
+    /// The number of file actions in them.
+    pub(super) rows: u64,
+    /// The number of `add` actions in them, unless that is unknown.
+    pub(super) adds: Option<u64>,
+}
+
+/// The sidecars of the checkpoint before.
+pub(super) struct Reuse {
+    kept: Vec<SidecarFile>,
+    rewritten: Vec<SidecarFile>,
+}
+
+impl Reuse {
+    /// Returns what to do with the sidecars of the checkpoint that `snapshot` starts from. Returns `None` if none of
+    /// them can be used again.
+    ///
+    /// # Errors
+    /// Errors of the store. If a sidecar cannot be read, none is used again.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        actions: &FileActions,
+        limits: &CheckpointLimits,
+    ) -> Result<Option<Self>> {
+        match Self::find(snapshot, actions, limits) {
+            Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
+                tracing::warn!(
+                    table = snapshot.storage().url(),
+                    version = snapshot.version(),
+                    %error,
+                    "the sidecars of a checkpoint cannot be used again"
+                );
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    fn find(snapshot: &Snapshot, actions: &FileActions, limits: &CheckpointLimits) -> Result<Option<Self>> {
+        let Some(sidecars) = snapshot.state().sidecars()? else { return Ok(None) };
+        let tail = snapshot.state().tail()?;
+        let paths = tail.paths(FILTERED_PATHS)?;
+        let wanted = ArrowSchemaConverter::new()
+            .convert(&sidecar_schema(actions))
+            .map_err(|error| Error::corrupt_log("a sidecar cannot have its columns").with_source(error))?;
+        let is_usable = |sidecar: &SidecarFile| -> Result<bool> {
+            let is_expired = kind_of(sidecar) == Some(FileAction::Remove)
+                && sidecar.newest_tombstone_ms().is_none_or(|newest| actions.has_expired(newest));
+            Ok(kind_of(sidecar).is_some()
+                && !is_expired
+                && sidecar.schema().root_schema() == wanted.root_schema()
+                && sidecar.is_current(&tail, paths.as_deref())?)
+        };
+        let usable = parallel::each(&sidecars, parallel::cores(), is_usable)?;
+        let (mut kept, mut rewritten) = (Vec::new(), Vec::new());
+        for (sidecar, is_usable) in sidecars.into_iter().zip(usable) {
+            if is_usable { kept.push(sidecar) } else { rewritten.push(sidecar) }
+        }
+        for (kind, has_new) in [(FileAction::Add, tail.has_adds()), (FileAction::Remove, tail.has_removes())]
+        {
+            let is_small = |sidecar: &SidecarFile| {
+                kind_of(sidecar) == Some(kind) && sidecar.count(kind) < Some(limits.sidecar_rows / 2)
+            };
+            let has_new = has_new || rewritten.iter().any(|sidecar| sidecar.count(kind) != Some(0));
+            if has_new || kept.iter().filter(|sidecar| is_small(sidecar)).count() > 1 {
+                rewritten.extend(kept.extract_if(.., |sidecar| is_small(sidecar)));
+            }
+        }
+        Ok((!kept.is_empty()).then_some(Self { kept, rewritten }))
+    }
+
+    /// Returns the sidecars that are used again.
+    pub(super) fn kept(&self) -> Sidecars {
+        let counts = |kind| self.kept.iter().map(move |sidecar| sidecar.count(kind)).sum::<Option<u64>>();
+        let (adds, removes) = (counts(FileAction::Add), counts(FileAction::Remove));
+        Sidecars {
+            actions: self.kept.iter().map(|sidecar| sidecar.action().clone()).collect(),
+            rows: adds.unwrap_or_default() + removes.unwrap_or_default(),
+            adds,
+        }
+    }
+
+    /// Returns the file actions that are in none of the sidecars that are used again.
+    ///
+    /// # Errors
+    /// `CorruptLog`; errors while reading come with the rows.
+    pub(super) fn others<'a>(
+        &'a self,
+        snapshot: &Snapshot,
+        actions: &'a FileActions,
+    ) -> Result<impl Iterator<Item = Result<ActionRows>> + use<'a>> {
+        let state = snapshot.state();
+        let tail = state.tail()?;
+        let (for_adds, for_removes) = (Arc::clone(&tail), Arc::clone(&tail));
+        let columns = actions.replayed();
+        let adds = self.rewritten.iter().flat_map(move |sidecar| sidecar.adds(columns));
+        let adds = adds.map(move |batch| for_adds.filter(batch?));
+        let removes = self.rewritten.iter().flat_map(SidecarFile::removes);
+        let removes = removes.map(move |batch| for_removes.filter(batch?));
+        let recent: Vec<_> = tail.removes().collect();
+        let adds = actions.adds(state.files_of_commits(columns)?.chain(adds));
+        Ok(adds.chain(actions.removes(recent.into_iter().chain(removes))))
+    }
+}
+
+/// Returns the kind of the actions in a sidecar. Returns `None` if it has both kinds or neither, or if that is unknown.
+fn kind_of(sidecar: &SidecarFile) -> Option<FileAction> {
+    match (sidecar.count(FileAction::Add)?, sidecar.count(FileAction::Remove)?) {
+        (1.., 0) => Some(FileAction::Add),
+        (0, 1..) => Some(FileAction::Remove),
+        _ => None,
+    }
+}
+
+/// Returns the columns of sidecars.
+fn sidecar_schema(actions: &FileActions) -> Schema {
+    Schema::new(actions.fields().to_vec())
+}
+
+/// Writes sidecars. They are deleted if the writer is dropped before [`SidecarWriter::keep`] is called.
+pub(super) struct SidecarWriter<'a> {
+    storage: &'a Storage,
+    environment: &'a Environment,
+    full: u64,
+    schema: SchemaRef,
+    current: Option<Current>,
+    paths: Vec<String>,
+    sidecars: Sidecars,
+}
+
+/// A sidecar that is being written.
+struct Current {
+    name: String,
+    kind: FileAction,
+    file: ActionFile,
+}
+
+impl<'a> SidecarWriter<'a> {
+    /// Starts a checkpoint with the sidecars `kept`.
+    pub(super) fn new(
+        storage: &'a Storage,
+        actions: &FileActions,
+        kept: Sidecars,
+        limits: &CheckpointLimits,
+        environment: &'a Environment,
+    ) -> Self {
+        let (schema, full) = (Arc::new(sidecar_schema(actions)), limits.sidecar_rows.max(1));
+        Self { storage, environment, full, schema, current: None, paths: Vec::new(), sidecars: kept }
+    }
+
+    /// Writes file actions.
+    pub(super) fn write(&mut self, rows: &ActionRows) -> Result<()> {
+        let mut start = 0;
+        while start < rows.column.len() {
+            let fits = |current: &Current| current.kind == rows.kind && current.file.rows() < self.full;
+            if !self.current.as_ref().is_some_and(fits) {
+                self.finish_current()?;
+            }
+            let current = match &mut self.current {
+                Some(current) => current,
+                none => none.insert(open(
+                    self.storage,
+                    self.environment,
+                    &self.schema,
+                    rows.kind,
+                    &mut self.paths,
+                )?),
+            };
+            let room = usize::try_from(self.full - current.file.rows()).unwrap_or(usize::MAX);
+            let count = room.min(rows.column.len() - start);
+            current
+                .file
+                .write_actions(ActionRows { kind: rows.kind, column: rows.column.slice(start, count) })?;
+            start += count;
+        }
+        Ok(())
+    }
+
+    fn finish_current(&mut self) -> Result<()> {
+        let Some(Current { name, kind, file }) = self.current.take() else { return Ok(()) };
+        let written = file.finish()?;
+        self.sidecars.rows += written.rows;
+        if kind == FileAction::Add {
+            self.sidecars.adds = self.sidecars.adds.map(|adds| adds + written.rows);
+        }
+        self.sidecars.actions.push(Sidecar {
+            path: name,
+            size_in_bytes: i64::try_from(written.bytes).unwrap_or(i64::MAX),
+            modification_time: self.environment.now_ms(),
+            tags: None,
+        });
+        Ok(())
+    }
+
+    /// Completes the last sidecar; returns all of the checkpoint.
+    pub(super) fn finish(&mut self) -> Result<&Sidecars> {
+        self.finish_current()?;
+        Ok(&self.sidecars)
+    }
+
+    /// Keeps the sidecars from now on: a head that refers to them may exist. Returns all of the checkpoint, and the
+    /// paths of those that were written.
+    pub(super) fn keep(mut self) -> (Sidecars, Vec<String>) {
+        (std::mem::take(&mut self.sidecars), std::mem::take(&mut self.paths))
+    }
+}
+
+fn open(
+    storage: &Storage,
+    environment: &Environment,
+    schema: &SchemaRef,
+    kind: FileAction,
+    paths: &mut Vec<String>,
+) -> Result<Current> {
+    let name = format!("{}.parquet", environment.uuid());
+    let path = LogFileName::Sidecar(name.clone()).path();
+    let file = storage.create_file_beside_log(&path)?;
+    paths.push(path.clone());
+    Ok(Current { name, kind, file: ActionFile::sidecar(file, path, Arc::clone(schema))? })
+}
+
+impl Drop for SidecarWriter<'_> {
+    fn drop(&mut self) {
+        // Some systems do not delete open files.
+        self.current = None;
+        for path in &self.paths {
+            if let Err(error) = self.storage.delete(path) {
+                tracing::debug!(table = self.storage.url(), file = path, %error, "a sidecar without a head is left");
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A checkpoint by the V2 spec. Protocol: "V2 Spec", "UUID-named checkpoint", "Handling Backward compatibility while
+//! moving to UUID-named v2 Checkpoints".
+//!
+//! | file actions | they are in | the head is |
+//! | --- | --- | --- |
+//! | few | the head | Parquet |
+//! | many | sidecars | JSON if it has few actions, else Parquet |
+//!
+//! - The head has a name with a UUID, so that a checkpoint never replaces another one.
+//! - Every tenth checkpoint, and the first, has the classic name instead, so that clients that do not know the other
+//!   names find it and read the protocol that they do not support.
+//! - The sidecars come first, and the head makes them a checkpoint. Without a head they are deleted, unless the store
+//!   did not tell whether the head was written.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use serde_json::Value;
+
+use super::CheckpointLimits;
+use super::action_file::{ActionFile, ActionRows};
+use super::file_actions::FileActions;
+use super::gone::take_back_if_gone;
+use super::interval;
+use super::sidecars::{Reuse, SidecarWriter, Sidecars};
+use super::table_actions::{rows, v2_actions, v2_fields};
+use crate::error::{Error, Result};
+use crate::log::replay::FileAction;
+use crate::log::{LastCheckpoint, V2CheckpointHint};
+use crate::protocol::Action;
+use crate::protocol::log_name::{CheckpointFormat, LogFileName};
+use crate::runtime::environment::Environment;
+use crate::snapshot::Snapshot;
+
+/// One checkpoint of this number has the classic name.
+const CLASSIC_EVERY: u64 = 10;
+
+/// The maximum number of actions, and of sidecars, that the hint repeats.
+const HINT_ACTIONS: usize = 30;
+
+/// Writes the checkpoint.
+pub(super) fn write(
+    snapshot: &Snapshot,
+    actions: &FileActions,
+    limits: &CheckpointLimits,
+    environment: &Environment,
+) -> Result<LastCheckpoint> {
+    let head = Head {
+        snapshot,
+        limits,
+        actions: v2_actions(snapshot, environment.now_ms())?,
+        is_classic: is_classic_due(snapshot),
+        environment,
+    };
+    let writer = |kept| SidecarWriter::new(snapshot.storage(), actions, kept, limits, environment);
+    if let Some(reuse) = Reuse::of(snapshot, actions, limits)? {
+        let writer = writer(reuse.kept());
+        return head.write_after(writer, reuse.others(snapshot, actions)?);
+    }
+    let mut few = Vec::new();
+    let mut count = 0;
+    let mut all = actions.all(snapshot)?;
+    while let Some(rows) = all.next().transpose()? {
+        count += rows.len();
+        few.push(rows);
+        if count > limits.inline_rows {
+            let writer = writer(Sidecars { adds: Some(0), ..Sidecars::default() });
+            return head.write_after(writer, few.into_iter().map(Ok).chain(all));
+        }
+    }
+    head.write_with(actions, few)
+}
+
+/// Returns whether the next checkpoint has the classic name.
+fn is_classic_due(snapshot: &Snapshot) -> bool {
+    let every = interval(snapshot).saturating_mul(CLASSIC_EVERY);
+    snapshot.segment().checkpoint.is_none() || snapshot.version().is_multiple_of(every)
+}
+
+/// The top-level file of a checkpoint.
+struct Head<'a> {
+    snapshot: &'a Snapshot,
+    limits: &'a CheckpointLimits,
+    /// The actions that are not about files.
+    actions: Vec<Action>,
+    is_classic: bool,
+    environment: &'a Environment,
+}
+
+impl Head<'_> {
+    /// Writes the head with `files` in it.
+    fn write_with(self, actions: &FileActions, files: Vec<ActionRows>) -> Result<LastCheckpoint> {
+        let adds = files.iter().filter(|rows| rows.kind == FileAction::Add).map(ActionRows::len).sum();
+        self.snapshot.check_still_there()?;
+        let name = self.name(CheckpointFormat::Parquet);
+        let schema = Schema::new([v2_fields(), actions.fields().to_vec()].concat());
+        let mut file = self.open(&name, schema, &self.actions)?;
+        for rows in files {
+            file.write_actions(rows)?;
+        }
+        let written = file.finish()?;
+        take_back_if_gone(self.snapshot, &[name.path()])?;
+        self.hint(
+            &name,
+            written.bytes,
+            &Sidecars { rows: written.rows, adds: Some(adds), actions: Vec::new() },
+        )
+    }
+
+    /// Writes `files` to sidecars, and then the head.
+    fn write_after(
+        self,
+        mut writer: SidecarWriter<'_>,
+        files: impl Iterator<Item = Result<ActionRows>>,
+    ) -> Result<LastCheckpoint> {
+        for rows in files {
+            writer.write(&rows?)?;
+        }
+        let sidecars = writer.finish()?.actions.iter().cloned().map(Action::Sidecar);
+        self.snapshot.check_still_there()?;
+        let all: Vec<Action> = self.actions.iter().cloned().chain(sidecars).collect();
+        if !self.is_classic && all.len() <= self.limits.json_actions {
+            let name = self.name(CheckpointFormat::Json);
+            let mut text = String::new();
+            for action in &all {
+                text.push_str(&action.to_json_line()?);
+                text.push('\n');
+            }
+            let bytes = text.len() as u64;
+            let (mut sidecars, mut written) = writer.keep();
+            self.snapshot.storage().put(&name.path(), text.into())?;
+            written.insert(0, name.path());
+            take_back_if_gone(self.snapshot, &written)?;
+            sidecars.rows += self.actions.len() as u64 + sidecars.actions.len() as u64;
+            return self.hint(&name, bytes, &sidecars);
+        }
+        let name = self.name(CheckpointFormat::Parquet);
+        let file = self.open(&name, Schema::new(v2_fields()), &all)?;
+        let (mut sidecars, mut paths) = writer.keep();
+        let written = file.finish()?;
+        paths.insert(0, name.path());
+        take_back_if_gone(self.snapshot, &paths)?;
+        sidecars.rows += written.rows;
+        self.hint(&name, written.bytes, &sidecars)
+    }
+
+    fn name(&self, format: CheckpointFormat) -> LogFileName {
+        let version = self.snapshot.version();
+        match self.is_classic {
+            true => LogFileName::ClassicCheckpoint(version),
+            false => LogFileName::UuidCheckpoint { version, uuid: self.environment.uuid(), format },
+        }
+    }
+
+    /// Starts a Parquet file with `actions`, none of them about a file.
+    fn open(&self, name: &LogFileName, schema: Schema, actions: &[Action]) -> Result<ActionFile> {
+        let file = self.snapshot.storage().replace_file(&name.path())?;
+        let mut file = ActionFile::new(file, name.path(), Arc::new(schema))?;
+        let table = rows(actions, file.schema())?;
+        file.write_group(&table)?;
+        Ok(file)
+    }
+
+    /// Returns the hint at the head `name` of this size.
+    fn hint(&self, name: &LogFileName, bytes: u64, sidecars: &Sidecars) -> Result<LastCheckpoint> {
+        let of_sidecars: i64 = sidecars.actions.iter().map(|sidecar| sidecar.size_in_bytes).sum();
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        // The classic name says all that a reader needs to find the head.
+        let v2_checkpoint = match self.is_classic {
+            true => None,
+            false => Some(V2CheckpointHint {
+                path: name.to_string(),
+                size_in_bytes: bytes,
+                modification_time: self.modified_ms(name)?,
+                non_file_actions: self.repeated()?,
+                sidecar_files: (sidecars.actions.len() <= HINT_ACTIONS).then(|| sidecars.actions.clone()),
+            }),
+        };
+        Ok(LastCheckpoint {
+            version: self.snapshot.version(),
+            size: i64::try_from(sidecars.rows).unwrap_or(i64::MAX),
+            size_in_bytes: bytes.checked_add(of_sidecars),
+            num_of_add_files: sidecars.adds.and_then(|adds| i64::try_from(adds).ok()),
+            v2_checkpoint,
+            ..LastCheckpoint::default()
+        })
+    }
+
+    fn modified_ms(&self, name: &LogFileName) -> Result<i64> {
+        let file = self.snapshot.storage().head(&name.path())?;
+        Ok(file.map_or_else(|| self.environment.now_ms(), |file| file.modified_ms))
+    }
+
+    /// Returns the actions that are not about files, if they are few.
+    fn repeated(&self) -> Result<Option<Vec<Value>>> {
+        let value = |action: &Action| {
+            serde_json::to_value(action)
+                .map_err(|error| Error::invalid_argument("an action cannot be repeated").with_source(error))
+        };
+        (self.actions.len() <= HINT_ACTIONS)
+            .then(|| self.actions.iter().map(value).collect::<Result<Vec<_>>>())
+            .transpose()
+    }
+}

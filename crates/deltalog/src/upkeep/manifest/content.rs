@@ -1,0 +1,90 @@
+//! What manifests say: paths of files, by partition directories.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{MANIFESTS, ensure_none_has_vector};
+use crate::error::{Error, Result};
+use crate::log::replay::{FileColumn, FileColumns, adds_of};
+use crate::protocol::{LogPath, PartitionValues, path};
+use crate::snapshot::Snapshot;
+use crate::write::partition_directory;
+
+/// The texts of manifests, by their directories relative to the root of the manifests.
+pub(super) type Manifests = BTreeMap<String, String>;
+
+/// The partitions that are looked at, by their directories; `None` for all of them.
+pub(super) type Partitions = Option<BTreeSet<String>>;
+
+/// Returns the manifests of `partitions` that have files in `snapshot`. A table without partition columns has one in
+/// any case.
+///
+/// # Errors
+/// `Unsupported` for files with deletion vectors, outside of what the caller allows to read, or with control characters
+/// in their paths; `CorruptLog`, errors of
+/// the store.
+pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<Manifests> {
+    let root = full_root(snapshot)?;
+    let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if snapshot.metadata().partition_columns.is_empty() {
+        lines.insert(String::new(), Vec::new());
+    }
+    let columns = FileColumns::of_removes().with(FileColumn::ModificationTime);
+    for batch in snapshot.replay_files(columns)? {
+        let batch = batch?;
+        ensure_none_has_vector(&batch)?;
+        for add in adds_of(&batch)? {
+            let directory = directory_of(snapshot, &add.partition_values);
+            if partitions.as_ref().is_none_or(|partitions| partitions.contains(&directory)) {
+                let file = match snapshot.resolver().resolve(&add.path)? {
+                    LogPath::Relative(path) => format!("{root}/{path}"),
+                    LogPath::Absolute(path) => full(path.scheme(), path.authority(), path.path()),
+                };
+                lines.entry(directory).or_default().push(one_line(file)?);
+            }
+        }
+    }
+    let text = |mut lines: Vec<String>| {
+        lines.sort_unstable();
+        lines.into_iter().map(|line| line + "\n").collect()
+    };
+    Ok(lines.into_iter().map(|(directory, lines)| (directory, text(lines))).collect())
+}
+
+/// Refuses a path that would be more than a line, or one that a terminal would not show as it is.
+fn one_line(file: String) -> Result<String> {
+    match file.contains(char::is_control) {
+        true => {
+            let text = format!("a manifest cannot name a file with control characters in its path: {file:?}");
+            Err(Error::unsupported(text))
+        }
+        false => Ok(file),
+    }
+}
+
+/// Returns the directory of a partition, with a slash at its end if it is not the root.
+pub(super) fn directory_of(snapshot: &Snapshot, values: &PartitionValues) -> String {
+    let columns = snapshot.metadata().partition_columns.iter();
+    partition_directory(
+        columns.map(|name| (name.as_str(), values.get(name).and_then(|value| value.as_deref()))),
+    )
+}
+
+/// Returns the path of the manifest in a directory.
+pub(super) fn path_in(directory: &str) -> String {
+    format!("{MANIFESTS}/{directory}manifest")
+}
+
+/// Returns the table's root as Hadoop shows it, and as the JVM implementation writes it: not encoded, and with one
+/// slash after the scheme of local files.
+fn full_root(snapshot: &Snapshot) -> Result<String> {
+    let root = snapshot.storage().root();
+    let decoded = path::decode(root.path())?;
+    Ok(full(root.scheme(), root.authority(), decoded.trim_end_matches('/')))
+}
+
+fn full(scheme: &str, authority: &str, path: &str) -> String {
+    match authority {
+        "" => format!("{scheme}:{path}"),
+        authority => format!("{scheme}://{authority}{path}"),
+    }
+}

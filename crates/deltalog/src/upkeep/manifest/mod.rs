@@ -1,0 +1,282 @@
+//! Manifests of the files of a table, for engines that read Hive's `SymlinkTextInputFormat`, such as Presto and Athena.
+//!
+//! ```text
+//!   _symlink_format_manifest/manifest             of a table without partition columns
+//!   _symlink_format_manifest/p=1/q=a%2Fb/manifest  of each partition that has files
+//!       file:/table/p=1/q=a%2Fb/part-0.parquet     one full path per line, not encoded
+//! ```
+//!
+//! - Layout and content are the same as in the JVM implementation.
+//! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
+//!   manifests would lie, and are refused.
+//! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
+//!   one line. The engine that reads manifests has credentials of its own, and trusts them.
+//! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
+//!   they are written.
+//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
+//!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
+//!   newer versions afterwards, and goes on: of several writers, the last one leaves the manifests of the newest
+//!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again. It also
+//!   fails if others go on committing for [`MOST_ROUNDS`] rounds.
+
+mod content;
+
+use std::collections::BTreeSet;
+
+use arrow::array::RecordBatch;
+
+use self::content::{Partitions, directory_of, manifests, path_in};
+use crate::commit::Objection;
+use crate::commit::unused_files::delete_data_file;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::CommitFile;
+use crate::log::replay::{
+    FileColumn, FileColumns, adds_of, has_vectors, path_of, removes_of, visit_commits, with_vectors,
+};
+use crate::protocol::{Metadata, PathResolver};
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// The directory of manifests in a table.
+const MANIFESTS: &str = "_symlink_format_manifest";
+
+/// The property that asks for manifests after each commit.
+pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
+
+/// How often an update goes on with newer commits of other writers.
+const MOST_ROUNDS: usize = 16;
+
+/// What was done to manifests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GeneratedManifests {
+    /// The version that they show.
+    pub version: u64,
+    /// The number of manifests that were written.
+    pub written: u64,
+    /// The number of those that were deleted, because their partitions have no files.
+    pub deleted: u64,
+}
+
+/// Writes the manifests of the newest version, and deletes the manifests of partitions without
+/// files.
+///
+/// # Errors
+/// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
+/// roots, and for partition values that are too long for the name of a directory; `Unavailable` if others commit faster
+/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may describe
+/// an older version.
+pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
+    let newest = snapshot.refresh()?;
+    let located = |error: Error| newest.located(error);
+    let done = generate(&newest, &None).map_err(located)?;
+    catch_up(newest, done)
+}
+
+/// Updates the manifests after a commit of a transaction that was based on `base`, or has created the table, if it asks
+/// for them.
+///
+/// # Errors
+/// As [`generate_manifests`].
+pub(crate) fn keep(
+    base: Option<&Snapshot>,
+    storage: &Storage,
+    resolver: &PathResolver,
+    version: u64,
+) -> Result<()> {
+    let newest = newest(base, storage, resolver)?;
+    let Some(base) = base else { return generate_manifests(&newest).map(drop) };
+    if newest.version() < version {
+        return Err(newest.located(Error::new(
+            ErrorKind::Unavailable,
+            format!("the listing of the log does not show version {version} yet"),
+        )));
+    }
+    if !is_asked_for(newest.metadata()) {
+        return Ok(());
+    }
+    let was_kept = is_asked_for(base.metadata())
+        && base.metadata().partition_columns == newest.metadata().partition_columns;
+    let partitions = if was_kept { changed(base, &newest)? } else { None };
+    let done = generate(&newest, &partitions)?;
+    catch_up(newest, done).map(drop)
+}
+
+/// Opens the newest version, whose files may lie where `resolver` allows it.
+fn newest(base: Option<&Snapshot>, storage: &Storage, resolver: &PathResolver) -> Result<Snapshot> {
+    match base {
+        Some(base) if base.resolver().allowed_roots().eq(resolver.allowed_roots()) => base.refresh(),
+        _ => {
+            let builder = Snapshot::builder(storage);
+            resolver.allowed_roots().try_fold(builder, |builder, root| builder.allow_root(&root))?.open()
+        }
+    }
+}
+
+/// Returns whether a table asks for manifests.
+pub(crate) fn is_asked_for(metadata: &Metadata) -> bool {
+    metadata.is_enabled(KEEPS_MANIFESTS)
+}
+
+/// Refuses to keep manifests of a table in which they would lie.
+///
+/// # Errors
+/// `InvalidArgument`, `Unsupported`.
+pub(crate) fn ensure_keepable(metadata: &Metadata) -> Result<()> {
+    if !is_asked_for(metadata) {
+        return Ok(());
+    }
+    if metadata.is_enabled("delta.enableDeletionVectors") {
+        return Err(Error::invalid_argument(format!(
+            "a table cannot have manifests ({KEEPS_MANIFESTS}) and deletion vectors (delta.enableDeletionVectors)"
+        ))
+        .with_hint("set one of the two properties to false"));
+    }
+    ensure_mappable(metadata)
+}
+
+fn ensure_mappable(metadata: &Metadata) -> Result<()> {
+    match metadata.property("delta.columnMapping.mode").map(str::trim) {
+        None | Some("" | "none") => Ok(()),
+        Some(mode) => Err(Error::unsupported(format!(
+            "manifests do not tell the names of columns in files, which differ with the column mapping mode '{mode}'"
+        ))
+        .with_hint(format!(
+            "do not set {KEEPS_MANIFESTS} in a table with column mapping, or drop the table feature columnMapping first"
+        ))),
+    }
+}
+
+/// Refuses a version that has files with deletion vectors.
+///
+/// # Errors
+/// `Unsupported`; `CorruptLog`, and errors of the store.
+pub(crate) fn ensure_no_vectors(snapshot: &Snapshot) -> Result<()> {
+    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
+        ensure_none_has_vector(&batch?).map_err(|error| snapshot.located(error))?;
+    }
+    Ok(())
+}
+
+fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
+    match has_vectors(adds) {
+        false => Ok(()),
+        true => Err(Error::unsupported(
+            "manifests do not tell which rows of files are deleted, and the table has files with deletion vectors",
+        )
+        .with_hint("write these files again without them (REORG TABLE ... APPLY (PURGE), or optimize.purge())")),
+    }
+}
+
+/// Returns the objection of a transaction that begins to keep manifests to files that others add with deletion vectors.
+pub(crate) fn objection() -> Objection {
+    let find = |adds: &RecordBatch| {
+        let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);
+        Ok(first.and_then(|row| path_of(adds, row)))
+    };
+    Objection::new("have deletion vectors, which manifests cannot express".to_owned(), find)
+}
+
+/// Writes the manifests of some partitions, and deletes the manifests of the others of them, or of all
+/// others.
+fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedManifests> {
+    ensure_mappable(snapshot.metadata())?;
+    let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
+    if partitions.as_ref().is_some_and(BTreeSet::is_empty) {
+        return Ok(done);
+    }
+    let storage = snapshot.storage();
+    let is_partitioned = !snapshot.metadata().partition_columns.is_empty();
+    let manifests = manifests(snapshot, partitions)?;
+    if is_partitioned && manifests.contains_key("") {
+        return Err(Error::unsupported("a partition value is too long for the name of a directory"));
+    }
+    for (directory, text) in &manifests {
+        storage.publish_file(&path_in(directory), text.clone().into())?;
+        done.written += 1;
+    }
+    let mut others = BTreeSet::new();
+    match partitions {
+        Some(partitions) => others.extend(partitions.iter().map(|directory| path_in(directory))),
+        None => storage.walk(MANIFESTS, &|_| true, |files| {
+            let names = files.into_iter().map(|file| file.name);
+            let is_manifest = |name: &String| name == "manifest" || name.ends_with("/manifest");
+            others.extend(names.filter(is_manifest).map(|name| format!("{MANIFESTS}/{name}")));
+            Ok(())
+        })?,
+    }
+    for directory in manifests.keys() {
+        others.remove(&path_in(directory));
+    }
+    for path in &others {
+        delete_data_file(storage, path)?;
+        done.deleted += 1;
+    }
+    if !others.is_empty() && is_partitioned {
+        storage.delete_empty_directories(MANIFESTS)?;
+    }
+    Ok(done)
+}
+
+/// Goes on with the versions that other writers have committed in the meantime, until there are
+/// none.
+///
+/// # Errors
+/// `Unavailable` if there are still some after [`MOST_ROUNDS`]: what was written may have replaced newer manifests.
+fn catch_up(mut shown: Snapshot, mut done: GeneratedManifests) -> Result<GeneratedManifests> {
+    for round in 0.. {
+        let newest = shown.refresh()?;
+        if newest.version() == shown.version() {
+            break;
+        }
+        if round == MOST_ROUNDS {
+            return Err(newest.located(never_ends(shown.version())));
+        }
+        let is_same = newest.metadata().partition_columns == shown.metadata().partition_columns;
+        let partitions = if is_same { changed(&shown, &newest)? } else { None };
+        let GeneratedManifests { version, written, deleted } = generate(&newest, &partitions)?;
+        done =
+            GeneratedManifests { version, written: done.written + written, deleted: done.deleted + deleted };
+        shown = newest;
+    }
+    Ok(done)
+}
+
+fn never_ends(shown: u64) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "others commit faster than manifests are written: these show version {shown} after {MOST_ROUNDS} rounds"
+        ),
+    )
+    .with_hint("generate manifests again when others commit less often")
+}
+
+/// Returns the partitions that the commits after `base` up to `newest` concern; `None` if it is not known.
+fn changed(base: &Snapshot, newest: &Snapshot) -> Result<Partitions> {
+    let times = newest.commit_times(Some(newest.version()))?;
+    let commits: Vec<CommitFile> =
+        times.commits().iter().filter(|commit| commit.version > base.version()).copied().collect();
+    // Some may have been cleaned up.
+    let mut is_known = commits.len() as u64 == newest.version() - base.version();
+    let mut partitions = BTreeSet::new();
+    visit_commits(newest.storage(), &commits, |_, commit| {
+        let commit = commit?;
+        for add in adds_of(&commit.adds)? {
+            partitions.insert(directory_of(newest, &add.partition_values));
+        }
+        for remove in removes_of(&commit.removes)? {
+            match remove.partition_values {
+                Some(values) => {
+                    partitions.insert(directory_of(newest, &values));
+                }
+                None if newest.metadata().partition_columns.is_empty() => {
+                    partitions.insert(String::new());
+                }
+                None => is_known = false,
+            }
+        }
+        Ok(is_known)
+    })?;
+    Ok(is_known.then_some(partitions))
+}

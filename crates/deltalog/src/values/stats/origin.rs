@@ -1,0 +1,70 @@
+//! Who has computed the statistics of a file: this crate, or another writer.
+//!
+//! ```text
+//! {"numRecords":2,"minValues":{…},"maxValues":{…},"nullCount":{…},"deltalog":1}
+//!                                                                 └ the number of our rules
+//! ```
+//!
+//! - Statistics of others are hints: they decide which files are read, as for every reader, and nothing else. No
+//!   statement removes or changes a file unread because of them, and no maximum of theirs says that there is no NaN.
+//! - The mark is a member of the text that it vouches for, so it goes wherever the text goes: into checkpoints, clones
+//!   and restored versions, and into a file that is added again with a deletion vector. A writer that computes
+//!   statistics anew writes a text of its own, and one that reads them by a schema and writes them again drops a member
+//!   that it does not know. A tag of the action would stay in both cases. (PROTOCOL, "Per-file Statistics", names the
+//!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
+//! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
+//!   mark, or none that counts, so that their origin is unknown.
+//! - A writer that marks a text has computed all of it, from rows or from a footer of [a known
+//!   writer](super::footer_nan), or has found the rest in a text with the mark.
+//! - A number of rules that is not known is no mark. It is raised if a release has written wrong statistics.
+
+use super::scanner::{Member, Scanner};
+
+/// The name of the member with the mark.
+pub(crate) const MARK: &str = "deltalog";
+
+/// The rules by which statistics are computed today.
+pub(super) const RULES: i64 = 1;
+
+/// Returns whether this crate has computed the statistics `text`.
+pub(crate) fn is_own(text: &str) -> bool {
+    let mut scanner = Scanner::new(text);
+    if !scanner.is_object() {
+        return false;
+    }
+    let mut found = false;
+    let mut member = scanner.enter();
+    while let Some(Member::Value(key)) = member {
+        let Some(value) = scanner.value() else { return false };
+        // As in the rest of the text, the last one counts.
+        if key == MARK {
+            found = value.parse() == Ok(RULES);
+        }
+        member = scanner.next();
+    }
+    found && member.is_some() && scanner.is_at_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_text_with_the_known_rules_is_ours() {
+        for (text, expected) in [
+            (r#"{"numRecords":2,"deltalog":1}"#, true),
+            (r#"{"deltalog":1,"minValues":{"a":"}"},"tightBounds":false}"#, true),
+            (r#"{"numRecords":2}"#, false),
+            (r#"{"numRecords":2,"deltalog":2}"#, false),
+            (r#"{"numRecords":2,"deltalog":"1"}"#, false),
+            (r#"{"deltalog":1,"deltalog":2}"#, false),
+            (r#"{"minValues":{"deltalog":1}}"#, false),
+            (r#"{"numRecords":2,"deltalog":1"#, false),
+            (r#"{"numRecords":2,"deltalog":1}}"#, false),
+            ("1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_own(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Rows that are copied from one file to another as they are. Protocol: "Row Tracking".
+//!
+//! - With row tracking, the rows keep their ids and commit versions: the files that they are copied to have columns for
+//!   them, beside the ids that these files get as all files do.
+//! - While the feature is only supported, rows have no ids that could be kept.
+
+use crate::error::Result;
+use crate::protocol::{MaterializedRowTracking, Metadata, Protocol, tracks_rows};
+use crate::scan::RowScan;
+use crate::snapshot::Snapshot;
+use crate::write::TableWriteSpec;
+
+/// How rows of a table are copied.
+pub(crate) struct RowCopy {
+    /// Returns the rows, with their ids if they have some.
+    pub(crate) scan: RowScan,
+    /// What the writer of the copies keeps to. It has no rules, because the rows were checked before.
+    pub(crate) spec: TableWriteSpec,
+}
+
+impl RowCopy {
+    /// Returns how rows of `base` are copied to files that are otherwise as `spec` says.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column. `CorruptLog` if it does not name the columns for the ids.
+    pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
+        let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
+        if !tracks_rows(base.protocol(), base.metadata()) {
+            return Ok(Self { scan, spec });
+        }
+        let materialized = materialized(base)?;
+        Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
+    }
+
+    /// Returns `spec` for rows of `base` that have their ids, if rows have some, or get new ones.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the table does not name the columns for the ids.
+    pub(crate) fn with_ids(base: &Snapshot, spec: TableWriteSpec) -> Result<TableWriteSpec> {
+        with_ids(base.protocol(), base.metadata(), spec).map_err(|error| base.located(error))
+    }
+}
+
+/// Returns `spec` for rows of a table that have their ids, if rows have some, or get new ones.
+///
+/// # Errors
+/// `CorruptLog` if the table does not name the columns for the ids.
+pub(crate) fn with_ids(
+    protocol: &Protocol,
+    metadata: &Metadata,
+    spec: TableWriteSpec,
+) -> Result<TableWriteSpec> {
+    match tracks_rows(protocol, metadata) {
+        true => Ok(spec.with_row_ids(&MaterializedRowTracking::of(protocol, metadata)?)),
+        false => Ok(spec),
+    }
+}
+
+fn materialized(base: &Snapshot) -> Result<MaterializedRowTracking> {
+    MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(|error| base.located(error))
+}

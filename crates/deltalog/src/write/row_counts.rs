@@ -1,0 +1,52 @@
+//! How many rows files certainly have, by which they get row ids. (PROTOCOL, "Row Tracking", "Writer Requirements for
+//! Row Tracking".)
+//!
+//! - Our own statistics are right, and the statistics of other writers are compared with the footer
+//!   ([`crate::values::stats::is_own`]): two rows would have one id if a file had more rows than its statistics say.
+
+use crate::error::{Error, Result};
+use crate::protocol::Add;
+use crate::runtime::parallel;
+use crate::snapshot::Snapshot;
+use crate::values::stats::{is_own, num_records, with_num_records};
+use crate::write::{FOOTER_THREADS, read_footer};
+
+/// A file whose rows are counted.
+pub(crate) struct Counted<'a> {
+    /// The action that is to have the number of rows.
+    pub(crate) add: Add,
+    /// The path of the file, as the log of the snapshot has it.
+    pub(crate) path: &'a str,
+}
+
+/// Returns the actions with numbers of rows that are certain. The files belong to `snapshot`. Actions with row ids
+/// stay as they are.
+///
+/// # Errors
+/// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of the
+/// store.
+pub(crate) fn with_certain_counts(snapshot: &Snapshot, files: &[Counted<'_>]) -> Result<Vec<Add>> {
+    parallel::each(files, FOOTER_THREADS, |Counted { add, path }| {
+        if add.base_row_id.is_some() || has_certain_count(add) {
+            return Ok(add.clone());
+        }
+        with_num_records(add.clone(), rows_in_footer(snapshot, path)?)
+    })
+}
+
+/// Returns whether the statistics of a file have its number of rows, and are our own.
+pub(crate) fn has_certain_count(add: &Add) -> bool {
+    add.stats.as_deref().is_some_and(|stats| is_own(stats) && num_records(stats).is_some())
+}
+
+/// Returns the number of rows that the footer of a file has.
+///
+/// # Errors
+/// `CorruptData` for a file that is not Parquet; errors of the store.
+pub(crate) fn rows_in_footer(snapshot: &Snapshot, path: &str) -> Result<u64> {
+    let located = |error: Error| error.at_path(path);
+    let file = snapshot.storage().open_log_path(&snapshot.resolver().parse(path)?)?;
+    let footer = read_footer(&file).map_err(located)?;
+    u64::try_from(footer.file_metadata().num_rows())
+        .map_err(|_| located(Error::corrupt_data("the footer has a negative number of rows")))
+}

@@ -1,0 +1,24 @@
+"""Properties that a session has for new tables."""
+
+from deltalog.spark.write.settings import Settings
+
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+
+
+def defaults_of(settings: Settings) -> dict[str, str]:
+    """Returns the properties that the session has for new tables.
+
+    The settings are the JVM connector's: `spark.databricks.delta.properties.defaults.appendOnly` is the property
+    `delta.appendOnly`.
+    """
+    return {
+        f"delta.{name.removeprefix(_DEFAULTS)}": value
+        for name, value in settings.delta.items()
+        if name.startswith(_DEFAULTS)
+    }
+
+
+def with_defaults(properties: dict[str, str], defaults: dict[str, str]) -> dict[str, str]:
+    """Returns the properties, with defaults for the ones that are not given."""
+    given = {name.lower() for name in properties}
+    return {**{name: value for name, value in defaults.items() if name.lower() not in given}, **properties}

@@ -1,0 +1,360 @@
+"""Changes of a table by itself: properties, features, columns and constraints."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltalog import _internal
+from deltalog._internal import TableChange
+from deltalog.arguments import Names, names_argument, options_argument
+from deltalog.checked import checks_arguments, is_text
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.errors import InvalidArgumentError, wrong_argument
+from deltalog.schema import Field, PrimitiveType, Schema, primitive_argument
+
+if TYPE_CHECKING:
+    from deltalog.table import DeltaTable
+
+__all__ = ["TableAlterer"]
+
+
+@checks_arguments
+class TableAlterer:
+    """The changes of a table, as `DeltaTable.alter`.
+
+    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then
+    at. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
+    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has
+    changed the metadata, or rows that the change depends on, is a conflict.
+
+    A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
+    part of an array is `element`, and the parts of a map are `key` and `value`.
+
+    All methods take `commit_properties`, whose `app_transactions` must be empty.
+
+    Raises:
+        InvalidArgumentError: the change is not possible; the message names the rule, and the table is unchanged.
+        SchemaMismatchError: the schema, or rows of the table, do not allow the change.
+        UnsupportedFeatureError: the change needs a table feature that cannot be written, or one that the table
+            does not have.
+        CommitConflictError: another writer has changed what the change depends on.
+    """
+
+    def __init__(self, table: "DeltaTable") -> None:
+        self._table = table
+
+    def set_table_properties(
+        self, properties: Mapping[str, str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets table properties (protocol: "Change Metadata").
+
+        Names that begin with `delta.` must be known, and have one of their values. A property that needs a table
+        feature adds it to the protocol.
+
+        - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
+        - `delta.enableRowTracking`: the rows of all files get ids.
+        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The files of the table must be
+          as writers write them from then on.
+        - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
+        - `delta.feature.<name>` = `supported`: as `add_feature`.
+        - `comment`: the description of the table.
+
+        Args:
+            properties: the properties to set; others stay.
+            commit_properties: what to record with the commit.
+        """
+        pairs = options_argument(properties, "properties")
+        return self._commit(TableChange.set_properties(pairs), commit_properties)
+
+    def unset_table_properties(
+        self,
+        names: Names,
+        *,
+        raise_if_not_exists: bool = True,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Removes table properties, so that their defaults count. Features stay in the protocol.
+
+        Args:
+            names: the names of the properties.
+            raise_if_not_exists: refuse properties that are not set.
+            commit_properties: what to record with the commit.
+        """
+        change = TableChange.unset_properties(names_argument(names, "names"), not raise_if_not_exists)
+        return self._commit(change, commit_properties)
+
+    def set_table_name(self, name: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Sets the name of the table, which the log keeps. A catalog may have another one."""
+        return self._commit(TableChange.set_name(name), commit_properties)
+
+    def set_table_description(
+        self, description: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets the description of the table, which SQL calls its comment."""
+        return self._commit(TableChange.set_description(description), commit_properties)
+
+    def add_feature(self, feature: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
+        """Adds table features to the protocol (protocol: "Supported Features").
+
+        A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
+        never lowered.
+
+        Args:
+            feature: the name of a feature, such as `deletionVectors`, or several.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: there is no such feature.
+            UnsupportedFeatureError: the feature cannot be written.
+        """
+        names = names_argument(feature, "feature", one=True)
+        return self._commit(TableChange.add_features(names), commit_properties)
+
+    def drop_feature(
+        self,
+        feature: str,
+        *,
+        truncate_history: bool = False,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
+
+        What only tells how the table is kept is removed, in commits before the one that drops the feature:
+
+        - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
+        - `typeWidening`: files with older types are rewritten with the types of the schema.
+        - `columnMapping`: all files are rewritten with the column names of the schema. A name that Parquet readers
+          refuse without the feature, such as one with a space, you change first.
+        - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
+          row ids and domains.
+
+        Rewritten files hold the same rows, with their row ids, and the change data feed has nothing of it. What you
+        have said about your data, such as constraints, default values or columns of a type, you remove yourself first.
+
+        Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
+        from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
+        gets.
+
+        With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
+        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and
+        an hour at least. So the first call removes what the table has of the feature, writes a checkpoint and raises
+        an error that says when to call again. Until then nothing of the log is deleted. `checkpointProtection` itself
+        is dropped in this way only.
+
+        Other writers may write to the table in the meantime. Files that they add are rewritten as well if they
+        need it. A writer that sets the property again that allows the use of the feature makes the drop fail.
+
+        The protocol gets the lowest versions that support exactly the other features.
+
+        Args:
+            feature: the name of the feature.
+            truncate_history: delete the versions that use the feature, instead of protecting checkpoints.
+            commit_properties: what to record with the last commit.
+
+        Raises:
+            InvalidArgumentError: the table does not support the feature, or has another feature that needs it, or
+                something is left that only you can remove, or the history is not old enough; the message names it.
+            UnsupportedFeatureError: the feature cannot be dropped.
+            CommitConflictError: another writer has changed the metadata, or rows that the drop depends on.
+        """
+        arguments = commit_arguments(commit_properties)
+        newest = self._table._newest_to_change()
+        try:
+            versions = _internal.drop_feature(newest, feature, truncate_history, arguments)
+        except InvalidArgumentError:
+            # Only the history may be left, and the table has what was done about the feature.
+            if truncate_history:
+                self._table._newest_to_change()
+            raise
+        self._table._has_committed(*versions)
+        return versions[-1]
+
+    def add_columns(
+        self,
+        fields: Field | Sequence[Field] | Schema,
+        *,
+        parent: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Adds columns, or fields of a struct. Existing rows have NULL in them, so they must be nullable.
+
+        Args:
+            fields: the new fields, in order. Their metadata may have a `comment`.
+            parent: the path of the struct that gets the fields; None for columns of the table.
+            first: put them before all others.
+            after: put them after the field with this name.
+            commit_properties: what to record with the commit.
+        """
+        schema = (
+            fields
+            if isinstance(fields, Schema)
+            else Schema([fields] if isinstance(fields, Field) else fields)
+        )
+        change = TableChange.add_columns(schema.to_json(), parent, first, after)
+        return self._commit(change, commit_properties)
+
+    def drop_columns(self, columns: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
+        """Drops columns, or fields of structs, of a table with column mapping. Its files are not rewritten.
+
+        Columns that the table is partitioned or clustered by, and those that a constraint or a generated column
+        refers to, cannot be dropped.
+        """
+        names = names_argument(columns, "columns", one=True)
+        return self._commit(TableChange.drop_columns(names), commit_properties)
+
+    def rename_column(
+        self, column: str, name: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
+
+        Columns that a constraint or a generated column refers to cannot be renamed. Files note the names of the
+        columns that they were clustered by, as files of the JVM connector do. So `optimize.cluster(full=True)`
+        clusters them again after a rename, and takes them for clustered if another column gets the old name.
+
+        Args:
+            column: the path of the column.
+            name: the new name of its last part.
+            commit_properties: what to record with the commit.
+        """
+        return self._commit(TableChange.rename_column(column, name), commit_properties)
+
+    def move_column(
+        self, column: str, *, after: str | None = None, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Moves a column, or a field of a struct, behind the field `after` of the same struct, or to the front."""
+        return self._commit(TableChange.move_column(column, after), commit_properties)
+
+    def drop_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Allows NULL in a column, or a field of a struct."""
+        return self._commit(TableChange.set_nullable(column, True), commit_properties)
+
+    def set_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Forbids NULL in a column, or a field of a struct.
+
+        The statistics of the files must show that there is none; files without such statistics are read.
+
+        Raises:
+            SchemaMismatchError: a row has NULL in the column.
+        """
+        return self._commit(TableChange.set_nullable(column, False), commit_properties)
+
+    def widen_column(
+        self,
+        column: str,
+        data_type: PrimitiveType | str,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
+
+        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint or a generated column
+        refers to keep their type.
+
+        Args:
+            column: the path of the column; it may lead into arrays and maps.
+            data_type: the new type, such as `long` or `decimal(20,2)`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            SchemaMismatchError: the type does not hold all values of the old one.
+        """
+        if isinstance(data_type, PrimitiveType):
+            data_type = data_type.type
+        name = primitive_argument(data_type, "data_type")
+        return self._commit(TableChange.widen_column(column, name), commit_properties)
+
+    def set_column_metadata(
+        self,
+        column: str,
+        metadata: Mapping[str, str | None],
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Sets entries in the metadata of a column, such as `comment`; None removes one. Others stay.
+
+        Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
+        """
+        expected = "a dictionary of text to text or None"
+        if not isinstance(metadata, Mapping):
+            raise wrong_argument("metadata", metadata, expected)
+        for key, value in metadata.items():
+            if not is_text(key) or not (value is None or is_text(value)):
+                raise wrong_argument(f"metadata[{key!r}]", value, expected)
+        return self._commit(TableChange.set_column_metadata(column, dict(metadata)), commit_properties)
+
+    def set_column_default(
+        self, column: str, default: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets the default value of a column, which it gets if a writer leaves it out (protocol: "Default Columns").
+
+        Existing rows stay as they are.
+
+        Args:
+            column: the name of the column.
+            default: an expression without columns in Spark's SQL, such as `0` or `current_date()`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: the expression has no value of the column's type, or the column is generated.
+        """
+        return self._commit(TableChange.set_default(column, default), commit_properties)
+
+    def drop_column_default(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Removes the default value of a column."""
+        return self._commit(TableChange.drop_default(column), commit_properties)
+
+    def cluster_by(
+        self, columns: Names | str | None, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Clusters the table by columns, or no longer (protocol: "Clustered Table"). No file is rewritten.
+
+        Args:
+            columns: at most four columns, which may be fields of structs (`struct.field`); None for no clustering.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: the table is partitioned, a column has a type without bounds, or the properties of
+                the table or a file exclude statistics of it.
+        """
+        names = [] if columns is None else names_argument(columns, "columns", one=True)
+        return self._commit(TableChange.cluster_by(names), commit_properties)
+
+    def add_constraint(
+        self, constraints: Mapping[str, str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Adds a CHECK constraint (protocol: "CHECK Constraints"). All rows of the table are read and checked.
+
+        Args:
+            constraints: one name with its condition in Spark's SQL: `{"positive": "price > 0"}`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: there is such a constraint, or the condition cannot be evaluated, or it is not
+                true for a row of the table.
+        """
+        pairs = options_argument(constraints, "constraints")
+        return self._commit(TableChange.add_constraints(list(pairs.items())), commit_properties)
+
+    def drop_constraint(
+        self,
+        name: str,
+        raise_if_not_exists: bool = True,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Drops a CHECK constraint.
+
+        Args:
+            name: the name of the constraint, ignoring case.
+            raise_if_not_exists: raise an error if there is none.
+            commit_properties: what to record with the commit.
+        """
+        return self._commit(TableChange.drop_constraint(name, not raise_if_not_exists), commit_properties)
+
+    def _commit(self, change: TableChange, properties: CommitProperties | None) -> int:
+        """Commits a change of the newest version."""
+        arguments = commit_arguments(properties)
+        version = _internal.alter_table(self._table._newest_to_change(), change, arguments)
+        self._table._has_committed(version)
+        return version

@@ -1,0 +1,499 @@
+"""A table at a version, and what can be asked of it."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from deltalog import _internal
+from deltalog.arguments import (
+    StagedCommit,
+    StoreOptions,
+    location_argument,
+    names_argument,
+    options_argument,
+    required_version,
+    roots_argument,
+    span_argument,
+    staged_argument,
+    store_argument,
+    stream_argument,
+    table_options,
+    timestamp_argument,
+    version_argument,
+)
+from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
+from deltalog.checked import checks_arguments
+from deltalog.clone import CloneArguments, CloneResult
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.credentials import CredentialProvider, is_foreign
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
+from deltalog.interrupts import after_commit
+from deltalog.schema import Schema, schema_argument
+from deltalog.table.alter import TableAlterer
+from deltalog.table.dataset import TableDataset
+from deltalog.table.handle import Opened, caught_up
+from deltalog.table.log import TableLog
+from deltalog.table.maintenance import TableMaintenance
+from deltalog.table.optimize import TableOptimizer
+from deltalog.table.rows import TableRows
+from deltalog.table.statements import TableStatements
+from deltalog.writer_properties import WriterProperties, file_format_argument
+
+__all__ = ["DeltaTable", "Metadata", "Protocol"]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The table's metadata (protocol: "Change Metadata")."""
+
+    id: str
+    name: str | None
+    description: str | None
+    partition_columns: list[str]
+    created_time: int | None
+    """Milliseconds since the epoch."""
+    configuration: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What readers and writers of the table must support (protocol: "Protocol Evolution")."""
+
+    min_reader_version: int
+    min_writer_version: int
+    reader_features: list[str] | None
+    writer_features: list[str] | None
+
+
+@checks_arguments
+class DeltaTable(
+    TableRows,
+    TableDataset,
+    TableLog,
+    TableStatements,
+    TableMaintenance,
+):
+    """A table at a version, for reads and changes.
+
+    - Reads are of the version that is open. It stays until `update_incremental()`, `load_as_version()`, or a change of
+      the table through this object.
+    - What changes the table begins with a look at the log, and acts on the newest version: `delete`, `update`, `merge`,
+      `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
+      `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
+      at a later one with the same rows.
+    - An overwrite by `write_deltalake` or `create` replaces what was read through this object, from which its rows may
+      have been computed: the version that it opened, or that rows were read from since, and its own commits. If another
+      writer has changed the table after that, it is a conflict.
+    - A table that was opened by `version` or `timestamp`, or went to a version by `load_as_version()`, is pinned: it
+      refuses all that changes the table. `update_incremental()` goes to the newest version, and ends that.
+
+    Threads may share a table. It can be pickled: location, version, whether it is pinned, allowed roots and a function
+    as credential provider are, storage options are not, so that no secret leaves the process.
+
+    Args:
+        table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
+        version: the version to open; the newest if neither this nor `timestamp` is given.
+        timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
+            text. A time before the first commit or after the last is refused.
+        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table.
+            For S3, `aws_profile` names a profile of the AWS tools. See `docs/stores.md`.
+        credential_provider: hands out credentials for the store, instead of options or the environment: a session of
+            boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
+            returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
+            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in
+            ISO 8601, or seconds since the epoch). It is asked again some minutes before they expire, on another
+            thread, and never twice at the same time. Without an end, it is asked once. Tables that are open at the same
+            time with the same object and options share what it returns. With a pickled table goes a function, if it can
+            be pickled, but no object of these packages.
+        staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
+            the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
+            file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
+            by its path alone.
+        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's own
+            location. A shallow clone has files in the table that it was cloned from. A file outside all roots is
+            refused.
+        max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
+            read, and the log is looked at behind the call. Other than the newest version are not concerned.
+
+    Raises:
+        NotATableError: there is no table.
+        VersionNotFoundError: there is a table, but not that version or time; the message lists the readable
+            ones.
+        InvalidArgumentError: an argument is not a location, version or time.
+        CorruptLogError: the log breaks the protocol; the message tells file and line.
+        UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
+    """
+
+    def __init__(
+        self,
+        table_uri: "str | os.PathLike[str]",
+        version: int | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        timestamp: datetime | str | None = None,
+        staged_commits: Iterable[StagedCommit] | None = None,
+        allowed_roots: "Iterable[str | os.PathLike[str]] | None" = None,
+        max_age: float | timedelta | None = None,
+        credential_provider: CredentialProvider | None = None,
+    ) -> None:
+        location = location_argument(table_uri)
+        snapshot = _internal.Snapshot.open(
+            location,
+            version_argument(version),
+            timestamp_argument(timestamp),
+            store_argument(location, storage_options, credential_provider),
+            staged_argument(staged_commits),
+            roots_argument(allowed_roots),
+            max_age=span_argument(max_age, "max_age"),
+        )
+        self._opened = Opened.at(snapshot, is_pinned=version is not None or timestamp is not None)
+        self._has_catalog = staged_commits is not None
+        self._credential_provider = credential_provider
+
+    @staticmethod
+    def is_deltatable(
+        table_uri: "str | os.PathLike[str]",
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        credential_provider: CredentialProvider | None = None,
+    ) -> bool:
+        """Returns whether there is a Delta table, readable or not. A store that does not answer raises."""
+        location = location_argument(table_uri)
+        return _internal.table_exists(
+            location, store_argument(location, storage_options, credential_provider)
+        )
+
+    @classmethod
+    def create(
+        cls,
+        table_uri: "str | os.PathLike[str] | DeltaTable",
+        schema: Schema | ArrowSchemaExportable | None = None,
+        mode: Literal["error", "ignore", "overwrite"] = "error",
+        partition_by: Sequence[str] | str | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        configuration: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        cluster_by: Sequence[str] | str | None = None,
+        constraints: Mapping[str, str] | None = None,
+        data: ArrowData | None = None,
+        commit_properties: CommitProperties | None = None,
+        credential_provider: CredentialProvider | None = None,
+        writer_properties: WriterProperties | None = None,
+    ) -> "DeltaTable":
+        """Creates a table, or replaces it, in one commit, and opens it.
+
+        The protocol gets the table features that columns and properties need (protocol: "Table Features for New and
+        Existing Tables"). What no table can be, and what deltalog could not write, is refused before anything is
+        written.
+
+        A table that is replaced (mode `overwrite`) keeps its history, its features, the progress of applications and
+        the domains of users, and, unless `configuration` sets them, `delta.enableRowTracking`,
+        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. All else is as in a new table: schema, partitioning,
+        clustering, constraints, other properties, rows and the id. Every writer that has read the old table
+        conflicts with the replacement.
+
+        Args:
+            table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
+                allowed roots. The mode `overwrite` replaces exactly what was read through it, see `DeltaTable`: if
+                another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table
+                that `data` are computed from. It is then at the version that was committed.
+            schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
+                `Schema` can be generated, have a default value, or be an identity column. None for the schema of
+                `data`.
+            mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
+                (`overwrite`).
+            partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
+                (protocol: "Partition Value Serialization").
+            cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
+                partition columns. An empty list makes a table that can be clustered later.
+            constraints: CHECK constraints by name: `{"positive": "price > 0"}`.
+            data: rows to write in the same commit, as for `write_deltalake`. If it fails, nothing is committed.
+            name: name of the new table.
+            description: description of the new table.
+            configuration: properties of the new table.
+            storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
+            commit_properties: what to record with the commit.
+            writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
+
+        Raises:
+            TableAlreadyExistsError: there is a table, and the mode is `error`.
+            SchemaMismatchError: a table cannot have this schema or partitioning, or `data` do not fit it.
+            InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be
+                clustered by, or the table that was to be replaced is append-only, or is pinned to a version.
+            CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
+            UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
+        """
+        if isinstance(table_uri, DeltaTable) and data is table_uri:
+            data = table_uri.to_arrow()  # Before it is asked what was read.
+        uri, options, base = target_argument(
+            table_uri, storage_options, credential_provider, mode, "table_uri"
+        )
+        created = _internal.create_table(
+            uri,
+            None if schema is None else schema_argument(schema).to_json(),
+            mode,
+            table_options(partition_by, configuration, name, description),
+            commit_arguments(commit_properties),
+            options,
+            None if data is None else stream_argument(data),
+            None if cluster_by is None else names_argument(cluster_by, "cluster_by", one=True),
+            options_argument(constraints, "constraints"),
+            base,
+            file_format_argument(writer_properties),
+        )
+        if isinstance(table_uri, DeltaTable) and base is not None:
+            table_uri._has_written(created)
+            with after_commit(lambda: uri, created):
+                opened = Opened.at(base.refresh())
+            return cls._at(
+                opened,
+                has_catalog=table_uri._has_catalog,
+                credential_provider=table_uri._credential_provider,
+            )
+        with after_commit(lambda: _internal.canonical_uri(uri, options), created):
+            return cls(uri, storage_options=options.options, credential_provider=credential_provider)
+
+    @classmethod
+    def _at(
+        cls,
+        opened: Opened,
+        *,
+        has_catalog: bool,
+        credential_provider: CredentialProvider | None = None,
+    ) -> "DeltaTable":
+        table = cls.__new__(cls)
+        table._opened, table._has_catalog = opened, has_catalog
+        table._credential_provider = credential_provider
+        return table
+
+    def metadata(self) -> Metadata:
+        """Returns the table's id, name, partitioning and configuration."""
+        snapshot = self._snapshot
+        return Metadata(
+            id=snapshot.table_id,
+            name=snapshot.name,
+            description=snapshot.description,
+            partition_columns=snapshot.partition_columns,
+            created_time=snapshot.created_time_ms,
+            configuration=snapshot.configuration,
+        )
+
+    def clustering_columns(self) -> list[str]:
+        """Returns the columns that the table is clustered by, in order; those in structs as `struct.field`.
+
+        The list is empty if the table is not clustered.
+        """
+        return [".".join(path) for path in self._snapshot.clustering_columns()]
+
+    def protocol(self) -> Protocol:
+        """Returns what readers and writers must support."""
+        snapshot = self._snapshot
+        return Protocol(
+            snapshot.min_reader_version,
+            snapshot.min_writer_version,
+            snapshot.reader_features,
+            snapshot.writer_features,
+        )
+
+    @property
+    def alter(self) -> TableAlterer:
+        """The changes of the table that write no data: properties, features, columns and constraints."""
+        return TableAlterer(self)
+
+    def clone(
+        self,
+        target_uri: "str | os.PathLike[str]",
+        *,
+        shallow: bool = False,
+        mode: Literal["error", "ignore", "overwrite"] = "error",
+        configuration: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        commit_properties: CommitProperties | None = None,
+        credential_provider: CredentialProvider | None = None,
+        dry_run: bool = False,
+    ) -> CloneResult:
+        """Makes a table of this version elsewhere: a copy, or a table that refers to the same files.
+
+        The clone has the rows, the schema, the partitioning, the clustering columns, the properties and the features of
+        this version, and a history of its own. With row tracking, its rows get new ids.
+
+        A deep clone (the default) has copies of all files. Repeated with the mode `overwrite`, it copies only what is
+        new, and a clone of the same version changes nothing.
+
+        A shallow clone refers to the files of this table. Its readers must allow that: `DeltaTable(target_uri,
+        allowed_roots=result.allowed_roots)`; the JVM connector does without. A VACUUM of this table does not know of
+        its clones, and breaks them when it deletes files that they refer to. A VACUUM of the clone only deletes files
+        in its own directory.
+
+        Args:
+            target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. A
+                shallow clone is in the same store.
+            shallow: whether the clone refers to the files of this table.
+            mode: what to do if there is a table: fail (`error`), leave it as it is (`ignore`), or replace it in one
+                commit (`overwrite`).
+            configuration: properties that the clone has instead of this table's.
+            storage_options, credential_provider: options and credentials of the store of the clone, see `DeltaTable`.
+            commit_properties: what to record with the commit. Its `app_transactions` must be empty.
+            dry_run: whether nothing is copied and committed. The metrics then say what would be done.
+
+        Raises:
+            TableAlreadyExistsError: there is a table, and the mode is `error`.
+            InvalidArgumentError: the clone would be onto or inside of this table, a property cannot be set, or the
+                table that is to be replaced is append-only.
+            MissingFileError: a file of this version is no longer there.
+            CommitConflictError: another writer has changed the table that was to be replaced.
+            UnsupportedFeatureError: a shallow clone in another store, or a table that cannot be written.
+        """
+        location = location_argument(target_uri, "target_uri")
+        metrics, version, roots = _internal.clone_table(
+            self._snapshot,
+            location,
+            CloneArguments(
+                shallow,
+                mode,
+                options_argument(configuration, "configuration"),
+                dry_run,
+                None,
+                store_argument(location, storage_options, credential_provider),
+            ),
+            commit_arguments(commit_properties),
+        )
+        return CloneResult(metrics, version, roots)
+
+    def restore(
+        self,
+        target: int | str | datetime,
+        *,
+        ignore_missing_files: bool = False,
+        protocol_downgrade_allowed: bool = False,
+        commit_properties: CommitProperties | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, int]:
+        """Makes an earlier version the newest one again: its rows, schema, properties and clustering columns.
+
+        It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
+        of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
+        columns) go on. The progress of applications stays, too.
+
+        Args:
+            target: the version, or a time as in `DeltaTable(timestamp=...)`.
+            ignore_missing_files: whether files that are no longer there, because VACUUM has deleted them, are left out
+                together with their rows. Otherwise they are an error, and nothing is changed. So are files that a
+                VACUUM may still be deleting, which has begun within the last day and has not recorded its end.
+            protocol_downgrade_allowed: whether the protocol of the earlier version is restored, too.
+            commit_properties: what to record with the commit. Its `app_transactions` must be empty.
+            dry_run: whether nothing is committed. The metrics then say what would be done.
+
+        Returns:
+            The metrics by the names of the JVM connector: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
+            `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, those
+            that were left out. If the table is as that version already, nothing is committed.
+
+        Raises:
+            VersionNotFoundError: there is no such version or time.
+            InvalidArgumentError: the table is append-only, or is pinned to
+                a version.
+            MissingFileError: files are no longer there. The message names them.
+            CommitConflictError: the table has changed, or a VACUUM may still be deleting the files.
+        """
+        snapshot = self._newest_to_change()
+        if isinstance(target, (str, datetime)):
+            timestamp = timestamp_argument(target, "target")
+            earlier, asked = snapshot.at(None, timestamp), str(target)
+        else:
+            number = required_version(target, "target")
+            earlier, asked = snapshot.at(number, None), None
+        metrics, version = _internal.restore(
+            snapshot,
+            earlier,
+            asked,
+            ignore_missing_files,
+            protocol_downgrade_allowed,
+            dry_run,
+            commit_arguments(commit_properties),
+        )
+        self._has_committed(version)
+        return metrics
+
+    @property
+    def optimize(self) -> TableOptimizer:
+        """The ways to lay out the files of the table anew: `optimize.compact()`, `z_order()`, `cluster()`."""
+        return TableOptimizer(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._has_catalog:
+            refused = UnsupportedFeatureError("a table that was opened with staged commits cannot be pickled")
+            raise hinted(refused, "open it in the other process with what the catalog lists then")
+        opened, provider = self._move(caught_up), self._credential_provider
+        snapshot = opened.snapshot
+        if provider is not None and is_foreign(provider):
+            refused = UnsupportedFeatureError(
+                f"a table with credentials of the type {type(provider).__name__} cannot be pickled, because they may "
+                "hold secrets"
+            )
+            raise hinted(refused, "pass a function that makes them as credential_provider")
+        place = (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
+        return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
+
+    def __copy__(self) -> "DeltaTable":
+        """Returns a table at the same version; each then goes its own way."""
+        table = type(self).__new__(type(self))
+        table.__dict__.update(self.__dict__)
+        return table
+
+    def __deepcopy__(self, _: dict[int, Any]) -> "DeltaTable":
+        """As a copy: what both have in common does not change."""
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        if "_opened" not in self.__dict__:
+            return "DeltaTable(not opened)"  # A debugger shows what `__init__` has refused to open.
+        return f"DeltaTable('{self.table_uri}', version={self.version()})"
+
+
+def _reopen(
+    kind: type[DeltaTable],
+    table_uri: str,
+    version: int,
+    allowed_roots: list[str],
+    table_id: str,
+    credential_provider: CredentialProvider | None,
+    seen: int,
+    is_pinned: bool,
+) -> DeltaTable:
+    """Opens a table that was pickled, at the same version."""
+    snapshot = _internal.Snapshot.open(
+        table_uri,
+        version=version,
+        storage_options=store_argument(table_uri, None, credential_provider),
+        allowed_roots=allowed_roots,
+        table_id=table_id,
+    )
+    opened = Opened(snapshot, seen, is_pinned)
+    return kind._at(opened, has_catalog=False, credential_provider=credential_provider)
+
+
+def target_argument(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    storage_options: Mapping[str, str] | None,
+    credential_provider: CredentialProvider | None,
+    mode: str,
+    name: str = "table_or_uri",
+) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
+    """Returns where to write with `mode`, what opens its store, and the version that a table bases the write on."""
+    if not isinstance(table_or_uri, DeltaTable):
+        location = location_argument(table_or_uri, name)
+        return location, store_argument(location, storage_options, credential_provider), None
+    for option, passed in (
+        ("storage_options", storage_options),
+        ("credential_provider", credential_provider),
+    ):
+        if passed:
+            refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
+            raise hinted(refused, f"pass {option} where the table is opened")
+    return table_or_uri.table_uri, StoreOptions({}), table_or_uri._base_of_write(mode)

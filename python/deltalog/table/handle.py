@@ -1,0 +1,281 @@
+"""A handle of a table: the snapshot that is open, and how it goes on to another one."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from deltalog import _internal
+from deltalog._internal import AlreadyApplied
+from deltalog.arguments import (
+    StagedCommit,
+    required_version,
+    span_argument,
+    staged_argument,
+    timestamp_argument,
+)
+from deltalog.checked import checks_arguments, is_text
+from deltalog.errors import InvalidArgumentError, hinted
+from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
+
+__all__ = ["Opened", "TableHandle", "caught_up"]
+
+_MOST_OWN_COMMITS = 100
+"""How many of its own commits after other writers' commits a table remembers, until it looks at what these were.
+"""
+
+_MOST_COMMITS_BEHIND = 8
+"""How many of its own commits a table may have that it has not read, when it appends again."""
+
+# Held only while a table goes from one snapshot to another, never during I/O; a forked child gets it free.
+_swap = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
+
+
+class Opened(NamedTuple):
+    """What a table has open. It is replaced as a whole."""
+
+    snapshot: _internal.Snapshot
+    seen: int
+    """The version whose rows the caller has read, or has committed on top of that. An overwrite replaces it."""
+    is_pinned: bool = False
+    """Whether the caller has chosen the version."""
+    committed: int | None = None
+    """A later version, which the table has committed and not opened yet."""
+    own: tuple[int, ...] = ()
+    """Versions after `seen` that the table has committed, with other writers' versions in between."""
+
+    @staticmethod
+    def at(snapshot: _internal.Snapshot, *, is_pinned: bool = False) -> "Opened":
+        """Returns a table at `snapshot`, whose rows the caller reads."""
+        return Opened(snapshot, snapshot.version, is_pinned)
+
+    def moved(self, snapshot: _internal.Snapshot) -> "Opened":
+        """Returns the table at a newer version, whose rows the caller does not read yet."""
+        return self._replace(snapshot=snapshot, committed=None)
+
+
+@checks_arguments
+class TableHandle:
+    """The snapshot of a table that is open, which threads may share.
+
+    - A table that was opened without a version follows its place: what changes it begins with a look at the log, and
+      acts on the newest version. A table at a version that the caller has chosen is pinned, and changes nothing.
+    - An overwrite replaces what the caller has seen. A change may go on to versions of others, which are not seen until
+      their rows are read.
+    - A commit is opened when it is asked for: until then it costs nothing.
+    """
+
+    _opened: Opened
+    _recent: tuple[int, _internal.Recent] | None = None
+    """What keeps the newest snapshot, and the process that it works for."""
+
+    @property
+    def _snapshot(self) -> _internal.Snapshot:
+        """The version that is open: at least the one that the table has committed last."""
+        opened = self._opened
+        return opened.snapshot if opened.committed is None else self._move(caught_up).snapshot
+
+    @property
+    def _rows(self) -> _internal.Snapshot:
+        """The version that is open, whose rows the caller reads."""
+        opened = self._opened
+        if opened.committed is None and opened.seen == opened.snapshot.version:
+            return opened.snapshot
+        return self._move(
+            lambda opened: Opened.at(caught_up(opened).snapshot, is_pinned=opened.is_pinned)
+        ).snapshot
+
+    @property
+    def table_uri(self) -> str:
+        """The location of the table, as a URL."""
+        return self._opened.snapshot.uri
+
+    def version(self) -> int:
+        """Returns the version that is open."""
+        return self._snapshot.version
+
+    def schema(self) -> Schema:
+        """Returns the table's schema."""
+        return Schema._of(self._snapshot.schema_json)
+
+    def update_incremental(
+        self,
+        *,
+        staged_commits: Iterable[StagedCommit] | None = None,
+        max_age: float | timedelta | None = None,
+    ) -> None:
+        """Goes to the newest version; reads only the commits that are new. A table that was pinned follows again.
+
+        Threads may call it at once: a slow one never puts the table back to an older version than another has
+        opened in the meantime.
+
+        Args:
+            staged_commits: what the table's catalog lists by now, if one manages the table.
+            max_age: goes to a version that was the newest so many seconds ago, or later. If the last look at the log
+                is not longer ago, the call returns at once, and the log is looked at behind it. Should that fail, a
+                call raises the error as soon as what is known is older than this; if the table was replaced, the next
+                one does.
+
+        Raises:
+            DeltaError: as opening the table; the version that is open stays open.
+        """
+        limit = span_argument(max_age, "max_age")
+        if limit is None:
+            staged = staged_argument(staged_commits)
+            self._move(lambda opened: Opened.at(_newest(opened, staged)))
+            return
+        if staged_commits is not None:
+            refused = InvalidArgumentError("staged_commits cannot be passed together with max_age")
+            raise hinted(refused, "leave max_age out: the catalog names the newest version")
+
+        def newer(opened: Opened) -> Opened:
+            snapshot = caught_up(opened).snapshot
+            found = self._keeper(snapshot).snapshot(limit)
+            return Opened.at(found if found.version >= snapshot.version else snapshot)
+
+        self._move(newer)
+
+    def _keeper(self, snapshot: _internal.Snapshot) -> _internal.Recent:
+        """Returns what keeps the newest snapshot. A forked child has its own, because threads of its parent may have
+        been changing the other."""
+        process, recent = os.getpid(), self._recent
+        if recent is None or recent[0] != process:
+            recent = self._recent = (process, _internal.Recent(snapshot))
+        return recent[1]
+
+    def load_as_version(self, version: int | str | datetime) -> None:
+        """Goes to another version of the table, older or newer, and stays there: the table is pinned to it.
+
+        `update_incremental()` ends that. Until then, what would change the table is refused.
+
+        Args:
+            version: the version, or a time as in `DeltaTable(timestamp=...)`.
+
+        Raises:
+            VersionNotFoundError: there is no such version or time; the version that is open stays open.
+        """
+        if isinstance(version, (str, datetime)):
+            timestamp = timestamp_argument(version, "version")
+            self._move(lambda opened: Opened.at(opened.snapshot.at(None, timestamp), is_pinned=True))
+            return
+        number = required_version(version)
+        self._move(lambda opened: Opened.at(opened.snapshot.at(number, None), is_pinned=True))
+
+    def _newest_to_change(self) -> _internal.Snapshot:
+        """Goes to the newest version, which is about to be changed, and returns it.
+
+        Raises:
+            InvalidArgumentError: the table is pinned to a version.
+        """
+
+        def newest(opened: Opened) -> Opened:
+            _ensure_follows(opened)
+            return opened.moved(_newest(opened))
+
+        return self._move(newest).snapshot
+
+    def _base_of_write(self, mode: str) -> _internal.Snapshot:
+        """Returns the version that a write with this mode is based on.
+
+        An overwrite replaces what the caller has seen. An append extends the newest version, which its commit looks
+        for, so that it need not be opened before.
+
+        Raises:
+            InvalidArgumentError: the table is pinned to a version.
+        """
+        opened = self._opened
+        _ensure_follows(opened)
+        if str(mode).lower() == "append":
+            behind = 0 if opened.committed is None else opened.committed - opened.snapshot.version
+            if len(opened.own) > _MOST_OWN_COMMITS:
+                opened = self._move(_settled)
+            elif behind > _MOST_COMMITS_BEHIND:
+                opened = self._move(caught_up)
+            return opened.snapshot
+        opened = self._move(_settled)
+        return (
+            opened.snapshot
+            if opened.seen == opened.snapshot.version
+            else opened.snapshot.as_base(opened.seen)
+        )
+
+    def _has_written(self, answer: int | AlreadyApplied | None) -> None:
+        """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
+        if isinstance(answer, AlreadyApplied):
+            self._has_committed(answer.table_version, is_own=False)
+        else:
+            self._has_committed(answer)
+
+    def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
+        """Notes that the table has committed `versions`, if it has. They are opened when they are asked for."""
+        with _swap:
+            opened = self._opened
+            if opened.is_pinned:
+                return
+            for version in versions:
+                if version is None:
+                    continue
+                if version > max(opened.snapshot.version, opened.committed or 0):
+                    opened = opened._replace(committed=version)
+                if is_own and version == opened.seen + 1:
+                    opened = opened._replace(seen=version)
+                elif is_own and version > opened.seen:
+                    opened = opened._replace(own=(*opened.own, version))
+            self._opened = opened
+
+    def _filter(self, filters: Filter | None, name: str = "predicate") -> str | None:
+        if filters is None or is_text(filters):
+            return filters
+        return filter_argument(filters, self.schema(), name)
+
+    def _move(self, to: Callable[[Opened], Opened]) -> Opened:
+        """Opens what `to` makes of what is open, and returns it; repeats that if another thread has opened
+        something else first."""
+        while True:
+            before = self._opened
+            after = to(before)
+            with _swap:
+                if self._opened is before:
+                    self._opened = after
+                    return after
+
+
+def caught_up(opened: Opened) -> Opened:
+    """Returns the table at the version that it has committed last, if there is one."""
+    if opened.committed is None:
+        return opened
+    return opened.moved(opened.snapshot.after_commit(opened.committed))
+
+
+def _settled(opened: Opened) -> Opened:
+    """As `caught_up`, and what follows `seen` is by others, and changes the table: own commits after that are not
+    remembered."""
+    opened = caught_up(opened)
+    if opened.seen == opened.snapshot.version:
+        return opened._replace(own=())
+    return opened._replace(seen=opened.snapshot.unchanged_since(opened.seen, opened.own), own=())
+
+
+def _newest(
+    opened: Opened, staged_commits: "list[str | tuple[int, bytes]] | None" = None
+) -> _internal.Snapshot:
+    newest = opened.snapshot.refresh(staged_commits)
+    # A listing may lag behind.
+    is_behind = opened.committed is not None and newest.version < opened.committed
+    return caught_up(opened._replace(snapshot=newest)).snapshot if is_behind else newest
+
+
+def _ensure_follows(opened: Opened) -> None:
+    if opened.is_pinned:
+        error = InvalidArgumentError(
+            f"the table is pinned to version {opened.snapshot.version}, and only its newest version can be changed"
+        )
+        error.table, error.version = opened.snapshot.uri, opened.snapshot.version
+        raise hinted(
+            error,
+            "call update_incremental() to go to the newest version, or open the table without a version",
+        )

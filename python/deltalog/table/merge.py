@@ -1,0 +1,143 @@
+"""MERGE: what becomes of the rows of a table, by the rows of a source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from deltalog.arguments import Names, names_argument
+from deltalog.checked import checks_arguments, is_text
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
+
+_Result = TypeVar("_Result")
+
+__all__ = ["MergeArguments", "MergeClause", "TableMerger", "sql_values"]
+
+
+class MergeClause(NamedTuple):
+    """A clause, as the binary takes it."""
+
+    by_source: bool
+    """Whether it is for rows of the table without a match."""
+    action: str
+    """`update`, `delete` or `insert`."""
+    condition: str | None
+    values: Sequence[tuple[str, str]] | None
+    """SQL by column; None for all columns of the source."""
+    except_columns: Sequence[str] = ()
+
+
+class MergeArguments(NamedTuple):
+    """A MERGE, as the binary takes it."""
+
+    condition: str
+    source_alias: str
+    target_alias: str
+    clauses: Sequence[MergeClause]
+
+
+@checks_arguments
+class TableMerger(Generic[_Result]):
+    """A MERGE that is put together, from `DeltaTable.merge`.
+
+    There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last
+    one of them can be without a predicate. Values and predicates are SQL, in which columns are named by their
+    table, such as `source.price`, or alone if only one table has them. Expressions of `when_not_matched_insert`
+    read the source only, expressions of `when_not_matched_by_source_...` the table only.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[MergeArguments], _Result],
+        condition: str,
+        source_alias: str | None,
+        target_alias: str | None,
+        *,
+        reads_once: bool = False,
+    ) -> None:
+        self._run, self._reads_once, self._is_done = run, reads_once, False
+        self._condition = condition
+        self._aliases = (source_alias or "source", target_alias or "target")
+        self._clauses: list[MergeClause] = []
+
+    def when_matched_update(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger[_Result]":
+        """Gives new values to columns of rows with a match.
+
+        Args:
+            updates: values in SQL by column, such as `{"price": "source.price"}`.
+            predicate: for which of these rows.
+        """
+        return self._with(MergeClause(False, "update", predicate, list(sql_values(updates).items())))
+
+    def when_matched_update_all(
+        self, predicate: str | None = None, except_cols: Names | None = None
+    ) -> "TableMerger[_Result]":
+        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
+
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "update", predicate, None, _names(except_cols)))
+
+    def when_matched_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
+        """Deletes rows with a match. If this is the only clause for them, a row may have several matches."""
+        return self._with(MergeClause(False, "delete", predicate, []))
+
+    def when_not_matched_insert(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger[_Result]":
+        """Adds rows of the source without a match. Columns without a value get their default value, or NULL."""
+        return self._with(MergeClause(False, "insert", predicate, list(sql_values(updates).items())))
+
+    def when_not_matched_insert_all(
+        self, predicate: str | None = None, except_cols: Names | None = None
+    ) -> "TableMerger[_Result]":
+        """Adds rows of the source without a match, with all columns of the source, except for some.
+
+        Columns that the table lacks are left out.
+        """
+        return self._with(MergeClause(False, "insert", predicate, None, _names(except_cols)))
+
+    def when_not_matched_by_source_update(
+        self, updates: Mapping[str, str], predicate: str | None = None
+    ) -> "TableMerger[_Result]":
+        """Gives new values to columns of rows of the table without a match."""
+        return self._with(MergeClause(True, "update", predicate, list(sql_values(updates).items())))
+
+    def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
+        """Deletes rows of the table without a match."""
+        return self._with(MergeClause(True, "delete", predicate, []))
+
+    def execute(self) -> _Result:
+        """Merges the source, which is read once and held in memory, and returns the metrics.
+
+        Raises:
+            InvalidArgumentError: it was executed before, or was tried with a source that can be read only once.
+        """
+        if self._is_done:
+            refused = InvalidArgumentError("a MERGE cannot be executed twice")
+            raise hinted(
+                refused, "begin another one by DeltaTable.merge, with a source that has all of its rows"
+            )
+        self._is_done = self._reads_once
+        done = self._run(MergeArguments(self._condition, *self._aliases, self._clauses))
+        self._is_done = True
+        return done
+
+    def _with(self, clause: MergeClause) -> "TableMerger[_Result]":
+        self._clauses.append(clause)
+        return self
+
+
+def _names(except_cols: Names | None) -> list[str]:
+    return [] if except_cols is None else names_argument(except_cols, "except_cols")
+
+
+def sql_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Checks that values by column are SQL."""
+    expected = "SQL text by column, such as {'price': 'price * 1.1'}"
+    if not isinstance(values, Mapping):
+        raise wrong_argument("updates", values, expected)
+    for name, value in values.items():
+        if not is_text(name) or not is_text(value):
+            raise wrong_argument(f"updates[{name!r}]", value, expected)
+    return dict(values)

@@ -1,0 +1,297 @@
+"""OPTIMIZE and REORG: files that are written again, as fewer ones, in another order, or without deleted rows."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from deltalog import _internal
+from deltalog.arguments import names_argument, size_argument, span_argument, whole_argument
+from deltalog.checked import checks_arguments
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
+from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
+from deltalog.writer_properties import WriterProperties, file_format_argument
+
+if TYPE_CHECKING:
+    from deltalog.table import DeltaTable
+
+__all__ = ["TableOptimizer"]
+
+
+@checks_arguments
+class TableOptimizer:
+    """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
+
+    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses
+    it. Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking,
+    rows keep their ids. Appends, and statements that delete rows by deletion vectors, may go on at the same time:
+    rows that they delete are deleted in the new files as well. If `compact` or `purge` commits first, these
+    statements find the rows there; after `z_order` and `cluster` they conflict. Files that other writers have
+    removed are left out, and the rest is done (`numBinsGivenUp`).
+    """
+
+    def __init__(self, table: "DeltaTable") -> None:
+        self._table = table
+
+    def compact(
+        self,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        max_concurrent_tasks: int | None = None,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
+        dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
+    ) -> dict[str, Any]:
+        """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
+
+        In a table with clustering columns, does what `cluster` does.
+
+        Files are joined in the order in which they were added. Files of three quarters of the target size stay, unless
+        5 % of their rows or more are deleted by deletion vectors. A second run has something to do only if the new
+        files became much smaller than the old ones. Each commit replaces about 16 GiB of files, and what was committed
+        stays if something fails later.
+
+        Args:
+            partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
+                in `files()`. All of them if None. Times without a zone are in UTC.
+            target_size: the size of new files in bytes; the table's if None (`delta.targetFileSize`, else 128
+                MiB).
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
+                effect.
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
+
+        Returns:
+            The metrics by the names of the JVM connector, such as `numFilesAdded`, `numFilesRemoved`, `filesAdded`
+            (with `min`, `max`, `avg`, `totalFiles` and `totalSize`), `partitionsOptimized` and
+            `totalConsideredFiles`. Two more say what other writers have done in the meantime:
+            `numRowsCarriedOver`, and `numBinsGivenUp`, new files that were not used because another writer had
+            replaced the old ones.
+
+        Raises:
+            InvalidArgumentError: the filter reads other than partition columns, or an argument cannot be right.
+            CommitConflictError: another writer has changed the protocol or the metadata of the table.
+        """
+        _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)
+        return self._run(
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            check_rows=check_rows,
+            dry_run=dry_run,
+            writer_properties=writer_properties,
+        )
+
+    __call__ = compact
+
+    def cluster(
+        self,
+        *,
+        full: bool = False,
+        target_size: int | None = None,
+        cube_size: int | None = None,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
+        dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
+    ) -> dict[str, Any]:
+        """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
+
+        The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are
+        ordered with them, as long as they are together at most twice as large as the new files, or fill at most
+        eight files. So a run writes at most three times what was added, or little; a second run does nothing. The
+        more cubes there are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM
+        connector clusters ("liquid clustering") are continued, and it continues these. Files with 5 % deleted rows
+        or more are written again without them.
+
+        After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
+        Without clustering columns, `compact` makes larger files of all.
+
+        Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
+        about 256 MiB of memory are written to a temporary file, in the directory that the environment variable
+        TMPDIR names.
+
+        Args:
+            full: whether all files are clustered by the present columns, except cubes that have two thirds of
+                `cube_size` already, or a single cube: `OPTIMIZE ... FULL`.
+            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            cube_size: the most bytes that are ordered together, and so the space that a temporary file may need several
+                times. 150 GiB if None, as in the JVM connector; that one orders smaller cubes again, all in each run.
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
+
+        Returns:
+            The metrics, as for `compact`, with `clusteringStats`, which say what was planned: the files in cubes
+            (`inputZCubeFiles`) and the others (`inputOtherFiles`), the number of cubes (`inputNumZCubes`), the files
+            that are clustered (`mergedFiles`), and the number of cubes that they become (`numOutputZCubes`).
+
+        Raises:
+            InvalidArgumentError: the table has no clustering columns, or an argument cannot be right.
+            CommitConflictError: another writer has changed the protocol, the metadata or the clustering columns.
+        """
+        cube = size_argument(cube_size, "cube_size")
+        return self._run(
+            None,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            check_rows=check_rows,
+            dry_run=dry_run,
+            writer_properties=writer_properties,
+            cluster=(full, cube),
+        )
+
+    def purge(
+        self,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        *,
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
+        dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
+    ) -> dict[str, Any]:
+        """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
+
+        Files with deletion vectors are found by the log. Columns and fields that were dropped stay in files that were
+        written before; the footers of all other files are read to find them. A second run reads footers and has nothing
+        to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
+
+        Arguments, results and errors are the same as in `compact`. A file that is not Parquet is a
+        `CorruptDataError`.
+        """
+        return self._run(
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            check_rows=check_rows,
+            dry_run=dry_run,
+            writer_properties=writer_properties,
+            purges=True,
+        )
+
+    def z_order(
+        self,
+        columns: Sequence[str] | str,
+        partition_filters: Filter | None = None,
+        target_size: int | None = None,
+        max_concurrent_tasks: int | None = None,
+        max_spill_size: int | None = None,
+        max_temp_directory_size: int | None = None,
+        *,
+        curve: Literal["hilbert", "zorder"] = "hilbert",
+        min_commit_interval: int | timedelta | None = None,
+        commit_properties: CommitProperties | None = None,
+        check_rows: bool = False,
+        dry_run: bool = False,
+        writer_properties: WriterProperties | None = None,
+    ) -> dict[str, Any]:
+        """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
+
+        All files of the partitions are written again, each time it is called. The rows lie along a curve through
+        the ranks of the columns' values, so it does not matter how values are distributed, nor which of the
+        columns is first. The more columns, the fewer files each of them skips. Rows that do not fit into about 256
+        MiB of memory are written to a temporary file, in the directory that the environment variable TMPDIR names.
+
+        Args:
+            columns: the columns, or a single one. They have numbers, strings, dates or timestamps, and may be fields of
+                structs (`struct.field`).
+            partition_filters: which partitions, as for `compact`.
+            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
+                effect.
+            curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
+            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            commit_properties: what to record with the commits. Its `app_transactions` must be empty.
+            check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
+                before they are committed.
+            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            writer_properties: how the new files are encoded, as for `write_deltalake`.
+
+        Returns:
+            The metrics, as for `compact`, with `zOrderStats`.
+
+        Raises:
+            InvalidArgumentError: a column does not exist, is a partition column or has no statistics; the table is
+                clustered; the filter reads other than partition columns; or an argument cannot be right.
+            CommitConflictError: another writer has changed the protocol or the metadata of the table.
+        """
+        _check_limits(max_concurrent_tasks, max_spill_size, max_temp_directory_size)
+        names = names_argument(columns, "columns", one=True)
+        if not names:
+            raise wrong_argument("columns", columns, "at least one name")
+        return self._run(
+            partition_filters,
+            target_size,
+            min_commit_interval,
+            commit_properties,
+            check_rows=check_rows,
+            dry_run=dry_run,
+            writer_properties=writer_properties,
+            z_order=(names, curve),
+        )
+
+    def _run(
+        self,
+        partition_filters: Filter | None,
+        target_size: int | None,
+        min_commit_interval: int | timedelta | None,
+        commit_properties: CommitProperties | None,
+        *,
+        check_rows: bool,
+        dry_run: bool,
+        writer_properties: WriterProperties | None,
+        purges: bool = False,
+        z_order: tuple[list[str], str] | None = None,
+        cluster: tuple[bool, int | None] | None = None,
+    ) -> dict[str, Any]:
+        size = size_argument(target_size, "target_size")
+        interval = span_argument(min_commit_interval, "min_commit_interval")
+        commit, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
+        newest = self._table._newest_to_change()
+        if cluster is not None and not newest.clustering_columns():
+            refused = InvalidArgumentError(f"the table {newest.uri} has no clustering columns")
+            raise hinted(refused, "choose some by alter.cluster_by, or use compact")
+        metrics, version = _internal.optimize(
+            newest,
+            filter_argument(partition_filters, Schema._of(newest.schema_json), "partition_filters"),
+            size,
+            interval,
+            purges,
+            dry_run,
+            commit,
+            z_order,
+            cluster,
+            check_rows,
+            encoding,
+        )
+        self._table._has_committed(version)
+        return metrics
+
+
+def _check_limits(
+    max_concurrent_tasks: int | None, max_spill_size: int | None, max_temp_directory_size: int | None
+) -> None:
+    """Checks limits that have no effect: memory is bounded without them."""
+    if max_concurrent_tasks is not None:
+        whole_argument(max_concurrent_tasks, "max_concurrent_tasks", "a whole number from 1", 1)
+    size_argument(max_spill_size, "max_spill_size")
+    size_argument(max_temp_directory_size, "max_temp_directory_size")

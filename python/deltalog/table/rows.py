@@ -1,0 +1,242 @@
+"""The files and the rows of a table, and what its log says about them."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from deltalog import _internal
+from deltalog.arguments import ChangeRange, Names, columns_argument, timestamp_argument, version_argument
+from deltalog.checked import checks_arguments
+from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
+from deltalog.filters import Filter
+from deltalog.table.handle import TableHandle
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+__all__ = ["TableRows"]
+
+
+@checks_arguments
+class TableRows(TableHandle):
+    """The files and rows of a table at a version."""
+
+    def partitions(self, predicate: Filter | None = None) -> list[dict[str, str | None]]:
+        """Returns the partitions that have files, one dictionary per partition, in the order of their values.
+
+        Values are text in the form of the log, such as `2024-01-31` or `true`; NULL is None. A table without
+        partition columns has no partitions. With a `predicate`, only partitions with a file that may hold a
+        matching row are returned.
+        """
+        snapshot = self._rows
+        columns = snapshot.partition_columns
+        found = snapshot.partitions(self._filter(predicate))
+        return [dict(zip(columns, values, strict=True)) for values in found]
+
+    def files(self, predicate: Filter | None = None, columns: Names | None = None) -> _internal.ArrowStream:
+        """Returns the live data files as an Arrow stream with one row per file.
+
+        Only the columns asked for are decoded. They come in the order given.
+
+        Columns: `path` (decoded, relative to the table), `size` (bytes), `modification_time`,
+        `partition_values` (a typed struct), `num_records` (of the data file: rows that its deletion vector
+        deletes are counted), `stats` (a typed struct of `numRecords, tightBounds, minValues, maxValues,
+        nullCount`), `deletion_vector` (a struct of `storage_type, path_or_inline_dv, offset, size_in_bytes,
+        cardinality`), `base_row_id` and `default_row_commit_version` (of row tracking).
+
+        With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`), files that cannot hold a matching row
+        are left out, by their partition values and statistics.
+        """
+        return self._rows.files(columns_argument(columns), self._filter(predicate))
+
+    def file_uris(self, predicate: Filter | None = None) -> list[str]:
+        """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
+        return self._rows.file_uris(self._filter(predicate))
+
+    def to_arrow(
+        self,
+        columns: Names | None = None,
+        predicate: Filter | None = None,
+        *,
+        row_ids: bool = False,
+        view_types: bool = False,
+    ) -> _internal.ArrowStream:
+        """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
+
+        Columns come in the order given. An empty list of columns gives a stream of row counts. With a
+        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold
+        one are not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a
+        backslash in a text is doubled. It may compute: arithmetic, casts, CASE, and functions of numbers,
+        strings, dates and times have the types and results of Spark in ANSI mode, so that an overflow or a
+        division by zero is an error. Tuples such as `[("month", "=", 7)]` are taken as well.
+
+        With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
+        updated or moved to another file; its commit version is the version of the last change to it. Only tables
+        with row tracking enabled have them. The predicate may name them, too.
+
+        With `view_types`, strings and bytes are Arrow's `string_view` and `binary_view`, which are not copied.
+        This is faster for Polars, DuckDB and other libraries that know them. (Many functions of pyarrow do not
+        yet.)
+
+        The rows of a file come in their order. Files come in any order, because several are read at once. (A
+        handful of small files is read in the order of the list.)
+
+        The first batch is read here, so that most failures are a `DeltaError` of this call. A later failure is
+        raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
+        a missing file is an `OSError`, a damaged file a `ValueError`.
+
+        Raises:
+            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows
+                have no ids.
+            MissingFileError: a data file is not there.
+            CorruptDataError: a data file cannot be read.
+        """
+        condition = self._filter(predicate)
+        rows, is_pinned = self._rows, self._opened.is_pinned
+        return rows.scan(columns_argument(columns), condition, row_ids, view_types, is_pinned)
+
+    def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
+        """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
+        return self.to_arrow(columns, predicate)
+
+    def to_pyarrow_table(
+        self,
+        partitions: Filter | None = None,
+        columns: Names | None = None,
+        filesystem: object = None,
+        filters: Filter | None = None,
+    ) -> "pyarrow.Table":
+        """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
+
+        Args:
+            partitions: a filter as `filters`; rows must meet both. `deltalake` has it for filters on
+                partition columns.
+            columns: the columns to read, in this order; all if None.
+            filesystem: refused unless None, because deltalog reads files by itself.
+            filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
+                `pyarrow.dataset.Expression` is refused.
+
+        Raises:
+            UnsupportedFeatureError: a `filesystem` or an `Expression` was given.
+            DeltaError: as `to_arrow`, and for what is read after the first batch an exception of pyarrow.
+        """
+        import pyarrow
+
+        if filesystem is not None:
+            refused = UnsupportedFeatureError("filesystem, of pyarrow, is not supported")
+            raise hinted(refused, "leave it out: deltalog reads the files of a table by itself")
+        both = (self._filter(partitions, "partitions"), self._filter(filters, "filters"))
+        conditions = [text for text in both if text is not None]
+        predicate = " AND ".join(f"({text})" for text in conditions) or None
+        rows = self.to_arrow(columns, predicate)
+        try:
+            return pyarrow.table(rows)
+        except (OSError, ValueError):
+            # If the stream was interrupted, a signal waits for being handled.
+            time.sleep(0)
+            raise
+
+    def to_pandas(
+        self,
+        partitions: Filter | None = None,
+        columns: Names | None = None,
+        filesystem: object = None,
+        filters: Filter | None = None,
+        types_mapper: "Callable[[pyarrow.DataType], Any] | None" = None,
+    ) -> "pandas.DataFrame":
+        """Returns the rows as a pandas frame. Needs pandas and pyarrow.
+
+        `types_mapper` is passed to `pyarrow.Table.to_pandas`; the other arguments are the same as in
+        `to_pyarrow_table`.
+        """
+        if types_mapper is not None and not callable(types_mapper):
+            raise wrong_argument("types_mapper", types_mapper, "a function, or None")
+        rows = self.to_pyarrow_table(partitions, columns, filesystem, filters)
+        frame: pandas.DataFrame = rows.to_pandas(types_mapper=types_mapper)
+        return frame
+
+    def count(self, predicate: Filter | None = None) -> int:
+        """Returns how many rows there are; with a `predicate`, for how many it is true. The count is exact.
+
+        It comes from the log: the record counts of the files less their deleted rows. Only the footers of
+        files whose statistics have no count are opened. A predicate on partition columns is answered in the
+        same way. For a predicate on other columns, those columns are read from the files that may match.
+        """
+        return self._rows.count(self._filter(predicate))
+
+    def count_by_partition(self, predicate: Filter | None = None) -> _internal.ArrowStream:
+        """Returns how many rows each partition has, as an Arrow stream of the partition columns and `count`.
+
+        Partitions are in the order of their values, null first; those without rows are left out. A table
+        without partition columns has one row. The counts are exact, and as cheap as `count`.
+        """
+        return self._rows.count_by_partition(self._filter(predicate))
+
+    def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
+        """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
+
+        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole numbers,
+        decimals, dates and booleans whose statistics are complete and tight. It does not tell the bounds of
+        strings and timestamps, which are cut off, of floating-point numbers, which do not count NaN, nor any with
+        a `predicate` on other than partition columns. `(None, None)` says that there is no value. Rows are never
+        read.
+
+        Raises:
+            InvalidArgumentError: there is no such column.
+        """
+        return self._rows.min_max(column, self._filter(predicate))
+
+    def load_cdf(
+        self,
+        starting_version: int | None = None,
+        ending_version: int | None = None,
+        starting_timestamp: datetime | str | None = None,
+        ending_timestamp: datetime | str | None = None,
+        columns: Names | None = None,
+        predicate: Filter | None = None,
+        allow_out_of_range: bool = False,
+    ) -> _internal.ArrowStream:
+        """Returns the change data feed as an Arrow stream: inserted, updated and deleted rows, in order of versions.
+
+        Rows have the table's columns as of the last version of the range, then `_change_type` (`insert`,
+        `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
+
+        Args:
+            starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
+            ending_version: the last version; the table's newest, whatever version is open, if neither this
+                nor `ending_timestamp` is given, or if it is beyond that.
+            starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
+                zone: UTC), or ISO 8601 text.
+            ending_timestamp: end with the last version committed then or earlier.
+            columns: as in `to_arrow`; the columns of the feed can be named too.
+            predicate: as in `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
+                row, by their partition values or statistics, by version, time or `_change_type`, are not
+                opened.
+            allow_out_of_range: return no rows, instead of raising, for a range that begins after the newest
+                version or ends before it begins.
+
+        Raises:
+            VersionNotFoundError: the commits of a version are gone, the feed was off
+                (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message lists
+                the readable versions.
+            SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
+                column was dropped, renamed or changed.
+            InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
+            MissingFileError: a data file is not there, as after a vacuum.
+        """
+        return self._rows.changes(
+            ChangeRange(
+                version_argument(starting_version, "starting_version"),
+                version_argument(ending_version, "ending_version"),
+                timestamp_argument(starting_timestamp, "starting_timestamp", round_up=True),
+                timestamp_argument(ending_timestamp, "ending_timestamp"),
+            ),
+            columns_argument(columns),
+            self._filter(predicate),
+            allow_out_of_range,
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)

@@ -1,0 +1,125 @@
+"""Checks that the folders of the core are floors: a folder imports only from the folders above it in `FLOORS`, and the
+folders on a floor form no circle. Tests may import anything.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).resolve().parent.parent / "crates/deltalog/src"
+FLOORS = {
+    "error": "failures: what went wrong, in which table, and what helps",
+    "limits": "what files may claim",
+    "runtime": "clock and ids, threads, progress, stopping a call, names and sizes",
+    "protocol": "actions, schema, features, properties, paths; no I/O",
+    "expression": "predicates, SQL expressions, what a table demands of its rows; no I/O",
+    "values": "statistics and footers of files, conversions, old forms of dates; no I/O",
+    "storage": "all I/O goes through it: local files, clouds, HDFS, caches, coordinators",
+    "log": "the files of the log, and the state computed from them",
+    "snapshot": "a table at one version, its newest version, its history",
+    "scan": "the files of a version and their rows; the rows that versions have changed",
+    "write": "rows become data files",
+    "commit": "transactions, the rules of conflict, the one way to commit",
+    "upkeep": "what is kept beside the log: checkpoints, checksums, compactions, manifests",
+    "operations/rewrite": "what operations share: rows found in files, files written again",
+    "operations/define": "creating tables and changing their schema, properties and features",
+    "operations/maintain": "OPTIMIZE, VACUUM, RESTORE, statistics, repair",
+    "operations/insert": "writes of rows, by one process or several, beside others or in their place",
+    "operations/dml": "DELETE, UPDATE and MERGE",
+    "operations/exchange": "CONVERT and CLONE",
+    "operations/stream": "a table as a stream of batches",
+}
+ROOT = {"lib.rs", "engine.rs", "operations/mod.rs"}
+TEST_FILE = re.compile(r"(^|/)(\w+_tests?|tests?|testing|test_table)(\.rs|/)")
+PATH = re.compile(r"(?<![\w$:])(?:crate|super)(?:(?:::\w+)+|(?=::))")
+# The actions, the features and the schema of a table refer to each other, as in the protocol.
+CIRCLES = {"protocol"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """A path to something of the crate, in code that is not a test."""
+
+    file: str
+    line: int
+    path: str
+    importer: str
+    target: str
+    imported: str | None
+
+    def __str__(self) -> str:
+        return f"crates/deltalog/src/{self.file}:{self.line}: `{self.path}`"
+
+
+def floor_of(module: str) -> str | None:
+    """Returns the floor of a module, or of a file, below the sources. The root of the crate has none."""
+    parts = module.removesuffix(".rs").split("/")
+    return next((name for name in ("/".join(parts[:2]), parts[0]) if name in FLOORS), None)
+
+
+def code(file: Path) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a file with their numbers, without comments and without what only tests have."""
+    skipped: str | None = None
+    for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
+        indentation = line[: len(line) - len(line.lstrip())]
+        if skipped is None and re.match(r"\s*#\[cfg\((all\()?test\b", line):
+            skipped = indentation
+        elif skipped is None:
+            yield number, re.sub(r"//.*", "", line)
+        elif line and (indentation < skipped or (indentation == skipped and line.endswith((";", "}", ",")))):
+            skipped = None
+
+
+def imports(sources: Path = SOURCES) -> Iterator[Import]:
+    """Yields the imports of all files that belong to a floor."""
+    for source in sorted(sources.rglob("*.rs")):
+        file = source.relative_to(sources).as_posix()
+        importer = floor_of(file)
+        if file in ROOT or TEST_FILE.search(file):
+            continue
+        if importer is None:
+            sys.exit(f"{file}: the file is on no floor; add its folder to FLOORS in scripts/floors.py")
+        module = file.removesuffix("/mod.rs").removesuffix(".rs").split("/")
+        for number, line in code(source):
+            for found in PATH.finditer(line):
+                names = found[0].split("::")
+                ups = names.count("super")
+                target = "/".join([*module[: len(module) - ups], *names[ups:]] if ups else names[1:])
+                yield Import(file, number, found[0], importer, target, floor_of(target))
+
+
+def upward(found: Iterable[Import]) -> list[str]:
+    """Returns a message for each import that goes up, or that does not say where it goes."""
+    order, messages = list(FLOORS), []
+    for each in found:
+        if each.imported is None:
+            messages.append(f"{each} names no floor: write the path of the module, a `use` for each folder")
+        elif order.index(each.imported) > order.index(each.importer):
+            messages.append(f"{each} goes up from {each.importer} to {each.imported}")
+    return messages
+
+
+def circles(found: Iterable[Import], sources: Path = SOURCES) -> list[str]:
+    """Returns a message for each import between two folders of a floor that import from each other."""
+    edges: dict[tuple[str, str], Import] = {}
+    for each in found:
+        if each.imported == each.importer and each.imported not in CIRCLES:
+            depth = each.importer.count("/") + 2
+            rooms = ["/".join(path.split("/")[:depth]) for path in (each.file, each.target)]
+            if rooms[0] != rooms[1] and all((sources / room).is_dir() for room in rooms):
+                edges.setdefault((rooms[0], rooms[1]), each)
+    below: dict[str, set[str]] = {}
+    for _ in edges:
+        for importer, imported in edges:
+            below.setdefault(importer, {imported}).update({imported}, below.get(imported, ()))
+    return [
+        f"{each} closes a circle of {a} and {b}" for (a, b), each in edges.items() if a in below.get(b, ())
+    ]
+
+
+if __name__ == "__main__":
+    listed = list(imports())
+    if messages := [*upward(listed), *circles(listed)]:
+        sys.exit("\n".join(messages))

@@ -1,0 +1,86 @@
+"""Checks that the rooms of the Spark layer import in one direction: a room only from the rooms above it in `ROOMS`.
+
+A room is a folder of `python/deltalog/spark`, or a file beside the folders. All of them may import `deltalog`, which
+knows nothing of Spark, apart from `deltalog.tables`, the name by which users import `DeltaTable`.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python/deltalog"
+SPARK = "deltalog.spark"
+ROOMS = {
+    "_requirements": "the software that this needs",
+    "sql_states": "SQLSTATEs of errors",
+    "errors": "classes of errors",
+    "exceptions": "errors that are PySpark's as well",
+    "sources": "the tables that a write reads",
+    "options": "options of readers and writers",
+    "protocol_properties": "the protocol among a table's properties",
+    "hadoop_settings": "settings of object stores",
+    "schema": "schemas as JSON and Arrow",
+    "secrecy": "options that may be secrets",
+    "jvm": "the JVM: its classes, its calls, its exceptions",
+    "location": "paths of Spark and of the core",
+    "read": "scans of tables and of change data feeds",
+    "write": "rows that a job writes, and their commit",
+    "dml": "DELETE, UPDATE and MERGE",
+    "sql": "definitions, changes and maintenance of tables",
+    "connect": "what a Connect client and its server do",
+    "failures": "errors on their way through the JVM",
+    "portable": "the Python data source",
+    "tables": "`DeltaTable`, its builders and its verbs",
+    "bridge": "calls from the JVM",
+    "session": "`enable`",
+    "sidecar": "the process for a JVM without a Python program",
+    "configuration": "`configure`, and the path of the jar",
+    "__main__": "the command line",
+    "__init__": "what users import",
+}
+
+
+def imported(file: Path) -> Iterator[tuple[int, str]]:
+    """Yields the modules of the Spark layer that a file imports, with the numbers of the lines."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if f"{name}.".startswith(f"{SPARK}."):
+                yield node.lineno, name
+
+
+def room_of(module: str) -> str:
+    """Returns the room of a module, or of something in it."""
+    first = module.removeprefix(SPARK).lstrip(".").split(".")[0]
+    is_room = (PACKAGE / "spark" / first).is_dir() or (PACKAGE / "spark" / f"{first}.py").is_file()
+    return first if first and is_room else "__init__"
+
+
+def messages() -> Iterator[str]:
+    """Yields a message for each import that goes up, and for each room that is not listed."""
+    order = list(ROOMS)
+    for file in sorted(PACKAGE.rglob("*.py")):
+        place = file.relative_to(PACKAGE)
+        if place.parts[0] != "spark":
+            if place.parts != ("tables.py",):
+                yield from (f"{file}:{line}: imports {name} of Spark" for line, name in imported(file))
+            continue
+        room = place.parts[1].removesuffix(".py")
+        if room not in ROOMS:
+            yield f"{file}: the room {room} is not in ROOMS of scripts/rooms.py"
+            continue
+        for line, name in imported(file):
+            other = room_of(name)
+            if other != room and (other not in ROOMS or order.index(other) > order.index(room)):
+                yield f"{file}:{line}: {room} imports {name}, of a room below it in ROOMS of scripts/rooms.py"
+
+
+if __name__ == "__main__":
+    if found := list(messages()):
+        sys.exit("\n".join(found))
