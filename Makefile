@@ -21,7 +21,7 @@ licenses := python/deltalog/THIRD_PARTY_LICENSES.txt
 
 # The Java classes of the Spark layer, which are made of its sources, one jar for each Spark minor.
 jars := python/deltalog/spark/jars
-jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py \
+jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py scripts/feature_groups.py \
 	$(shell find python/deltalog/spark/java -name '*.java')
 newest_spark := $(lastword $(SPARKS))
 
@@ -237,6 +237,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
+	$(bin)/python scripts/java_rooms.py
 	$(bin)/python scripts/line_length.py
 	$(bin)/python scripts/rooms.py
 	$(bin)/python scripts/words.py

@@ -30,7 +30,7 @@ SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
 
 Setup = Callable[[TableSpec, Path, Path], Mapping[str, Any]]
-"""Makes the arguments of one measurement from the specification of the table, its directory, and an empty
+"""Creates the arguments of one measurement from the specification of the table, its directory, and an empty
 directory for the measurement alone.
 """
 

@@ -41,7 +41,7 @@ def main(options: Sequence[str]) -> int:
     arguments = parser.parse_args(options)
     shown = Table("rows", "deleted", "seconds", "peak of the heap", "live after", "peak of Python")
     for rows in arguments.rows:
-        # A new process for each, so that nothing is left of the one before.
+        # A new process for each, so no state of an earlier one remains.
         with multiprocessing.get_context("spawn").Pool(1) as processes:
             found = processes.apply(_delete_half, (rows,))
         sizes = (found.heap_peak, found.heap_live, found.python_peak)

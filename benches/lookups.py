@@ -5,8 +5,8 @@ written with filters (`deltalog.bloomFilterColumns`) and without, and keys are l
 
 - The measures are seconds for writing, the size of the files, seconds for a look-up, and the bytes that it reads. The
   bytes are those that the process has asked the operating system for (`rchar` of `/proc/self/io`).
-- deltalog looks up in both tables, `deltalake` in the one without filters. A plain scan of the key column shows what a
-  look-up costs if nothing is left out.
+- deltalog looks up in both tables, `deltalake` in the one without filters. A plain scan of the key column shows the
+  cost of a look-up that skips nothing.
 - All must find the same numbers of rows.
 """
 

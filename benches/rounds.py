@@ -65,7 +65,7 @@ def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Out
         for each in case.contenders
         if not settings.contenders or each.name in settings.contenders
     ]
-    # Beside the tables, so that a log can be copied by links.
+    # In the directory of the tables, so that a log can be copied by links.
     with (
         tempfile.TemporaryDirectory(
             dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True

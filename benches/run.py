@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Python looks for modules beside the started file; ours are found from the repository.
+# Python looks for modules in the directory of the started file; ours are in the root of the repository.
 sys.path[0] = str(Path(__file__).parent.parent)
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The arguments of measurements.
 
-Each function makes them from the specification of a table, its directory, and an empty directory for the measurement
+Each function creates them from the specification of a table, its directory, and an empty directory for the measurement
 alone.
 """
 
@@ -67,7 +67,7 @@ def with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str
 
 
 def copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log by links. Writing a file that is there replaces it, and leaves the original alone."""
+    """Copies the log by links. Writing to an existing file replaces the link and does not change the original."""
     shutil.copytree(table, scratch / "table", copy_function=os.link)
     return {"table": str(scratch / "table")}
 
@@ -107,7 +107,7 @@ def copied_with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[s
 
 
 def littered(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """Copies the log alone by links, and puts files beside it that no version needs, to be deleted."""
+    """Copies the log alone by links, and adds files to the table that no version needs, to be deleted."""
     assert isinstance(spec, Littered)
     copy = scratch / "table"
     shutil.copytree(table / "_delta_log", copy / "_delta_log", copy_function=os.link)

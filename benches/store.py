@@ -1,8 +1,8 @@
 """A server for S3 that cases with an object store share: how it is started, and how tables get there.
 
-It is the server of the tests, in memory, in a process of its own. Each request takes a fixed time, and where much is
-read, all together have a fixed bandwidth, so that a contender is measured by what it asks for and by how much of it at
-the same time.
+It is the server of the tests, in memory, in its own process. Each request takes a fixed time, and where much is read,
+all together have a fixed bandwidth, so that a contender is measured by its requests and by how many it sends at the
+same time.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def place(
 ) -> Mapping[str, Any]:
     """Copies a table to a new place in the store. Returns its URL, and the options to open it with.
 
-    Of all requests, `lost_percent` take effect without an answer. `bytes_per_second` is what all of them have together;
-    None for what the machine can.
+    `lost_percent` of all requests take effect without a response. `bytes_per_second` is the bandwidth of all requests
+    together; None for no limit.
     """
     server, prefix = _server(), f"{table.name}-{next(_numbers)}"
     server.faults()

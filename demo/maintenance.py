@@ -1,4 +1,4 @@
-"""What keeps tables fast and recoverable: small files are joined, rows are ordered, and a mistake is undone."""
+"""Maintenance of tables: small files are joined, rows are ordered, and a mistake is undone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Kept:
 
 
 def compact(spark: SparkSession, path: str) -> DataFrame:
-    """Makes fewer, larger files of small ones; returns how many of each."""
+    """Merges small files into fewer, larger ones; returns the numbers of both."""
     metrics = deltalog.spark.DeltaTable.forPath(spark, path).optimize().executeCompaction()
     return metrics.selectExpr(
         "metrics.numFilesRemoved AS small_files",
@@ -64,6 +64,6 @@ def blunder(spark: SparkSession, path: str) -> None:
 
 
 def undo(spark: SparkSession, path: str, version: int) -> DataFrame:
-    """Makes `version` the newest version again; returns how many files come and go."""
+    """Restores `version` as the newest version; returns how many files are added and removed."""
     restored = spark.sql(f"RESTORE TABLE deltalog.`{path}` TO VERSION AS OF {version}")
     return restored.select("num_restored_files", "num_removed_files", "num_of_files_after_restore")

@@ -281,7 +281,7 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
     bronze = spark.read.format("deltalog").load(places.bronze)
     before, after = version_of(spark, places.bronze, 11).count(), bronze.count()
     console.print(f"bronze at version 11: {before:,} rows; now: {after:,}")
-    # Of those in the air, the first report has no arrival.
+    # For flights in the air, the first report has no arrival.
     twice = bronze.where(is_in_the_air()).count() // 2
     if after != flights.ROWS + twice:
         raise SystemExit(

@@ -91,7 +91,7 @@ def commits(axes: Axes, history: list[Commit]) -> None:
 
 
 def changes(axes: Axes, changed: list[silver.Changes]) -> None:
-    """Draws the rows that each statement has inserted, updated and deleted, as the change data feed tells them."""
+    """Draws the rows that each statement has inserted, updated and deleted, as the change data feed shows them."""
     ticks, names = [], []
     place = 0.0
     for version in reversed(changed):

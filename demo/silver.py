@@ -96,7 +96,7 @@ def delays(silver: DataFrame) -> DataFrame:
 
 
 def carry_on(spark: SparkSession, feed: DataFrame, gold: str) -> DataFrame:
-    """Adds what has changed to the sums in gold, instead of computing them anew; returns the numbers of rows."""
+    """Adds what has changed to the sums in gold, instead of computing them again; returns the numbers of rows."""
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     difference = feed.groupBy(F.month("date").alias("month"), "origin").agg(
         F.sum(sign).alias("flights"), F.sum(sign * F.col("dep_delay")).alias("minutes")

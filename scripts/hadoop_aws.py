@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scripts.jvm_connector import fetch, spark_jars
 
-# What the connector of Hadoop 3.5.0 was built with.
+# The versions that the connector of Hadoop 3.5.0 was built with.
 SDK = "2.35.4"
 ACCELERATOR = "1.3.1"
 MODULES = ("s3", "sts", "s3-transfer-manager", "apache-client", "netty-nio-client")

@@ -3,7 +3,7 @@
     python -m scripts.java_lint TOOLS          checks: google-java-format, then Error Prone, whose warnings are errors
     python -m scripts.java_lint TOOLS --fix    formats the sources
 
-TOOLS is a directory for the jars of both tools. They are fetched if they are not there.
+TOOLS is a directory for the jars of both tools. They are fetched if they are missing.
 
 The sources are compiled for the Spark of this interpreter. The sources for older releases are compiled when the
 wheel is built, with the warnings of javac.

@@ -20,7 +20,7 @@ JUNIT = "5.13.4"
 JUNIT_PLATFORM = "1.13.4"
 OPENTEST4J = "1.3.0"
 
-# What PySpark has.
+# The jars that PySpark has.
 COPIED = ("hadoop-client-api-*", "hadoop-client-runtime-*", "slf4j-api-*", "log4j-*", "jcl-over-slf4j-*")
 
 

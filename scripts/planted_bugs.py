@@ -4,7 +4,7 @@
 
 `scripts/planted_bugs.toml` lists the defects as texts to find and to put in their place. Each asks at run time
 whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
-is a failure: the list is kept true to the source, and `--check` looks at nothing else. Without a planted defect
+is a failure: the list is kept true to the source, and `--check` checks only that. Without a planted defect
 the copy must pass the simulation.
 
 The crates of the copy have another version, because cargo would otherwise take what is built of them for what is to

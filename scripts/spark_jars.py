@@ -33,6 +33,7 @@ PACKAGE = "io.deltalog.spark"
 # `DriverClasses.java` and `LinkCheck.java` read these files.
 MARKER = "META-INF/deltalog-spark-version"
 BUILD = "META-INF/deltalog-spark-build"
+RELEASE = "META-INF/deltalog-spark-release"
 SYMBOLS = "META-INF/deltalog-spark-symbols"
 SERVICES = {
     "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": ("DeltalogSource", "DeltaAlias"),
@@ -52,7 +53,7 @@ def jar_name(release: str) -> str:
 
 
 def version() -> str:
-    """Returns the version of deltalog, as the wheel has it."""
+    """Returns the version of deltalog in the wheel."""
     [found] = re.findall(r'(?m)^\[workspace\.package\]\nversion = "(.*)"$', (ROOT / "Cargo.toml").read_text())
     return str(found)
 
@@ -150,7 +151,7 @@ def write_jar(jar: Path, files: dict[str, bytes]) -> None:
 
 
 def build(release: str, directory: Path) -> Path:
-    """Makes the jar of a release, with the PySpark of this interpreter, which must be of that release."""
+    """Builds the jar of a release, with the PySpark of this interpreter, which must be of that release."""
     import pyspark
 
     if number(release) != number(pyspark.__version__)[:2]:
@@ -164,6 +165,7 @@ def build(release: str, directory: Path) -> Path:
         MANIFEST: manifest,
         MARKER: stamp(),
         BUILD: build_of_spark(spark_jars),
+        RELEASE: release,
         SYMBOLS: symbols(classes.values(), PACKAGE),
         **{service: "".join(f"{PACKAGE}.{name}\n" for name in names) for service, names in SERVICES.items()},
     }

@@ -26,7 +26,7 @@ GO_PROGRAMS = (
 
 # The newest that run on Node 20. They name ranges of versions: the versions of this day were tested.
 NPM_DAY = "2026-09-01"
-# The directory of each package, which has packages of its own, its version, and the program in it.
+# The directory of each package, which has its own packages, its version, and the program in it.
 NPM_PACKAGES = (
     ("azurite", "azurite@3.35.0", "azurite/node_modules/azurite/dist/src/blob/main.js"),
     ("dynalite", "dynalite@4.0.0", "dynalite/node_modules/dynalite/cli.js"),

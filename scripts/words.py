@@ -16,6 +16,10 @@ PHRASES = {
     "whoever|nobody|no one": "say who it is, or say it of the thing",
     "meanwhile": "use 'concurrently' or 'while it runs', or leave it out",
     "others (?:write|have|read|may|can)": "use 'other writers' or 'another writer'",
+    "anew": "use 'again', or say what starts over",
+    "in the place of": "use 'instead of' or 'replaces'",
+    "what (?:becomes?|became|has become|came) of": "use 'the outcome of' or 'what happens to'",
+    "what (?:there is|is there)": "name the things that exist",
     "gives? way|gone on|got over|so to speak": "use a plain verb, such as 'yields' or 'continues'",
 }
 # A line may end within a phrase.

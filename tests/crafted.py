@@ -24,8 +24,8 @@ def struct(*fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CraftedTable:
-    """Collects actions and commits them as one version after another, starting at version 0, over what is
-    there.
+    """Collects actions and commits them as one version after another, starting at version 0; existing files are
+    replaced.
 
     `schema` is a list of fields, or the JSON text of the schema. `features` are reader and writer features,
     `writer_features` only writer features.
@@ -67,7 +67,7 @@ class CraftedTable:
     def add(
         self, name: str, *, stats: Mapping[str, Any] | None = None, vector: Any = None, **fields: Any
     ) -> None:
-        """Adds a file that is there to the next commit; `fields` are further fields of the `add`."""
+        """Adds an existing file to the next commit; `fields` are more fields of the `add`."""
         add = {
             "path": name,
             "partitionValues": {},

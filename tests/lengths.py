@@ -56,7 +56,7 @@ STORED = rows(
     l=[[["a ", None, "bc"], None], None, []],
     m=[[("k ", "abc"), ("kk", "d  ")], None, []],
 )
-# What is too long, and the column that the error names.
+# Values that are too long, with the columns that the errors name.
 REFUSED = [
     (rows(s=[None, {"a": "abcd"}]), "s.a", "char(3)"),
     (rows(s=[{"b c": "abc"}]), "s.b c", "varchar(2)"),

@@ -1,4 +1,4 @@
-"""What MERGE means, as a table of cases: each is tried by deltalog and by the JVM connector."""
+"""The semantics of MERGE as a table of cases: each is run by deltalog and by the JVM connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What providers of credentials return, in all forms that are understood. The objects of packages are imitated."""
+"""The results of credential providers, in all supported forms. The objects of packages are imitated."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def test_the_page_is_that_of_the_package() -> None:
 
 
 def test_expressions_of_tables_may_call_all_functions_but_random_ones() -> None:
-    """What Spark may evaluate for a table is what deltalog evaluates, and some further functions."""
+    """For a table, Spark may evaluate the functions that deltalog evaluates, and some more."""
     always, by_statement = _internal.rule_functions()
     assert set(_internal.function_names()) - {*always, *by_statement} == {"rand", "random", "uuid"}
     assert {"now", "current_date"} <= set(by_statement)

@@ -31,7 +31,7 @@ def program_of(text: str) -> str:
 
 @pytest.mark.newest
 def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
-    """`mypy --strict` has nothing to say of them."""
+    """`mypy --strict` accepts them."""
     pytest.importorskip("mypy")
     scripts = []
     for document in DOCUMENTS:

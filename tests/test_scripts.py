@@ -154,6 +154,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
         "scripts/mini_hdfs.py",
         "scripts/spark_jars.py",
         "scripts/class_symbols.py",
+        "scripts/feature_groups.py",
     ]
     (tmp_path / "crates").mkdir()
     for seconds, name in enumerate([*sources, *STAMPS]):
@@ -176,7 +177,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
 
 
 def test_a_wheel_of_another_profile_is_built_anew(steps: Steps) -> None:
-    """What is measured after CI has run is not CI's debug build."""
+    """Measurements after a run of CI do not use CI's debug build."""
     for target in ("build", "test-spark-4.3"):
         assert "--profile release" in steps(target)
         assert "maturin" not in steps(target, "WHEEL_PROFILE=dev")

@@ -15,6 +15,7 @@ import pytest
 
 from scripts import spark_jars
 from scripts.class_symbols import symbols
+from scripts.feature_groups import UngroupedError, grouped
 from tests.conftest import missing
 
 Program = Callable[[str], Path]
@@ -22,7 +23,7 @@ Program = Callable[[str], Path]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """Makes a JDK of a shell script that is its compiler, and returns its directory."""
+    """Creates a JDK whose compiler is a shell script, and returns its directory."""
 
     def make(text: str) -> Path:
         compiler = tmp_path / "jdk" / "bin" / "javac"
@@ -159,8 +160,11 @@ def test_the_symbols_of_others_are_listed(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     subprocess.run(["javac", "--release", "17", *sources], cwd=tmp_path, check=True)
-    listed = symbols([(tmp_path / "own" / "Sample.class").read_bytes()], "own").splitlines()
+    entries = {"read": ["Sample"]}
+    listed = symbols([(tmp_path / "own" / "Sample.class").read_bytes()], "own", entries).splitlines()
     assert listed == [
+        "group read",
+        "own own.Sample",
         "type their.Mark",
         "interface their.Named",
         "method name ()V",
@@ -169,3 +173,25 @@ def test_the_symbols_of_others_are_listed(tmp_path: Path) -> None:
         "method <init> ()V",
         "method change ([ILjava/lang/Runnable;)I",
     ]
+
+
+def test_a_class_belongs_to_the_groups_whose_entries_lead_to_it() -> None:
+    references = {
+        "Source": {"Common", "Gate", "Other"},
+        "Common": {"Source"},
+        "Gate": {"Common", "Behind", "Shared"},
+        "Behind": set(),
+        "Other": {"Shared", "Deep"},
+        "Shared": set(),
+        "Deep": {"Gate"},
+    }
+    entries = {"read": ["Source"], "write": ["Gate"], "statements": ["Other"]}
+    assert grouped(references, entries) == {
+        "read": {"Source", "Common"},
+        "write": {"Gate", "Behind", "Shared"},
+        "statements": {"Other", "Shared", "Deep", "Gate", "Behind"},
+    }
+    with pytest.raises(UngroupedError, match="lacks one for \\['Alone'\\]"):
+        grouped({**references, "Alone": set()}, entries)
+    with pytest.raises(UngroupedError, match="no classes, \\['Gone'\\]"):
+        grouped(references, {**entries, "own SQL": ["Gone"]})

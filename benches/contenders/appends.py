@@ -35,7 +35,7 @@ def measure(
 ) -> None:
     """Measures the median of some appends.
 
-    `settle` returns when what the warm-up has left to other threads is done. `update` brings the table up to date
+    `settle` returns when the background work of the warm-up is done. `update` brings the table up to date
     between the appends.
     """
     for _ in range(WARM_UP):
@@ -74,7 +74,7 @@ def unanswered(
 
     `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
     of `errors` is not made again. Notes how many appends were acknowledged, how many of these are in the table, how
-    many rows are there twice, how many appends have failed, and how many of these are in the table all the same.
+    many rows occur twice, how many appends have failed, and how many of these are in the table all the same.
     """
 
     def work(number: int) -> list[int]:
@@ -102,7 +102,7 @@ def unanswered(
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)
-    # What contenders make of it differs, and is what the case shows.
+    # Contenders treat it differently, which is what the case shows.
     return {"appends": writers * each}
 
 

@@ -57,7 +57,7 @@ def measure(
     count: Callable[[str], int],
     prepare: Callable[[str], object] = lambda copy: None,
 ) -> dict[str, Any]:
-    """Carries out each statement on a copy of its own, which was prepared before, and counts what it leaves."""
+    """Carries out each statement on its own copy, which was prepared before, and counts what it leaves."""
     left = {}
     for name, run in statements.items():
         copy = Path(table).with_name(f"{name}{suffix}")

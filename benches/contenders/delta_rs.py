@@ -1,5 +1,5 @@
-"""The Python package `deltalake` (delta-rs): loads the whole table, then lists everything it knows of a file
-as Arrow.
+"""The Python package `deltalake` (delta-rs): loads the whole table, then lists everything it knows about a file as
+Arrow.
 """
 
 from __future__ import annotations

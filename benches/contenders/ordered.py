@@ -1,4 +1,4 @@
-"""What the contenders of `optimize` and `z-order` are to make of a table, and what must come of it."""
+"""What the contenders of `optimize` and `z-order` do with a table, and the expected result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOINED = 128 << 20
 
 
 def target_size(table: str) -> int:
-    """Returns the size at which the rows are as many files."""
+    """Returns the file size at which the rows fill that many files."""
     return -(-sum(path.stat().st_size for path in Path(table).glob("*.parquet")) // FILES)
 
 

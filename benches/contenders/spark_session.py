@@ -122,7 +122,7 @@ def convert(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict
 def plan(
     watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
 ) -> dict[str, Any]:
-    """Measures from the path to all files that Spark makes tasks of, and from the path to the tasks.
+    """Measures from the path to the list of files for Spark's tasks, and from the path to the tasks.
 
     Nothing is read, because there are no data files. Each plan is a first one: `forget` drops what the format
     keeps of a table.

@@ -57,7 +57,7 @@ def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:
 def measure_partitioned(
     watch: Watch, table: str, target: str, partitions: int, write: Callable[..., object]
 ) -> dict[str, Any]:
-    """Writes the rows as a stream. The number of files is noted beside the time."""
+    """Writes the rows as a stream. The number of files is recorded with the time."""
     with watch("partitions"):
         write(target, partitioned(table, partitions), partition_by=[PARTITION_COLUMN])
     found = _adds(target)

@@ -1,8 +1,8 @@
-"""The measured tables. Each is made once, by its own generator, and kept under a name that tells its size.
+"""The measured tables. Each is made once, by its own generator, and kept under a name with its size.
 
 - The same parameters make the same bytes of log on every machine.
-- A table exists completely or not at all: it is built beside its place and renamed.
-- A stamp beside the table records what it was made with. If that changes, the table is made again.
+- A table exists completely or not at all: it is built in a temporary directory and renamed.
+- A stamp next to the table records what it was made with. If that changes, the table is made again.
 """
 
 from benches.tables.broad import Broad

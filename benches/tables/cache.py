@@ -14,7 +14,7 @@ GENERATION = 1
 
 
 class TableSpec(Protocol):
-    """A generator: the name of its directory, its parameters, and a method that makes the table."""
+    """A generator: the name of its directory, its parameters, and a method that creates the table."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ def is_built(root: Path, spec: TableSpec) -> bool:
 
 
 def build(root: Path, spec: TableSpec) -> Path:
-    """Returns the directory of the table, and makes the table first if necessary."""
+    """Returns the directory of the table, which is created first if necessary."""
     table = root / spec.name
     if is_built(root, spec):
         return table

@@ -83,7 +83,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """A table of `files` files. With `v2`, its policy asks for V2 checkpoints; the one that it has is classic."""
+    """A table of `files` files. With `v2`, its policy requires V2 checkpoints; the existing one is classic."""
 
     files: int
     v2: bool = False

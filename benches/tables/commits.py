@@ -11,7 +11,7 @@ from typing import Any
 
 from benches.tables.actions import NARROW, Files, commit_info, lines, partitioned_metadata, protocol
 
-# Files are made in bulk, whatever the size of a commit.
+# Files are made in bulk, independent of the size of a commit.
 BATCH = 50_000
 
 

@@ -1,7 +1,7 @@
 """A table of many files that exist, without content, with others that no version needs. All are old.
 
 - It has the log of `Checkpointed`. A tenth as many files as the table has are left of writes that failed.
-- `leave` puts such files beside a log alone, for those who delete them.
+- `leave` adds such files to a copy of a log without data files, for contenders that delete them.
 """
 
 from __future__ import annotations

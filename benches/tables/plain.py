@@ -1,4 +1,4 @@
-"""A directory of Parquet files that is no table: tiny ones, in a hundred partitions, all copies of one."""
+"""A directory of Parquet files that is not a table: tiny ones, in a hundred partitions, all copies of one."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class Snapshot:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
     @property
     def allowed_roots(self) -> list[str]:
-        """Where data files may lie beside the table's own location, as URLs."""
+        """Where data files may lie in addition to the table's own location, as URLs."""
     @property
     def version(self) -> int: ...
     @property
@@ -380,7 +380,7 @@ class Snapshot:
         It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
         commit versions of rows; with `positions`, the number of each row's file (`__deltalog_file`) and its position
         there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
-        if not all; `condition` is a further filter with the time zone of its times. A piece contains the table's
+        if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
         location, schema and files, but no credentials.
         """
 
@@ -483,7 +483,7 @@ def optimize(
     check_rows: bool = False,
     file_format: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
-    """Makes fewer, larger files of small ones, `purges` files, or orders all rows by columns along a curve.
+    """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
 
     New rows of a clustered table are clustered; `cluster` says whether all are, and the most bytes of a cube.
 
@@ -497,7 +497,7 @@ def recompute_statistics(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Computes statistics of files that have none or poor ones, or of `all_files`.
+    """Computes statistics for files that have no statistics or poor ones, or of `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -523,12 +523,12 @@ def restore(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, int], int | None]:
-    """Makes the version of `earlier` the newest one again. Returns the metrics, and the version of the commit."""
+    """Restores the version of `earlier` as the newest one. Returns the metrics, and the version of the commit."""
 
 def clone_table(
     snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments
 ) -> tuple[dict[str, int], int | None, list[str]]:
-    """Makes a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
+    """Creates a clone. Returns the metrics, the version of the commit, and the roots that its readers must allow."""
 
 def update_rows(
     snapshot: Snapshot,
@@ -607,7 +607,7 @@ def cache_statistics() -> tuple[int, int, int, int]:
     """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""
 
 def canonical_uri(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> str:
-    """Returns the one URL of a place, whatever its spelling. Nothing is requested of its store."""
+    """Returns the URL of a location, which is the same for every spelling. Sends no request to the store."""
 
 def register_log_store(name: str, log_store: Any) -> bool:
     """Registers an object that decides commits under a name, see `deltalog.storage.register_log_store`.
@@ -642,11 +642,12 @@ def function_names() -> list[str]:
 def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
-    First the deterministic ones, then the functions of the moment when the statement began.
+    The first list has the deterministic functions; the second one has the functions of the time at which the statement
+    began.
     """
 
 def expression_bytes() -> int:
-    """Returns the bytes that the values of an expression may have at once.
+    """Returns how many bytes of memory the values of an expression may use at the same time.
 
     Raises:
         InvalidArgumentError: If the variable `DELTALOG_EXPRESSION_BYTES` is not a size.
@@ -673,7 +674,9 @@ def read_fragment(fragment: bytes, storage_options: Mapping[str, str] | None = N
 
 @final
 class StatementTask:
-    """What a task of a DELETE, UPDATE or MERGE by several processes needs. It can be pickled, without credentials."""
+    """The data that a task of a DELETE, UPDATE or MERGE by several processes needs. It can be pickled, without
+    credentials.
+    """
 
     def __new__(cls, json: str) -> StatementTask:
         """Reads the text that a pickled task consists of."""
@@ -701,9 +704,9 @@ class StatementTask:
     ) -> StatementFragment:
         """Carries out one task, without a commit. `data` has the rows with marker columns:
 
-        `__deltalog_operation` (bits: 1 the row at the position goes, 2 the columns of the table are written, 4 the
-        row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and
-        the columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
+        `__deltalog_operation` (bits: 1 the row at the position is removed, 2 the columns of the table are written, 4
+        the row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and the
+        columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
         """
     def commit(
         self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
@@ -720,7 +723,7 @@ class StatementTask:
 
 @final
 class StatementFragment:
-    """What one task of a statement has done, as plain data. It can be pickled."""
+    """The result of one task of a statement, as plain data. It can be pickled."""
 
     def __new__(cls, files: str, report: bytes) -> StatementFragment:
         """Reads the parts that a pickled fragment consists of."""
@@ -729,7 +732,7 @@ class StatementFragment:
 
 @final
 class WriteTask:
-    """What a worker needs to write files of a distributed write: the table's location, schema and rules.
+    """The data that a worker needs to write files of a distributed write: the table's location, schema and rules.
 
     It can be pickled, and holds no credentials.
     """
@@ -777,7 +780,7 @@ class WriteTask:
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:
-        """Returns the task as text, from which `WriteTask(text)` makes it again."""
+        """Returns the task as text, from which `WriteTask(text)` creates it again."""
     def __getnewargs__(self) -> tuple[str]: ...
     def __eq__(self, value: object, /) -> bool: ...
 
@@ -802,7 +805,7 @@ class Fragment:
     @property
     def size_in_bytes(self) -> int: ...
     def to_json(self) -> str:
-        """Returns the fragment as text, from which `Fragment(text)` makes it again."""
+        """Returns the fragment as text, from which `Fragment(text)` creates it again."""
     def __getnewargs__(self) -> tuple[str]: ...
     def __eq__(self, value: object, /) -> bool: ...
 
@@ -815,7 +818,7 @@ class DistributedWrite:
 
     @property
     def task(self) -> WriteTask:
-        """What each worker needs."""
+        """The data that each worker needs."""
     def tasks(self, count: int) -> list[WriteTask]:
         """Returns `count` tasks, for workers that write rows without the identity columns of the table.
 
@@ -839,13 +842,11 @@ class DistributedWrite:
             application; None if another writer has created the table first, and the mode is `ignore`. The files
             are deleted then.
 
-        Raises:
-            InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
-            MissingFileError: a file of a fragment does not exist.
-            CorruptDataError: a file does not have the size that its fragment says.
-            CommitConflictError: another writer was faster and the two exclude each other. The files are deleted.
-            CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells. The
-                files are kept, and `abort` refuses to delete them.
+        Raises: InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
+        MissingFileError: a file of a fragment does not exist. CorruptDataError: a file does not have the size that its
+        fragment says. CommitConflictError: another writer was faster and the two exclude each other. The files are
+        deleted. CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds
+        out. The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
         """Deletes all files of the write, also the files of workers that died.
@@ -940,7 +941,7 @@ class SparkOptimize:
         Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
     @property
     def tasks(self) -> int:
-        """The number of new files of all batches; a task writes each."""
+        """The number of new files of all batches. Each file is written by one task."""
     @property
     def batches(self) -> int:
         """The number of batches, which are one commit each."""
@@ -971,7 +972,8 @@ class SparkOptimize:
 
         If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
         finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
-        position there, and returns as many, the number of the task and the position in its file; None gives up.
+        position there, and returns 12 bytes for each, the number of the task and the position in its file; None gives
+        up.
 
         Returns the version; None if all bins had to be given up, because other writers have removed their rows.
 
@@ -1011,7 +1013,7 @@ class SparkStatement:
     ) -> SparkPlan:
         """Returns the files that may have rows for which the filter is true, each with a number.
 
-        `removed_sql` is a condition for which all rows go that meet it, and no others. Files whose rows all meet
+        `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
         it, as partition values or statistics show, are removed unread, and are not among the files.
 
         The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
@@ -1077,13 +1079,13 @@ class SparkWrite:
         Returns None if there is nothing to do, because the mode is `ignore` and the table exists, and an
         `AlreadyApplied` if the table has recorded the version of the application that `app_transaction` names.
 
-        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
-        versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
-        if another commit has since added or removed files, or changed the protocol or the metadata, the
-        overwrite raises `CommitConflictError`. An append without `reads` does not depend on what was read: it goes on
-        top of the newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
-        called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot
-        of another table raises `InvalidArgumentError`.
+        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several versions of
+        that table, the oldest. With a base, an overwrite replaces the files of exactly that version: if another commit
+        has since added or removed files, or changed the protocol or the metadata, the overwrite raises
+        `CommitConflictError`. An append without `reads` does not depend on what was read: it is committed on top of the
+        newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is called. The
+        write uses the storage options and the allowed roots of the base. A base that is a snapshot of another table
+        raises `InvalidArgumentError`.
 
         `schema_json` is the schema of the caller's data, which becomes the schema of a new table. For an existing
         table, it is only checked for what can never be stored (void, intervals, names that differ only in case);
@@ -1115,7 +1117,7 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table by its definition; see `deltalog.DeltaTable.create`.
 
-        Without files it makes a table without rows. It has no token.
+        Without files it creates a table without rows. It has no token.
         """
     @property
     def location(self) -> str:
@@ -1169,7 +1171,7 @@ class SparkWrite:
         """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
     @property
     def parquet_options(self) -> dict[str, str]:
-        """The options by which Spark's Parquet writer writes the Bloom filters that the table asks for."""
+        """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
 
     @property
     def table_schema_json(self) -> str | None:
@@ -1195,9 +1197,7 @@ class SparkWrite:
         If another writer records the version of the application first, the files are deleted, and an
         `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
         if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
-        of the table itself.
-
-        A report that does not fit the table, or a file that is not in
+        of the table itself. A report that does not fit the table, or a file that is not in
         the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:

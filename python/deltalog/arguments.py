@@ -1,4 +1,4 @@
-"""What users pass, checked and brought to the form that the binary takes.
+"""Checks the arguments of users and converts them to the form that the binary takes.
 
 Each function names the parameter in its message, and says in the hint what to pass. What a parameter's annotation says
 in full is checked by `deltalog.checked`.
@@ -61,14 +61,14 @@ class ChangeRange(NamedTuple):
 
 
 class StoreOptions(NamedTuple):
-    """What opens a store."""
+    """The arguments that open a store."""
 
     options: dict[str, str]
     credential_provider: CredentialProvider | None = None
 
 
 class TableOptions(NamedTuple):
-    """What a new table is to be beside its columns; of an existing one it is checked."""
+    """The definition of a new table except for its columns. For an existing table it is compared."""
 
     partition_by: Sequence[str] | None = None
     configuration: dict[str, str] | None = None
@@ -140,7 +140,7 @@ def span_argument(span: float | timedelta | None, name: str) -> timedelta | None
 
 
 def limit_argument(limit: int | None, name: str = "limit") -> int | None:
-    """Returns how many entries somebody wants."""
+    """Returns the limit of entries."""
     return None if limit is None else whole_argument(limit, name, "a whole number from 0", 0)
 
 

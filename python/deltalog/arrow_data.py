@@ -14,7 +14,7 @@ def importable(data: Any) -> Any:
     """Returns data that are an Arrow stream, as they are, or pyarrow's without the offsets of deeply nested columns.
 
     A slice of pyarrow is an offset into the array of the whole. The C interface passes it on, and arrow-rs 59 counts it
-    once more for each struct or list of fixed size inside, until it panics. Such columns are copied, batch by batch.
+    again for each struct or list of fixed size inside, until it panics. Such columns are copied, batch by batch.
     """
     # Data can only be pyarrow's if it was imported.
     if "pyarrow" not in sys.modules:

@@ -1,4 +1,4 @@
-"""What objects of Arrow libraries have in common: the Arrow PyCapsule interface."""
+"""The common interface of objects of Arrow libraries: the Arrow PyCapsule interface."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeAlias

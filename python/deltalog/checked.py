@@ -21,7 +21,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class _Expected(NamedTuple):
-    """What a parameter takes."""
+    """The types that a parameter accepts."""
 
     accepts: Callable[[object], bool]
     text: str
@@ -41,7 +41,7 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
-        # Python itself says what there is too much of.
+        # Python's own error names the surplus arguments.
         for name, value in [*zip(names, arguments, strict=False), *named.items()]:
             check = expected.get(name)
             if check is not None and not check.accepts(value):

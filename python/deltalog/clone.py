@@ -10,7 +10,7 @@ __all__ = ["CloneArguments", "CloneResult"]
 
 
 class CloneArguments(NamedTuple):
-    """What the binary takes of the arguments of `clone`."""
+    """The arguments of `clone` that the binary gets."""
 
     shallow: bool
     mode: str
@@ -22,7 +22,7 @@ class CloneArguments(NamedTuple):
 
 @dataclass(frozen=True)
 class CloneResult:
-    """What a CLONE has done."""
+    """The result of a CLONE."""
 
     metrics: dict[str, int]
     """By the names of the JVM connector: `sourceTableSize`, `sourceNumOfFiles`, `numRemovedFiles`, `removedFilesSize`,
@@ -30,4 +30,4 @@ class CloneResult:
     version: int | None
     """The version of the clone's commit; None if nothing was committed, because there was nothing to do."""
     allowed_roots: list[str]
-    """What readers of a shallow clone must pass as `allowed_roots`."""
+    """The `allowed_roots` that readers of a shallow clone must pass."""

@@ -33,10 +33,10 @@ class Transaction:
 
 @dataclass(frozen=True)
 class CommitProperties:
-    """What to record with a commit beside its data.
+    """What to record with a commit in addition to its data.
 
     Args:
-        custom_metadata: further fields of the commit's `commitInfo`, which `history()` shows. Values are what
+        custom_metadata: more fields of the commit's `commitInfo`, which `history()` shows. Values are what
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
@@ -67,7 +67,7 @@ class CommitProperties:
 
 
 class CommitArguments(NamedTuple):
-    """What the binary takes of `CommitProperties`."""
+    """The `CommitProperties` in the form that the binary takes."""
 
     custom_metadata: str | None = None
     """A JSON object."""
@@ -75,7 +75,7 @@ class CommitArguments(NamedTuple):
 
 
 class WriteArguments(NamedTuple):
-    """What the binary takes of the arguments of `write_deltalake` beside its data and its place."""
+    """The arguments of `write_deltalake` that the binary gets, except for the data and the table's location."""
 
     mode: str
     options: TableOptions

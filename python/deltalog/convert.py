@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ConvertArguments(NamedTuple):
-    """What the binary takes of the arguments of `convert_to_delta`."""
+    """The arguments of `convert_to_delta` that the binary gets."""
 
     mode: str
     options: TableOptions
@@ -107,7 +107,7 @@ def convert_to_delta(
     commit_properties: CommitProperties | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> DeltaTable:
-    """Makes a table of a directory of Parquet files, in one commit, and opens it. The files stay as they are.
+    """Turns a directory of Parquet files into a table, in one commit, and opens it. The files are not changed.
 
     All files become part of the table, except for those that begin with `_` or `.`, or are in such directories,
     and empty ones; links to directories are not followed. Their footers give the schema and the statistics.
@@ -117,7 +117,7 @@ def convert_to_delta(
     Args:
         uri: a path, or a URL.
         mode: what to do if there is a table: fail (`error`), or open it as it is (`ignore`).
-        schema: the columns of the table beside its partition columns: a `Schema`, or anything with
+        schema: the columns of the table other than its partition columns: a `Schema`, or anything with
             `__arrow_c_schema__`. Files may lack some of them, but have no others. If None, they are taken from the
             files.
         partition_by: the partition columns with their types: a `Schema`, or anything with `__arrow_c_schema__`, such as
@@ -188,7 +188,7 @@ def plan_conversion(
 ) -> ConversionPlan | None:
     """Finds what `convert_to_delta` would commit; None if there is a table, and the mode is `ignore`.
 
-    Arguments and errors are the same as in `convert_to_delta`. The plan can be looked at, and carried out with
+    Arguments and errors are the same as in `convert_to_delta`. The plan can be inspected, and carried out with
     `commit()`.
     """
     location = location_argument(uri, "uri")

@@ -1,4 +1,4 @@
-"""Credentials that a program hands over with `credential_provider=`, and how they are asked for.
+"""Credentials that a program hands over with `credential_provider=`, and how to get them.
 
 | what is passed | how it is asked |
 | --- | --- |
@@ -52,7 +52,7 @@ _PREFIXES = ("aws", "azure", "storage", "google")
 
 
 class NotCredentialsError(Exception):
-    """What a provider has returned; the message completes "returned"."""
+    """A wrong result of a provider; the message completes "returned"."""
 
 
 class Answer(NamedTuple):
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 
 
 def is_provider(provider: object) -> bool:
-    """Returns whether an object can be asked for credentials."""
+    """Returns whether an object can provide credentials."""
     return is_foreign(provider) or (callable(provider) and not inspect.iscoroutinefunction(provider))
 
 
@@ -85,7 +85,7 @@ def is_foreign(provider: object) -> bool:
 
 
 def ask(provider: Any) -> Answer:
-    """Asks a provider for credentials.
+    """Gets credentials from a provider.
 
     Raises:
         NotCredentialsError: it returned something else.

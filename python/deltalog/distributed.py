@@ -98,8 +98,8 @@ def begin_write(
       at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
     - Workers that write rows without the identity columns of the table get a task each, of `write.tasks(count)`: they
       count by its number.
-    - What workers read of the table is not known, so that an append is blind: a change of what its rows were computed
-      from is no conflict. Use MERGE for such rows.
+    - It is not known what workers read of the table, so an append is blind: a change of what its rows were computed
+      from is not a conflict. Use MERGE for such rows.
     - All files of the write are in one new directory of the table. The commit deletes those that no fragment names: a
       worker that ran twice leaves nothing behind if one of its fragments is passed on.
     - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without

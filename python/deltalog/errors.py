@@ -46,13 +46,13 @@ class DeltaError(Exception):
     table: str | None = None
     """The table's location."""
     version: int | None = None
-    """The table version concerned."""
+    """The affected table version."""
     path: str | None = None
     """The file at fault, relative to the table."""
     line: int | None = None
     """The line at fault, counted from 1."""
     hint: str | None = None
-    """What to do about it."""
+    """A hint: what to do about the error."""
     reason: str | None = None
     """The reason for programs, where a class has several; see `CommitConflictError` and `CommitStateUnknownError`."""
 
@@ -86,7 +86,7 @@ class NotATableError(DeltaError, FileNotFoundError):
 
 
 class TableReplacedError(DeltaError, FileNotFoundError):
-    """The table that was opened is no longer there: it was dropped and another one was created in its place."""
+    """The table that was opened no longer exists: it was dropped and another one was created in its place."""
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
@@ -131,7 +131,7 @@ class SchemaMismatchError(DeltaError, ValueError):
 class CommitConflictError(DeltaError):
     """Another writer's commit makes this one impossible. Nothing was committed.
 
-    `version` is the version that won. `reason` tells what it did: `concurrent_append` (it added rows that
+    `version` is the version that won. `reason` says what it did: `concurrent_append` (it added rows that
     this write should have read), `concurrent_delete_read` (it removed a file that this write had read),
     `concurrent_delete_delete` (it removed a file or deleted a row that this write removes as well), `metadata_changed`,
     `protocol_changed`, `domain_changed` (it changed the same metadata domain, or one that this write depends
@@ -174,8 +174,8 @@ class ProtocolChangedException(CommitConflictError):  # noqa: N818 (as in delta.
 class CommitStateUnknownError(DeltaError):
     """The store's answer was lost and the commit could not be read back: it may or may not stand.
 
-    `DeltaTable.find_commit(error.transaction_id)` tells which, when the store answers again. Until then the data
-    files of the write are kept. `reason` tells why: `no_answer` (the store did not answer), `access_denied` (it
+    `DeltaTable.find_commit(error.transaction_id)` finds out which, when the store answers again. Until then the data
+    files of the write are kept. `reason` says why: `no_answer` (the store did not answer), `access_denied` (it
     refused to), `contradiction` (its answers contradict each other) or `unreadable` (it answered what is not a
     commit).
     """
@@ -188,7 +188,7 @@ class CommittedInterrupt(KeyboardInterrupt):
     """Ctrl-C came when the call had already committed. Do not repeat it.
 
     A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. The
-    exception of another signal's handler stays what it is; if the call has committed, it has a note that says so.
+    exception of another signal's handler is raised unchanged; if the call has committed, it has a note that says so.
     """
 
     table: str | None = None
@@ -200,9 +200,9 @@ class CommittedInterrupt(KeyboardInterrupt):
 
 
 class UnknownCommitInterrupt(KeyboardInterrupt):
-    """Ctrl-C came while the store was asked to commit, and it has not told in time whether it has.
+    """Ctrl-C arrived during the request that commits, and the store did not answer in time.
 
-    `DeltaTable.find_commit(error.transaction_id)` tells. The cause is the `CommitStateUnknownError`.
+    `DeltaTable.find_commit(error.transaction_id)` finds out. The cause is the `CommitStateUnknownError`.
     """
 
     table: str | None = None
@@ -216,7 +216,7 @@ class UnknownCommitInterrupt(KeyboardInterrupt):
 class AfterCommitError(DeltaError):
     """The write or the change was committed as `version`, and a later step failed. Do not repeat it.
 
-    Spark's writes raise it, and their `hint` tells how to do what failed.
+    Spark's writes raise it, and their `hint` says how to do what failed.
     """
 
 
@@ -231,5 +231,5 @@ class AccessDeniedError(DeltaError, PermissionError):
 class InternalError(DeltaError, RuntimeError):
     """Code of deltalog has panicked, which is a defect: please report it.
 
-    A write that raises it may have been committed; `DeltaTable.history` tells.
+    A write that raises it may have been committed; `DeltaTable.history` shows whether it was.
     """

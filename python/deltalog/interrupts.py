@@ -13,7 +13,7 @@ __all__ = ["after_commit", "raise_in_handler"]
 
 @contextmanager
 def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | None) -> Iterator[None]:
-    """Lets a `KeyboardInterrupt` tell what an earlier step of the same call has committed, and where."""
+    """Adds to a `KeyboardInterrupt` what an earlier step of the same call has committed, and where."""
     try:
         yield
     except (CommittedInterrupt, UnknownCommitInterrupt):
@@ -28,10 +28,10 @@ def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | 
 
 
 def raise_in_handler(raised: BaseException) -> None:
-    """Lets the next SIGINT raise `raised`. Those after it are handled as before.
+    """Makes the next SIGINT raise `raised`. Later ones are handled as before.
 
     Raises:
-        TypeError: the handler of SIGINT is not one of Python, and could not be put in its place again.
+        TypeError: the handler of SIGINT is not one of Python, and could not be restored.
     """
     earlier = signal.getsignal(signal.SIGINT)
     if earlier is None:

@@ -1,4 +1,4 @@
-"""What a statement has done."""
+"""The result of a statement."""
 
 from typing import TypeVar, overload
 

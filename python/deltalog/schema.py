@@ -152,17 +152,11 @@ class Field(_Json):
     Columns of a table that is to be created (`DeltaTable.create`) may have one of these rules. They are kept in
     `metadata`, in the protocol's form.
 
-    Args:
-        name: the name.
-        type: the type.
-        nullable: whether values may be NULL.
-        metadata: further facts about the column.
-        comment: a description for people.
-        generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
-            Columns").
-        default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
-            "Default Columns").
-        identity: makes writers count the values up; the type is `long`.
+    Args: name: the name. type: the type. nullable: whether values may be NULL. metadata: more facts about the column.
+    comment: a description for people. generated_as: an expression of other columns in Spark's SQL, which gives the
+    values (protocol: "Generated Columns"). default: an expression without columns in Spark's SQL: the value if a writer
+    leaves the column out (protocol: "Default Columns"). identity: makes writers count the values up; the type is
+    `long`.
     """
 
     def __init__(
@@ -207,7 +201,7 @@ class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
     Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
-    `deltalake`: what is no text is JSON, and `from_arrow` returns the same schema.
+    `deltalake`: what is not text is JSON, and `from_arrow` returns the same schema.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -240,7 +234,7 @@ class Schema:
         return schema
 
     def to_json(self) -> str:
-        """Returns Delta's JSON form; for the schema of a table, byte for byte as the log has it."""
+        """Returns Delta's JSON form; for the schema of a table, byte for byte as in the log."""
         return self._text
 
     def to_arrow(self) -> ArrowSchemaExportable:

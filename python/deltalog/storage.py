@@ -22,12 +22,12 @@ __all__ = [
 
 
 class CacheStatistics(NamedTuple):
-    """How often caches on the local disk were asked for a file or a range of one, and what they had."""
+    """Counts of the requests to caches on the local disk, for files or ranges of files, and of their hits."""
 
     hits: int
-    """What they had. That includes data files that have not changed, as the store has said."""
+    """The hits. They include data files that the store has reported as unchanged."""
     misses: int
-    """What the store was asked for."""
+    """What was requested from the store."""
     hit_bytes: int
     """The bytes that were read from caches."""
     miss_bytes: int
@@ -61,7 +61,7 @@ class LogStore(Protocol):
     It keeps one entry for each table and file name, and never replaces it by one of another writer. Threads call it at
     the same time. What a call has done, every later call of every process must see. A method that raises may have had
     its effect: it is found out with `get`. A `PermissionError` becomes an `AccessDeniedError`, any other exception an
-    `UnavailableError`, or a `CommitStateUnknownError` if it cannot be found out what became of the commit.
+    `UnavailableError`, or a `CommitStateUnknownError` if the outcome of the commit cannot be determined.
     """
 
     def put_if_absent(self, entry: LogEntry, /) -> bool:
@@ -77,7 +77,7 @@ class LogStore(Protocol):
         ...
 
     def complete(self, entry: LogEntry, /) -> None:
-        """Makes the entry with the same table, file name and `temp_path` complete, if there is one.
+        """Marks the entry with the same table, file name and `temp_path` as complete, if there is one.
 
         A day later or any time after that it may be deleted.
         """
@@ -124,7 +124,7 @@ def check(
 ) -> None:
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
-    Every commit relies on that: a store that replaces what it is asked to create loses commits unnoticed. The
+    Every commit relies on that: a store that replaces an object that it should only create loses commits unnoticed. The
     stores of Amazon, Google and Microsoft are known to be right. With any other, the first commit of a process
     tries it, too. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
 

@@ -1,10 +1,10 @@
-"""What follows a commit: checkpoints, log compactions, and the removal of what has expired of a log.
+"""The work after a commit: checkpoints, log compactions, and the removal of what has expired of a log.
 
 It is done behind the commit, on threads of the process, so that a commit returns as soon as it is durable. Of a table,
 one thing at a time is done, and of several checkpoints that are due only the newest is written. A failure is logged and
-never fails a commit. When the interpreter exits, it waits for this work, for a minute at most; what is then still under
-way is given up, and leaves nothing behind that readers know. Processes that were forked, or that `multiprocessing` has
-started, may end without waiting. Their commits do this work before they return.
+never fails a commit. When the interpreter exits, it waits for this work, for a minute at most; unfinished work is given
+up, and leaves nothing behind that readers know. Processes that were forked, or that `multiprocessing` has started, may
+end without waiting. Their commits do this work before they return.
 
 A program that deletes the directory of a table calls `wait` before: otherwise a file may appear in the directory while
 it is being deleted, and `shutil.rmtree` fails.
@@ -33,7 +33,7 @@ def run_in_background(enabled: bool) -> None:
 def wait(timeout: float | None = None) -> bool:
     """Waits until nothing that follows a commit of this process is left to do.
 
-    If other threads go on to commit, it also waits for what follows these commits.
+    If other threads continue to commit, it also waits for what follows these commits.
 
     Args:
         timeout: the longest time to wait, in seconds; None for no limit.

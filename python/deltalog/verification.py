@@ -11,19 +11,19 @@ __all__ = ["Difference", "Verification"]
 
 @dataclass(frozen=True)
 class Difference:
-    """A field of the checksum file that is not as the log has it."""
+    """A field of the checksum file that differs from the log."""
 
     field: str
     """Its name in the checksum file."""
     checksum: Any
-    """What the checksum file says."""
+    """The value in the checksum file."""
     replay: Any
-    """What the log says."""
+    """The value in the log."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison of a version with its checksum file found (protocol: "Version Checksum File")."""
+    """The result of comparing a version with its checksum file (protocol: "Version Checksum File")."""
 
     version: int
     file: str | None
@@ -31,7 +31,7 @@ class Verification:
     checked: list[str]
     """The fields that were compared, by their names in the file."""
     differences: list[Difference]
-    """Those that differ."""
+    """The fields that differ."""
 
     @property
     def ok(self) -> bool:

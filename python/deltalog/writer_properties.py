@@ -15,7 +15,7 @@ __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "fil
 @checks_arguments
 @dataclass(frozen=True)
 class BloomFilterProperties:
-    """A Bloom filter of a column, by which readers skip row groups for `=` and `IN`.
+    """A Bloom filter of a column, which lets readers skip row groups for `=` and `IN`.
 
     Numbers with a fraction and booleans have none. The table property `deltalog.bloomFilterColumns` asks all writers
     for filters.
@@ -79,7 +79,7 @@ class WriterProperties:
     data_page_row_count_limit: int | None = None
     """The most rows of a page."""
     write_batch_size: int | None = None
-    """After how many values the limits of pages are looked at."""
+    """The number of values after which the limits of pages are checked."""
     max_row_group_size: int | None = None
     """The most rows of a row group; 1,048,576 by default, or fewer that have 128 MiB."""
     compression: (
@@ -119,7 +119,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-# What the core calls these numbers.
+# The core's names for these numbers.
 _NUMBERS = {
     "data_page_size_limit": "dataPageBytes",
     "dictionary_page_size_limit": "dictionaryPageBytes",

@@ -80,7 +80,7 @@ def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
 
 
 def value(cell: Any) -> Any:
-    """What JSON shall say for one Python value of Arrow's."""
+    """Returns the JSON form of one Python value from Arrow."""
     match cell:
         case None | bool() | int() | str():
             return cell

@@ -121,7 +121,7 @@ def check_readable(golden: Golden, path: Path) -> None:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
             if version.get("must_fail"):
-                # Its commit is there, but not the one before, nor a checkpoint to begin with.
+                # Its commit exists, but neither the commit before it nor a checkpoint to start from.
                 with pytest.raises(deltalog.VersionNotFoundError, match="0 to 6 and 10 to 13"):
                     deltalog.DeltaTable(path, version=version["version"])
             else:

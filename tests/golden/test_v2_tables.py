@@ -1,6 +1,6 @@
 """Writes to golden tables with V2 checkpoints.
 
-What was there stays, and deltalog and `deltalake` read the same rows, also from our checkpoint alone.
+Existing data is kept, and deltalog and `deltalake` read the same rows, also from our checkpoint alone.
 
 Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "UUID-named checkpoint", "Classic checkpoint".
 """
@@ -61,7 +61,7 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
     table = tmp_path / "t"
     shutil.copytree(golden.table, table)
     opened = deltalog.DeltaTable(table)
-    # The values of identity columns are generated, and beyond those that are there.
+    # The values of identity columns are generated, beyond the existing values.
     generated = [
         column["name"]
         for column in json.loads(opened.schema().to_json())["fields"]

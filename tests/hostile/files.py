@@ -18,7 +18,7 @@ from benches.tables.vectors import z85
 from tests.hostile.place import Place
 
 MAGIC = 1681511377
-# What a reader may take for a size, a count or an offset.
+# Bytes that a reader may interpret as a size, a count or an offset.
 EDGES = (0, 1, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
 
 

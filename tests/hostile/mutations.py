@@ -1,4 +1,4 @@
-"""Changes of a table's files that somebody could make who wants to reach other files, or to end the process."""
+"""Changes of a table's files that an attacker could make to reach other files, or to crash the process."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def damage(random: Random, place: Place) -> None:
 
 
 def link(random: Random, place: Place) -> None:
-    """Puts a link to a file or a directory outside in the place of one of the table's, or a pipe."""
+    """Replaces a file or a directory of the table by a link to one outside, or by a pipe."""
     files = _files(place)
     target = random.choice((place.canary, place.outside))
     name = random.choice(

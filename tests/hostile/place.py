@@ -56,7 +56,7 @@ class Place:
         ]
 
     def faults(self) -> list[str]:
-        """Returns what has changed outside of the table, and where bytes of a file outside have come to."""
+        """Returns what has changed outside of the table, and where bytes of an outside file have appeared."""
         found = []
         now = self._look()
         for name in sorted(self._before.keys() | now.keys()):

@@ -1,4 +1,4 @@
-"""Plays seeds in a process of its own, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
+"""Plays seeds in its own process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
 
 Prints a line for each seed when it begins, and one for each fault.
 """
@@ -43,7 +43,7 @@ class Game:
 
 
 def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
-    """Makes a table that belongs to `seed`, calls some verbs on it, and returns what went wrong."""
+    """Creates the table for `seed`, calls some verbs on it, and returns what went wrong."""
     random = Random(seed)
     place = Place(directory)
     write(place, random.choice(tables))

@@ -1,4 +1,4 @@
-"""What can be done to a table in Spark, by people who do not know who has written it."""
+"""The operations of users in Spark on a table from an unknown writer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session(scratch: str) -> SparkSession:
 
 def spark_verbs(spark: SparkSession) -> dict[str, Callable[[Place], Any]]:
     def sql(text: str) -> Callable[[Place], Any]:
-        # A name in backticks; what comes of it may be any text.
+        # A name in backticks; the result may be any text.
         return lambda place: spark.sql(text.replace("{t}", f"deltalog.`{place.table}`")).collect()
 
     def read(**options: str) -> Callable[[Place], Any]:

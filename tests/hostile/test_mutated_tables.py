@@ -1,4 +1,4 @@
-"""Tables that somebody has changed on purpose: whatever is done to them ends in rows or in a typed error.
+"""Tables that were damaged on purpose: every operation on them returns rows or raises a typed error.
 
 No call crashes the process, hangs, panics, takes unbounded memory, touches a file outside of the table, or shows a
 secret. `DELTALOG_HOSTILE_TABLES=1000-1999` plays these seeds instead of the few that CI plays (`make hostile`), and
@@ -48,7 +48,7 @@ def play(root: Path, setting: str, asked: str, *options: str) -> None:
 
 
 def played(root: Path, first: int, end: int, *options: str) -> tuple[int, list[str]]:
-    """Plays seeds from `first` on, and returns the one that is next, and the faults; one if the process has ended."""
+    """Plays seeds from `first` on, and returns the next seed and the faults; the end of the process is a fault."""
     player = ["-m", "tests.hostile.player", str(first), str(end), *options]
     command = [sys.executable, "-X", "faulthandler", *player]
     process = subprocess.Popen(

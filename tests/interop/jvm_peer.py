@@ -36,7 +36,7 @@ def builder() -> SparkSession.Builder:
         .config("spark.sql.shuffle.partitions", "1")
         # VACUUM lists directories in so many tasks, which are 10,000 otherwise.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
-        # What Spark and the connector remember of thousands of statements would fill 1 GiB.
+        # The state that Spark and the connector keep for thousands of statements would fill 1 GiB.
         .config("spark.driver.memory", "3g")
         .config("spark.ui.retainedJobs", "10")
         .config("spark.ui.retainedStages", "10")
@@ -63,7 +63,7 @@ def write(frame: DataFrame, file: str) -> None:
 
 
 def write_versions(spark: SparkSession, path: str, versions: list[int], file: str) -> None:
-    """Writes what the connector reads of each version. Its own snapshots are asked, as SQL does not tell everything."""
+    """Writes what the connector reads of each version. Reads its own snapshots, as SQL does not return everything."""
     logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     log = logs.forTable(spark._jsparkSession, path)
     states = []

@@ -1,4 +1,4 @@
-"""What one statement has done to two copies of a table, one by deltalog and one by the JVM connector."""
+"""The effects of one statement on two copies of a table, one by deltalog and one by the JVM connector."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables that deltalog has altered, and write on in them.
 
-Each change is made by the connector as well, on a table of its own: the history and the metadata are the same.
+Each change is made by the connector as well, on its own table: the history and the metadata are the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = '1')",
         lambda t: t.alter.set_table_properties({"delta.enableDeletionVectors": "true", "mine": "1"}),
     ),
-    # The connector ignores properties that are not set, whatever the statement says.
+    # The connector ignores UNSET of properties that are not set, even without IF EXISTS.
     (
         "UNSET TBLPROPERTIES ('mine')",
         lambda t: t.alter.unset_table_properties(["mine"], raise_if_not_exists=False),
@@ -181,7 +181,7 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
 
 
 def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
-    """PROTOCOL, "Supported Features": nothing is left that only the features explain."""
+    """PROTOCOL, "Supported Features": no traces of the features are left."""
     write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
     table = DeltaTable(tmp_path)
     table.alter.cluster_by("id")

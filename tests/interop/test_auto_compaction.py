@@ -25,7 +25,7 @@ def ids_of_jvm(jvm: Jvm, path: Path, version: int | None = None) -> list[int]:
 
 
 def automatic(jvm: Jvm, path: Path) -> list[tuple[int, Any]]:
-    """The versions of OPTIMIZE and their parameter `auto`, as the JVM connector's history has them."""
+    """The versions of OPTIMIZE and their parameter `auto` in the JVM connector's history."""
     history = jvm.query(f"DESCRIBE HISTORY delta.`{path}`").to_pylist()
     optimized = [row for row in history if row["operation"] == "OPTIMIZE"]
     return sorted((row["version"], dict(row["operationParameters"])["auto"]) for row in optimized)

@@ -83,7 +83,7 @@ def test_the_jvm_connector_reads_clones_and_we_read_its(jvm: Jvm, tmp_path: Path
             "source": other["operationParameters"]["source"],
         }.items()
     )
-    # Each goes on with what the other has made.
+    # Each continues the table that the other has written.
     jvm.run(f"DELETE FROM delta.`{tmp_path / 'shallow'}` WHERE id = 5")
     jvm.run(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
     assert DeltaTable(tmp_path / "shallow", allowed_roots=[source]).count("id = 5") == 0
@@ -92,6 +92,6 @@ def test_the_jvm_connector_reads_clones_and_we_read_its(jvm: Jvm, tmp_path: Path
     for name in ("theirs", "deep"):
         [(found, _)] = jvm.versions(tmp_path / name, [DeltaTable(tmp_path / name).version()])
         assert rows(found) == expected
-    # Nothing of the source is needed any more.
+    # The source is no longer needed.
     shutil.rmtree(source)
     assert rows(pa.table(DeltaTable(tmp_path / "theirs").to_arrow())) == expected

@@ -351,7 +351,7 @@ def test_a_merge_may_add_columns(tmp_path: Path) -> None:
 
 
 def test_exceptions() -> None:
-    """Each name of `deltalake.exceptions` is there, and is caught by what is caught for it."""
+    """Each name of `deltalake.exceptions` exists, and an `except` clause with it catches our errors."""
     for name in dir(deltalake.exceptions):
         if not name.startswith("_"):
             assert issubclass(getattr(deltalog.exceptions, name), deltalog.DeltaError)
@@ -381,7 +381,7 @@ RENAMED = {
     "column_name": "column",
 }
 
-# What modules of deltalake have for themselves.
+# Internal names of modules of `deltalake`.
 INTERNAL = {"BaseDeltaStorageHandler", "deprecate_positional_commit_args", "encode_partition_value"}
 
 

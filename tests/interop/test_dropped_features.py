@@ -79,7 +79,7 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
     assert (protocol["minReaderVersion"], configuration[PROTECTED]) == (1, str(last))
     assert feature not in protocol["writerFeatures"]
     assert "checkpointProtection" in protocol["writerFeatures"]
-    # The connector goes on, and keeps the protection.
+    # The connector continues, and keeps the protection.
     name = f"delta.`{tmp_path}`"
     jvm.run(f"DELETE FROM {name} WHERE id = 2")
     jvm.run(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 3")

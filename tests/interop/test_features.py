@@ -19,7 +19,7 @@ from tests.interop.conftest import Jvm
 NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
-# Makes use of a feature in a table at a path, which has some of the rows afterwards.
+# Uses a feature in a table at a path. Afterwards, the table has some of the rows.
 Make = Callable[[Path, Jvm], object]
 
 

@@ -52,7 +52,7 @@ INSTANTS = [
     datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
 ]
 
-# Values at the edges of each type, and of what writers make of it in JSON.
+# Values at the limits of each type, and at the limits of the JSON that writers produce for it.
 POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "b": (pa.int8(), [-128, -1, 0, 127]),
     "s": (pa.int16(), [-(2**15), 0, 2**15 - 1]),
@@ -227,7 +227,7 @@ ROWS = [(1, 1), (2, 7), (3, 9)]
 
 
 def foreign(path: Path, change: Callable[[dict[str, Any]], None], *, vectors: bool = False) -> DeltaTable:
-    """A table of one file, whose statistics have been changed by somebody else."""
+    """A table of one file, whose statistics were changed from outside."""
     properties = {"delta.enableDeletionVectors": "true"} if vectors else {}
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS], "p": ["a"] * 3})
     write_deltalake(path, data, partition_by=["p"], configuration=properties)
@@ -363,7 +363,7 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:
-    """What it copies keeps the mark, and what it computes does not get one."""
+    """Statistics that it copies keep the mark, and statistics that it computes do not get one."""
     table = f"delta.`{tmp_path}`"
     vectors = {"delta.enableDeletionVectors": "true"}
     write_deltalake(

@@ -41,7 +41,7 @@ def test_manifests_are_those_of_the_jvm_connector(jvm: Jvm, tmp_path: Path) -> N
         assert manifests(path) == expected
         for file in (path / "_symlink_format_manifest").rglob("manifest"):
             assert file.read_text() == "".join(line + "\n" for line in file.read_text().splitlines())
-        # What is no longer there goes, and checksums of Hadoop belong to the new manifests.
+        # Manifests without files are deleted, and Hadoop's checksums match the new manifests.
         jvm.run(f"GENERATE symlink_format_manifest FOR TABLE delta.`{path}`")
         write_deltalake(path, ROWS.slice(0, 1), mode="overwrite")
         DeltaTable(path).generate()

@@ -1,4 +1,4 @@
-"""What MERGE means: the cases of `tests/merge_cases.py` are what the JVM connector does."""
+"""The semantics of MERGE: the cases of `tests/merge_cases.py` are what the JVM connector does."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def quick(names: Iterable[str], *chosen: str) -> list[Any]:
-    """Returns parameters. Only thorough runs have the ones that are not chosen."""
+    """Returns parameters, leaving most of them to thorough runs."""
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 

@@ -22,7 +22,7 @@ PARAMETERS = [
 def observed(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> dict[str, tuple[Observed, Observed]]:
-    """What both engines have done with all cases that are tested now."""
+    """The results of both engines for all cases that are tested now."""
     if not (PYTHON.exists() and any(JARS.glob("*.jar"))):
         missing("the JVM connector is not set up; `make test-python` does it")
     calls = [item.callspec for item in request.session.items if _is_case(item)]  # type: ignore[attr-defined]

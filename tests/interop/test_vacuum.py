@@ -47,7 +47,7 @@ def _history(path: Path, properties: dict[str, str]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"x")
     aged(path)
-    # What the first versions have removed was removed long ago.
+    # The files that the first versions removed were removed long ago.
     for version in range(1, 4):
         commit = path / "_delta_log" / f"{version:020}.json"
         text = re.sub(

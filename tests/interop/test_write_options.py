@@ -1,4 +1,4 @@
-"""What a write may ask for, against the JVM connector: applications, predicates, changes of the schema."""
+"""The options of a write, compared with the JVM connector: applications, predicates, changes of the schema."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_new_type_adds_its_feature(tmp_path: Path) -> None:
 
 
 def test_writers_go_on_when_a_column_is_added(tmp_path: Path) -> None:
-    """A new nullable column concerns no writer of rows, and rows concern no new column."""
+    """A new nullable column does not conflict with writers of rows, nor they with it."""
     table, stale = created(tmp_path), DeltaTable(tmp_path)
     table.alter.add_columns(Field("a", "long"))
     assert stale.version() == 0
@@ -222,7 +222,7 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
 
 
 def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE goes on; only a drop is refused."""
+    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE continues; only a drop is refused."""
     configuration = {**MAPPED, "delta.enableTypeWidening": "true"}
     data = pa.table({"a": pa.array([3, 1, 2], pa.int32()), "s": [{"b": "x"}] * 3, "c": [1, 2, 3]})
     fields = Schema.from_arrow(data.schema)
@@ -243,7 +243,7 @@ def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
     table.alter.rename_column("key", "again")
     write_deltalake(tmp_path, pa.table(DeltaTable(tmp_path).to_arrow()), mode="append")
     table = DeltaTable(tmp_path)
-    # Files note by which names they were clustered, as in the JVM connector.
+    # Files record the names of the columns that they were clustered by, as in the JVM connector.
     assert table.optimize.cluster()["numFilesRemoved"] == 1
     assert DeltaTable(tmp_path).optimize.cluster(full=True)["numFilesRemoved"] == 2
     table = DeltaTable(tmp_path)

@@ -34,7 +34,7 @@ def test_properties_are_set_and_removed(tmp_path: Path) -> None:
     assert info["operationParameters"] == {"properties": '["mine","delta.appendOnly"]', "ifExists": False}
     with refused(tmp_path, InvalidArgumentError, "'mine' is not set"):
         table.alter.unset_table_properties(["mine"])
-    # What changes nothing commits nothing.
+    # An operation that changes nothing commits nothing.
     assert table.alter.unset_table_properties(["mine"], raise_if_not_exists=False) == 2
     assert table.alter.set_table_properties({"yours": "2"}) == 2
     assert deltalake.DeltaTable(tmp_path).metadata().configuration == {"yours": "2"}
@@ -247,7 +247,7 @@ def test_columns_reserved_by_the_change_data_feed(tmp_path: Path) -> None:
 
 
 def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
-    """The protocol gets the lowest versions that support exactly the other features."""
+    """The protocol gets the lowest versions that support exactly the remaining features."""
     table = created(tmp_path)
     table.alter.add_feature("vacuumProtocolCheck")
     table.alter.add_constraint({"c": "id > 0"})

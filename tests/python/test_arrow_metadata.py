@@ -106,7 +106,7 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
     assert metadata_of(feed)["_change_type"] == {}
     some = pa.schema(table.to_arrow(columns=["g", "id"]))
     assert metadata_of(some) == {name: KEPT[name] for name in ("g", "id")}
-    # A table that is made of the rows has the same rules.
+    # A table that is created from the rows has the same rules.
     copy = tmp_path / "copy"
     write_deltalake(copy, table.to_arrow())
     assert DeltaTable(copy).schema() == table.schema()
@@ -151,7 +151,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     assert metadata_of(pa.schema(table.to_arrow())) == {"n": {}, "v": {}}
     write_deltalake(tmp_path / "copy", table.to_arrow())
     assert DeltaTable(tmp_path / "copy").schema() == Schema([Field("n", "long"), Field("v", "string")])
-    # A definition that says that the values are always counted cannot give them.
+    # A definition whose values are always generated cannot contain values.
     with pytest.raises(SchemaMismatchError, match="identity column 'n' are always generated"):
         write_deltalake(tmp_path / "none", pa.table([[1], ["a"]], schema=schema))
     assert not (tmp_path / "none").exists()

@@ -65,7 +65,7 @@ def test_a_struct_that_lacks_a_field_is_not_assigned(tmp_path: Path, place: str,
         VERBS[verb](merging(table, value({"a": 5}), kind(LACKING), verb))
     assert "may be NULL" in str(refused.value.hint)
     assert tree(tmp_path) == before
-    # Fields have their names, whatever their order.
+    # Fields are found by their names, regardless of their order.
     VERBS[verb](merging(table, value({"b": 6, "a": 5}), kind(TURNED), verb))
     assert values(table)[1 if verb.startswith("update") else 2] == value({"a": 5, "b": 6})
     # An append leaves the field NULL.
@@ -88,7 +88,8 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-# What an append refuses, a column of a source is refused as well: the value, its type, and the table's.
+# If an append refuses a column, an assignment from a source column is refused as well: the value, its type, and the
+# table's.
 CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "digits": (money("2.5001"), pa.decimal128(10, 4), pa.decimal128(10, 2)),
     "a fraction": (money("2.50"), pa.decimal128(10, 2), pa.int64()),
@@ -103,7 +104,7 @@ CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "nanoseconds": (1, pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
     "a number that is too large": (300, pa.int64(), pa.int8()),
 }
-# What both accept, with the value that is stored.
+# Values that both accept, with the stored value.
 STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
     "zeros": (money("2.5000"), pa.decimal128(10, 4), pa.decimal128(10, 2), money("2.50")),
     "a long as double": (2**53, pa.int64(), pa.float64(), float(2**53)),

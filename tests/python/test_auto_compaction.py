@@ -1,4 +1,4 @@
-"""Small files that are compacted after a write, by a property of the table. Protocol: "Add File and Remove File"."""
+"""The compaction of small files after a write, by a table property. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 

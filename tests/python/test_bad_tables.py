@@ -84,7 +84,7 @@ def test_a_missing_commit(table: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "checkpoint.parquet", "compacted.json", "crc"])
 def test_a_stray_file_with_a_version_that_is_far_too_high(table: Path, kind: str) -> None:
-    """Neither memory nor time is spent on the versions below. Only a commit or a checkpoint makes a version."""
+    """Neither memory nor time is spent on the versions below. Only a commit or a checkpoint creates a version."""
     opened, more = DeltaTable(table), pa.table({"id": [1]})
     version = opened.version()
     stray = f"{900_000_000_000:020}"

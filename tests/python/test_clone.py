@@ -51,7 +51,7 @@ def test_a_deep_clone_is_a_table_of_its_own(source: DeltaTable, tmp_path: Path) 
         "isShallow": False,
     }
     assert commit["operationMetrics"] == {name: str(value) for name, value in done.metrics.items()}
-    # Nothing of the source is needed, and what is there is not copied again.
+    # The clone does not need the source, and its files are not copied again.
     write_deltalake(source, pa.table({"id": [20], "part": ["e"]}), mode="append")
     source.update_incremental()
     assert source.clone(target, mode="overwrite", configuration={"mine": "x"}).metrics["numCopiedFiles"] == 1

@@ -34,7 +34,7 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
     (latest,) = DeltaTable(tmp_path).history()
     assert {name: latest[name] for name in metadata} == metadata
     assert latest["operation"] == "WRITE"
-    # The commit is its writer's, and its fields are there once.
+    # The commit has its writer's fields, each of them once.
     text = json.dumps(actions(tmp_path, 0)[0], ensure_ascii=False)
     assert all(text.count(f'"{name}"') == 1 for name in metadata)
     DeltaTable.create(

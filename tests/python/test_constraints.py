@@ -68,7 +68,7 @@ def test_generated_columns_are_computed_and_rows_checked(tmp_path: Path) -> None
     ]:
         with pytest.raises(InvalidArgumentError, match=message):
             write_deltalake(uri, rows, mode="append")
-    # Nothing is left of a write that was refused.
+    # A refused write leaves no files.
     after = DeltaTable(uri).version(), sorted(path.name for path in tmp_path.rglob("*.parquet"))
     assert after == before
     write_deltalake(uri, data(id=[7], name=["ab"], twice=[14], day=[None]), mode="append")
@@ -146,7 +146,7 @@ def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
     table = DeltaTable(uri)
     found = pa.table(table.to_arrow()).sort_by("name").to_pylist()
     assert [(row["name"], row["id"]) for row in found] == [("a", 10), ("b", 5), ("c", 0), ("d", -5)]
-    # The metadata that such an append changes does not make it depend on anything, as the JVM connector has it.
+    # As in the JVM connector, the metadata changes of such an append do not make it depend on other commits.
     assert [entry["isBlindAppend"] for entry in table.history()[:3]] == [True] * 3
     marks = [
         json.loads(actions["metaData"]["schemaString"])["fields"][0]["metadata"][

@@ -1,4 +1,4 @@
-"""Tables created with rules, and tables in the place of others."""
+"""Tables that are created with rules, and tables that replace others."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_writers_of_the_old_table_conflict(tmp_path: Path) -> None:
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
 
     class Late:
-        """Rows that come after another writer has replaced the table."""
+        """Replaces the table before it yields the first row."""
 
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
             def batches() -> Any:

@@ -45,7 +45,7 @@ FILES: list[list[Row]] = [
 ]
 ROWS = [row for rows in FILES for row in rows]
 
-# What each predicate says about a row; None is NULL.
+# The result of each predicate for a row; None is NULL.
 PREDICATES: dict[str, Any] = {
     "id = 1": lambda key, p, n: key == 1,
     "n > 3": lambda key, p, n: None if n is None else n > 3,
@@ -288,13 +288,13 @@ def test_change_data_files_are_named_in_the_commit(tmp_path: Path) -> None:
     table.delete("id = 1")
     assert not [line for line in actions(tmp_path, table.version()) if "cdc" in line]
     plain = created(tmp_path / "plain", FILES, FEED)
-    # One file goes as a whole, of the other one rows are copied: all changes are in change data files.
+    # One file is removed, and rows of the other one are copied: all changes are in change data files.
     done = metrics(plain.delete("id IN (1, 6)"))
     files = [line["cdc"] for line in actions(tmp_path / "plain", plain.version()) if "cdc" in line]
     assert done["numAddedChangeFiles"] == len(files) == 1
     assert files[0]["path"].startswith("_change_data/")
     assert files[0]["dataChange"] is False
     assert feed(plain, plain.version()) == Counter([("delete", 1, "a", 1), ("delete", 6, None, None)])
-    # Files that go as a whole need none.
+    # Files that lose all rows need none.
     plain.delete("id >= 4")
     assert not [line for line in actions(tmp_path / "plain", plain.version()) if "cdc" in line]

@@ -1,4 +1,4 @@
-"""Features that a table supports no longer."""
+"""Features that are removed from a table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert "baseRowId" not in action(tmp_path, 4, "add")
     table.update_incremental()
     assert not table.verify().differences
-    # Ids begin anew, with other names.
+    # Ids start over, with other names.
     table.alter.set_table_properties({"delta.enableRowTracking": "true"})
     found = pa.table(table.to_arrow(columns=["id"], row_ids=True))
     assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3]
@@ -107,14 +107,14 @@ def test_clustering(tmp_path: Path) -> None:
 def test_features_that_are_in_use(
     tmp_path: Path, feature: str, definition: dict[str, Any], message: str
 ) -> None:
-    """What users have said about their data they take back themselves."""
+    """Users themselves remove what they have said about their data."""
     table = DeltaTable.create(tmp_path, **{"schema": Schema([Field("a", "long")]), **definition})
     with refused(tmp_path, InvalidArgumentError, message):
         table.alter.drop_feature(feature)
 
 
 def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
-    """A property or a rule that is gone leaves nothing, whatever earlier versions have."""
+    """A dropped property or rule leaves no trace, even if earlier versions of the table used it."""
     columns = Schema([Field("a", "long", default="1"), Field("b", "long")])
     table = DeltaTable.create(
         tmp_path,
@@ -135,7 +135,7 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
-    """A new nullable column concerns no other writer, but it may need the feature."""
+    """A new nullable column does not affect other writers, but it may need the feature."""
     table = created(tmp_path, configuration={"delta.feature.allowColumnDefaults": "supported"})
     other = DeltaTable(tmp_path)
     other.alter.add_columns(Field("c", "long"))

@@ -1,4 +1,4 @@
-"""Features of readers that are dropped although earlier versions make use of them (the section "Checkpoint Protection"
+"""Features of readers that are dropped although earlier versions use them (the section "Checkpoint Protection"
 that is proposed for the protocol)."""
 
 from __future__ import annotations

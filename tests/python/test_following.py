@@ -172,7 +172,7 @@ def test_a_pickled_table_that_follows_is_at_its_version_and_changes_the_newest(t
 
 
 def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
-    """Rows of other writers must not disappear, whatever the table has committed in between."""
+    """Rows of other writers must not disappear, even if this table object has committed in between."""
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     assert write_deltalake(table, rows(2), mode="append") == 1

@@ -1,4 +1,4 @@
-"""Data files of other writers: whatever their encoding, the rows are the same."""
+"""Data files of other writers: the rows are the same for every encoding."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Write = Callable[[pa.Table, Path], None]
 
 
 def foreign(path: Path, schema: pa.Schema, write: Callable[[Path], None]) -> deltalog.DeltaTable:
-    """Returns a table of one file that `write` makes."""
+    """Returns a table of one file, which `write` writes."""
     crafted = CraftedTable(path, Schema.from_arrow(schema).to_json(), features=["timestampNtz"])
     write(path / "0.parquet")
     crafted.add("0.parquet")

@@ -126,7 +126,7 @@ def test_handles_keep_no_file_open(tmp_path: Path, policy: str) -> None:
 
 
 def test_a_handle_outlives_its_checkpoint(tmp_path: Path) -> None:
-    """The log is cleaned up below it, and it goes on to the next checkpoint when it is refreshed."""
+    """The log is cleaned up below it, and it continues to the next checkpoint when it is refreshed."""
     append(tmp_path, 6)
     DeltaTable(tmp_path, version=3).create_checkpoint()
     table, log = DeltaTable(tmp_path), tmp_path / "_delta_log"

@@ -24,7 +24,7 @@ def made(path: Path, files: int) -> DeltaTable:
 
 
 def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None:
-    """Whenever the signal comes. An early one stops it, and nothing of it is left."""
+    """Whenever the signal comes. An early signal stops the call, which leaves no files."""
     path = tmp_path / "t"
     made(path, 12)
     expected, stopped = 0, 0

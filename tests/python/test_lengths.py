@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 def test_strings_are_padded_and_cut_at_every_depth(path: Path) -> None:
     write_deltalake(path, lengths.GIVEN, mode="append")
     assert DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist() == lengths.STORED.to_pylist()
-    # What fits is left as it is.
+    # Values that fit are unchanged.
     write_deltalake(path, lengths.STORED, mode="overwrite")
     assert DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist() == lengths.STORED.to_pylist()
 

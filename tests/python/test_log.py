@@ -1,4 +1,4 @@
-"""What the log records: actions, history, checksums, staged commits, unreadable checkpoints."""
+"""The content of the log: actions, history, checksums, staged commits, unreadable checkpoints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rewritten(table: Path, version: int, change: Any) -> None:
 
 
 def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp_path: Path) -> None:
-    """Beyond twenty files, checksums do not list them: only what a commit adds and removes tells."""
+    """Beyond twenty files, checksums do not list them: only the files that a commit adds and removes do."""
     for version in range(25):
         configuration = {"delta.checkpointInterval": "1000"} if version == 0 else None
         write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append", configuration=configuration)

@@ -173,7 +173,7 @@ CONDITIONS: list[tuple[str, Callable[[Row, Row], bool]]] = [
         "target.id = source.id AND target.p = source.p",
         lambda t, s: None not in (t[0], t[1]) and t[:2] == s[:2],
     ),
-    # Without an equality of a value of each table by itself.
+    # Without an equality between a value of one table and a value of the other.
     (
         "target.id + 1 < source.id AND source.id < target.id + 3",
         lambda t, s: both(t[0], s[0], lambda a, b: a + 1 < b < a + 3),

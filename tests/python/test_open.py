@@ -242,7 +242,7 @@ def test_invalid_limits(table: Path, limit: Any) -> None:
 
 
 def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path) -> None:
-    """PROTOCOL, "Add File and Remove File": a path may be absolute, as shallow clones have it."""
+    """PROTOCOL, "Add File and Remove File": a path may be absolute, as in shallow clones."""
     source, clone = tmp_path / "a source", tmp_path / "clone"
     deltalog.write_deltalake(source, pa.table({"n": [1, 2]}))
     (clone / "_delta_log").mkdir(parents=True)

@@ -101,7 +101,7 @@ def test_what_is_recorded(partitioned: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 def test_features_are_kept(tmp_path: Path, mode: str) -> None:
-    """Deleted rows are left out, ids of rows stay, and a change data feed has nothing of it.
+    """Deleted rows are left out, ids of rows stay, and the change data feed does not show the rewrite.
 
     Protocol: "Column Mapping", "Row Tracking", "Change Data Files".
     """

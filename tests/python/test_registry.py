@@ -29,7 +29,7 @@ def rows(table: DeltaTable) -> list[int]:
 
 
 def spoil(commit: Path) -> None:
-    """Makes a commit unreadable so that a listing shows no difference: who succeeds has not read it."""
+    """Makes a commit unreadable without a difference in the listing: a call that succeeds has not read it."""
     times = commit.stat()
     commit.write_bytes(b"x" * times.st_size)
     os.utime(commit, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -161,7 +161,7 @@ def test_what_cannot_be_checked_or_repaired(table: DeltaTable) -> None:
 
 
 def test_files_of_a_directory_that_is_not_mounted_are_not_missing(table: DeltaTable, tmp_path: Path) -> None:
-    """A shallow clone whose source is not there: nothing says that its files are gone."""
+    """A shallow clone whose source is unavailable: its files may still exist."""
     roots = table.clone(tmp_path / "clone", shallow=True).allowed_roots
     clone = DeltaTable(tmp_path / "clone", allowed_roots=roots)
     source = tmp_path / "t"

@@ -43,7 +43,7 @@ def sorted_rows(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=repr)
 
 
-# What each predicate says about a row; None is NULL.
+# The result of each predicate for a row; None is NULL.
 PREDICATES: dict[str, Any] = {
     "p = 'a'": lambda key, p, n: None if p is None else p == "a",
     "p IS NULL": lambda key, p, n: p is None,
@@ -178,7 +178,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     }
     old = [(1, "a", 1), (2, "a", 2), (3, "b", None)]
     write_deltalake(tmp_path, rows_of(old), partition_by=partition_by, configuration=properties)
-    # A file that goes as a whole, and one that keeps all rows.
+    # A file that loses all rows, and one that keeps all rows.
     write_deltalake(tmp_path, rows_of([(4, "c", 1), (5, "c", 1)]), mode="append")
     write_deltalake(tmp_path, rows_of([(6, "c", 6)]), mode="append")
     new = rows_of([(7, "b", 1), (8, "a", 1)])
@@ -190,7 +190,7 @@ def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     assert bool(cdc) == (vectors == "false")
     for file in cdc:
         assert (tmp_path / unquote(file["path"])).stat().st_size == file["size"]
-    # Whole files say by themselves what has changed.
+    # Files that are added or removed completely show the changes.
     write_deltalake(tmp_path, rows_of([(9, "c", 6)]), mode="overwrite", predicate="n = 6")
     assert fed(tmp_path, 4) == [(6, "c", 6, "delete"), (9, "c", 6, "insert")]
     assert not any("cdc" in line for line in actions(tmp_path, 4))
@@ -254,7 +254,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         new: list[Row] = [(key, p, bound) for key, p in zip(keys, "ab", strict=True)]
         write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=f"n = {bound}")
         after = tracked(tmp_path)
-        # A row that is written anew has a new id, and the version that has written it.
+        # A row that is written again has a new id, and the version that has written it.
         replaced = {
             row["id"]
             for row in pa.table(DeltaTable(tmp_path, version).to_arrow()).to_pylist()
@@ -274,7 +274,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         copies += len(stats) - (2 if partition_by else 1)
     assert copies > 0
     assert DeltaTable(tmp_path).verify().ok
-    # Rows that were copied before are copied once more.
+    # Rows that were copied before are copied again.
     before = tracked(tmp_path)
     write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="id >= 100")
     assert tracked(tmp_path) == {key: value for key, value in before.items() if key < 100}

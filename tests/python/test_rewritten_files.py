@@ -52,7 +52,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
     lines = actions(tmp_path, 1)
     (add,) = of(lines, "add")
     (removed,) = of(lines, "remove")
-    # What RESTORE to version 0 commits.
+    # The commit of RESTORE to version 0.
     tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
     tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
     live = {
@@ -73,7 +73,7 @@ def test_restored_files_are_rewritten(tmp_path: Path) -> None:
 
 
 def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Add File and Remove File": the data stays the same, so the change data feed has nothing of it."""
+    """PROTOCOL, "Add File and Remove File": the data is unchanged, so the change data feed does not show this."""
     data = pa.table(
         {"id": pa.array(range(10), pa.int64()), "p": [f"p/ {number % 2}" for number in range(10)]}
     )
@@ -131,7 +131,7 @@ def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
     # Ids are given to the rows of the file as well, and no statistics to the columns with the ids of before.
     assert added["baseRowId"] == 12
     assert "_row-id-col" not in added["stats"]
-    # Rows that are moved once more keep them too.
+    # Rows that are moved again keep them too.
     write_deltalake(tmp_path, data.slice(0, 1), mode="append")
     found = sorted_rows(tmp_path, row_ids=True)
     assert len({row["_row_id"] for row in found}) == len(found) == len(before) + 1

@@ -1,4 +1,4 @@
-"""What Spark's tasks report is checked before a commit, and deleted without one."""
+"""The reports of Spark's tasks are checked before a commit. Without a commit, the reported files are deleted."""
 
 import struct
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_a_report_that_is_not_true_is_not_committed(tmp_path: Path, fault: str) 
     with pytest.raises(expected[0], match=expected[1]):
         write.commit("WRITE", {}, "")
     assert not (path / "_delta_log").exists()
-    # A report that cannot be read does not tell what to delete.
+    # A report that cannot be read does not say what to delete.
     assert (files(path) == []) == (fault in ("missing", "rows"))
     assert fault != "outside" or (tmp_path / "outside.parquet").exists()
 

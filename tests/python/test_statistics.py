@@ -186,7 +186,7 @@ def kept(path: Path, condition: str) -> list[float]:
 
 
 def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
-    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not tell."""
+    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not report NaN."""
     path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
     for numbers in DOUBLES:
         other = {"g": [float("nan"), 0.5]}

@@ -1,4 +1,4 @@
-"""What follows a commit, behind it. Protocol: "Checkpoints", "Version Checksum File"."""
+"""The background work after a commit. Protocol: "Checkpoints", "Version Checksum File"."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_a_short_retention_is_refused(path: Path) -> None:
 
 
 def test_young_files_and_retained_versions_stay(path: Path) -> None:
-    """Files of writes that are under way are in no log."""
+    """Files of unfinished writes are in no log."""
     (path / "young.parquet").touch()
     (path / "_hidden").mkdir()
     (path / "_hidden" / "old.parquet").touch()

@@ -61,7 +61,7 @@ def test_the_base_is_a_snapshot_of_the_same_table(tmp_path: Path) -> None:
 
 
 def leave_only_newest(path: Path) -> int:
-    """Leaves a checkpoint of the newest version and nothing of those before."""
+    """Leaves only a checkpoint of the newest version in the log."""
     DeltaTable(path).create_checkpoint()
     newest = DeltaTable(path).version()
     for version in range(newest):

@@ -84,7 +84,7 @@ PERHAPS_RIGHT: list[Any] = [
     pd.NaT,
 ]
 
-# What a call needs beside the argument that is wrong.
+# The other arguments of a call with a wrong one.
 NEEDED: dict[str, Any] = {
     "after": "id",
     "app_id": "app",

@@ -237,7 +237,7 @@ def test_what_cannot_be_ordered(tmp_path: Path) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor are lost, whatever becomes of the order of rows."""
+    """Appends and deletes in another thread neither fail nor are lost, whether or not the ordering of rows succeeds."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options: Row = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}

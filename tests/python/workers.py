@@ -1,4 +1,6 @@
-"""What other processes do in the tests of distributed writes. They import little, so that they start quickly."""
+"""The functions that other processes run in the tests of distributed writes. They import little, so that they start
+quickly.
+"""
 
 from __future__ import annotations
 

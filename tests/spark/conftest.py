@@ -28,7 +28,7 @@ EVERY_SPARK = {
     "test_write",
 }
 
-# What the oldest Spark runs besides: its Connect, its plans of statements and its rules are the most different.
+# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",

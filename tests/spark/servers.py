@@ -1,4 +1,4 @@
-"""Servers of Spark in separate processes, on ports of their own, which end with the test."""
+"""Servers of Spark in separate processes, on their own ports, which end with the test."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Runs statements in sessions of every kind, each on a table of its own, and writes to a file what became of these.
+"""Runs statements in sessions of every kind, each on its own table, and writes the outcomes to a file.
 
 A process of its own, because some kinds of sessions exist only before `enable`, or after the first context has stopped.
 
@@ -49,7 +49,7 @@ class Statement:
         self.path = path
 
     def sql(self, text: str) -> list[Any]:
-        """Executes SQL, with the name of the table and its path in the place of `{t}` and `{p}`."""
+        """Executes SQL, with `{t}` and `{p}` replaced by the table's name and path."""
         return list(self.session.sql(text.format(t=self.name, p=self.path)).collect())
 
     def writer(self, mode: str, source: str | None = None) -> Any:
@@ -64,7 +64,7 @@ def in_sql(text: str) -> Callable[[Statement], Any]:
     return lambda run: run.sql(text)
 
 
-# What works wherever a session has everything.
+# Statements that work in every fully configured session.
 WORKS: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite": lambda run: run.writer("overwrite", "deltalog").saveAsTable(run.name),
     "saveAsTable, append": lambda run: run.writer("append", "deltalog").saveAsTable(run.name),
@@ -90,10 +90,10 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "OPTIMIZE": in_sql("OPTIMIZE {t}"),
 }
 
-# Those that change nothing. OPTIMIZE finds nothing to join.
+# Statements that change nothing. OPTIMIZE finds no files to join.
 READS = {"SELECT", "SELECT, by path", "DESCRIBE HISTORY", "OPTIMIZE"}
 
-# What no session may do.
+# Statements that no session may execute.
 REFUSED: dict[str, Callable[[Statement], Any]] = {
     "saveAsTable, overwrite, no format": lambda run: run.writer("overwrite").saveAsTable(run.name),
     "saveAsTable, append, no format": lambda run: run.writer("append").saveAsTable(run.name),
@@ -190,7 +190,7 @@ def started(directory: Path, port: int | None = None) -> SparkSession:
 
 
 def with_other_extensions(spark: SparkSession) -> SparkSession:
-    """Returns a session of the same context with extensions of its own, as `withExtensions` makes it in Scala."""
+    """Returns a session of the same context with its own extensions, as `withExtensions` does in Scala."""
     jvm: Any = spark.sparkContext._jvm
     shared = jvm.scala.Option.apply(spark._jsparkSession.sharedState())
     extensions = jvm.org.apache.spark.sql.SparkSessionExtensions()

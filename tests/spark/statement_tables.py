@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "iceberg": ({"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}, True),
 }
 OLD: Rows = [(None if i % 50 == 7 else i, i % 3, None if i % 11 == 0 else f"s{i}") for i in range(300)]
-# Those that every release of Spark has to try: what the others differ in does not depend on it.
+# Kinds that every release of Spark has to run; the differences between the others do not depend on the release.
 BASIC_KINDS = ("vectors", "rewriting")
 FAILING = "CAST(if(id = 250, raise_error('boom'), 's') AS STRING)"
 """A value for `s` that fails the job of one row."""

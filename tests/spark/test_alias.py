@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource
 
 import deltalog.spark
 from deltalog.errors import InvalidArgumentError
-from deltalog.spark.configuration import jar
+from deltalog.spark.configuration import OURS, jar
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.jvm.alias import SETTING
 from deltalog.tables import DeltaTable
@@ -218,6 +218,12 @@ TAKEN = """
         print("ours")
     except Exception:
         print("not ours")
+    spark.stop()
+    insisting = SparkSession.builder.config({setting!r}, "true").config("spark.sql.extensions", {extensions!r})
+    try:
+        insisting.getOrCreate()
+    except Exception as error:
+        print(str(error).splitlines()[0])
 """
 CONNECTOR = """
 public class Connector implements org.apache.spark.sql.sources.DataSourceRegister {
@@ -232,12 +238,15 @@ public class Connector implements org.apache.spark.sql.sources.DataSourceRegiste
 @pytest.mark.parametrize("is_late", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_another_source_keeps_the_name(tmp_path: Path, is_late: bool) -> None:
     """Also if its jar is added later."""
-    done = run_python(TAKEN.format(connector=CONNECTOR, directory=str(tmp_path), is_late=is_late))
+    given = {"connector": CONNECTOR, "directory": str(tmp_path), "setting": SETTING, "extensions": OURS}
+    done = run_python(TAKEN.format(**given, is_late=is_late))
     lines = done.stdout.splitlines()
-    assert len(lines) == 5 + is_late, done.stderr
-    *early, native, portable, enabled, used, path = lines
+    assert len(lines) == 6 + is_late, done.stderr
+    *early, native, portable, enabled, used, path, by_setting = lines
     assert early == (["io.deltalog.spark.DeltaAlias"] if is_late else [])
-    assert "the format delta is Connector in this session" in native
-    assert "the format delta is already known to this session" in portable
+    assert "the format delta is Connector, from the JVM connector or another package" in native
+    assert native.startswith("alias_delta=True is not possible")
+    assert by_setting.endswith(native.replace("alias_delta=True", f"{SETTING}=true"))
+    assert "the format delta of this session belongs to another source" in portable
     assert enabled == str(is_late)
     assert (used, path) == ("Connector 2", "not ours")

@@ -108,7 +108,7 @@ def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
     after = rounds(ROUNDS)
     for name, tolerance in {"MiB": 8, "MiB of heap": 16, "descriptors of the JVM": 4}.items():
         more = after.pop(name) - before.pop(name)
-        # Few plans tell nothing about memory: caches of Spark still grow.
+        # A few plans show nothing about memory: caches of Spark still grow.
         assert more <= tolerance or (ROUNDS < 10 and name.startswith("MiB")), name
     assert after == before
 

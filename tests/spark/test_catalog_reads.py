@@ -164,7 +164,7 @@ def test_the_files_that_a_filter_leaves_decide_how_tables_are_joined(
         other = read.alias("o").selectExpr("id + 1 AS other")
         assert "BroadcastHashJoin" in plan(few.join(other, few.id == other.other))
         assert few.join(other, few.id == other.other).count() == 99
-        # Spark still shuffles where nothing is left out, and where the rule is turned off.
+        # Spark still shuffles where no file is skipped, and where the rule is turned off.
         assert "SortMergeJoin" in plan(read.where("length(s) > 0").join(other, read.id == other.other))
         spark.conf.set(EXCLUDED_RULES, f"{rules},io.deltalog.spark.PrunedSizes")
         assert "SortMergeJoin" in plan(few.where("id < 50").join(other, few.id == other.other))

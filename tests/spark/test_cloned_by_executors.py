@@ -1,4 +1,4 @@
-"""Deep clones whose files the tasks of Spark copy: the same bytes, once, and nothing of what fails."""
+"""Deep clones whose files the tasks of Spark copy: the same bytes, once, and no files of failed clones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, p
     assert (rows(at), DeltaTable(at).verify().ok) == (rows(path), True)
     assert pa.table(DeltaTable(at).check("rows")).num_rows == 0
     assert len(spark.read.format("deltalog").load(at).collect()) == len(rows(path))
-    # All that is there belongs to the table.
+    # All existing files belong to the table.
     vectors = {name for name in stored(at) if name.endswith(".bin")}
     names = {str(Path(file).relative_to(at)) for file in files(at)}
     assert {name for name in stored(at) if not name.endswith(".crc")} == names | vectors
@@ -125,7 +125,7 @@ def test_a_copy_of_a_shallow_clone_has_its_files(spark: SparkSession, path: str,
 
 @pytest.mark.newest
 def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, path: str, at: str) -> None:
-    """The error is one about the source. Nothing is left of the clone."""
+    """The error is one about the source. The clone leaves no files."""
     for number in range(4):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
     victim = Path(files(path)[2])
@@ -165,7 +165,7 @@ def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
 def test_copies_without_a_commit_are_deleted(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else makes a table in the same place while files are copied."""
+    """Another writer creates a table at the same location while files are copied."""
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     ended: list[bool] = []
     begin = RunningWrite.begin_commit

@@ -65,7 +65,7 @@ def test_writes_have_physical_names_and_field_ids(
         "array(named_struct('x', id)) AS l",
         "map('k', named_struct('y', id)) AS m",
     )
-    # The ids are written whatever the session says, because readers may find columns by nothing else.
+    # The ids are written regardless of the session's settings, because readers may find columns only by them.
     spark.conf.set("spark.sql.parquet.fieldId.write.enabled", "false")
     request.addfinalizer(lambda: spark.conf.unset("spark.sql.parquet.fieldId.write.enabled"))
     for start, save_mode in enumerate(["append", "append", "overwrite", "append"]):

@@ -203,7 +203,7 @@ def test_default_values_of_a_stranger_are_computed_without_the_server(
 ) -> None:
     """PROTOCOL, "Default Columns": the expression may be a stranger's, and its value ends in the stranger's table.
 
-    The server's parser would put a setting in the place of ${…}, and has functions that see more than a row.
+    The server's parser would replace ${…} by a setting, and has functions that see more than a row.
     """
     numbers = {"type": "array", "elementType": "long", "containsNull": True}
     counts = {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}

@@ -80,7 +80,7 @@ def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
     # Once more, nothing happens.
     spark.sql("CONVERT TO DELTA c")
     assert deltalog.DeltaTable(path).version() == 2
-    # It is still the session's own table, whose files go with it.
+    # It is still the session's own table, so dropping it deletes its files.
     spark.sql("DROP TABLE c")
     assert not path.exists()
 
@@ -234,7 +234,7 @@ def test_every_type_keeps_its_values(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_defaults(spark: SparkSession) -> None:
-    """Spark gives rows in files without a column its default, which no Delta table does."""
+    """For files without a column, Spark returns its default, which Delta tables do not do."""
     spark.sql("CREATE TABLE c (a INT, b INT DEFAULT 7) USING parquet")
     spark.sql("INSERT INTO c (a) VALUES (1)")
     spark.sql("CREATE TABLE n (a INT) USING parquet")

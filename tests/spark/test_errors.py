@@ -30,7 +30,7 @@ def check(error: Any, kind: type[own.DeltaError], sparks: type[PySparkException]
 
 
 def test_errors_have_an_sqlstate() -> None:
-    """Those that the JVM connector has are its own."""
+    """SQLSTATEs of errors that the JVM connector also raises are the same."""
     for kind, state in {
         own.CommitConflictError: "2D521",
         own.NotATableError: "42P01",

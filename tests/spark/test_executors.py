@@ -303,7 +303,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
     with pytest.raises(MissingFileError, match="the file is not there"):
         spark.sql(f"OPTIMIZE {table}").collect()
     assert (DeltaTable(path).version(), names(path)) == (version, before)
-    # Nor are its rows taken for rows that are not there.
+    # Its rows are not mistaken for missing rows.
     for setting in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
         spark.conf.set(setting, "true")
     try:

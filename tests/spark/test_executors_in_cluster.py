@@ -114,7 +114,7 @@ SCRIPT = """
     assert sum(count for name, count in ran.items() if name != "driver") == 8, ran
     assert sum(count > 0 for name, count in ran.items() if name != "driver") == 2, ran
 
-    # A file cannot be read for a while: its task fails, and is repeated. Nothing of the failed attempts is left.
+    # A file cannot be read for a while: its task fails, and is repeated. Failed attempts leave no files.
     path = table("retried", 800)
     expected = rows(path)
     victim = Path(sorted(uri for uri in DeltaTable(path).file_uris() if "p=7" in uri)[-1].removeprefix("file://"))

@@ -1,4 +1,4 @@
-"""What the benches ask of the Spark layer."""
+"""The functions of the Spark layer that the benchmarks use."""
 
 import os
 from pathlib import Path

@@ -205,7 +205,7 @@ def test_a_default_value_that_is_not_needed_does_not_matter(
 
 
 def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Reader Requirements" of columns that files lack: NULL, whatever Spark's own metadata say."""
+    """PROTOCOL, "Reader Requirements" of columns that files lack: NULL, even if Spark's own metadata has a default."""
     later = field("g", "string", {"CURRENT_DEFAULT": "'x'", "EXISTS_DEFAULT": "current_user()"})
     table = CraftedTable(tmp_path, [field("n", "long"), later], writer_features=FEATURES)
     table.write("0.parquet", ROWS.select(["n"]))
@@ -361,7 +361,7 @@ LEFT_OUT = {
     "is meant to fail": "assert_true raise_error",
     "is for streams and partitions": "bucket days hours months session_window window window_time years",
 }
-# Those whose parsers of bytes look beyond them.
+# Functions whose parsers read beyond the end of the bytes.
 SKETCHES = ("hll_", "kll_", "theta_", "tuple_", "approx_top_k_")
 
 

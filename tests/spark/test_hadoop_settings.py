@@ -32,7 +32,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ({**KEYS, "fs.s3a.bucket.c.access.key": "other"}, OPTIONS),
         ({"fs.s3a.endpoint.region": "eu-west-1"}, {"aws_region": "eu-west-1"}),
         ({"fs.s3a.endpoint.region": "sdk"}, {}),
-        # Hosts of Amazon's say the region and no more.
+        # Hosts of Amazon only contain the region.
         ({"fs.s3a.endpoint": "s3.amazonaws.com"}, {}),
         ({"fs.s3a.endpoint": "s3.eu-west-1.amazonaws.com"}, {"aws_region": "eu-west-1"}),
         ({"fs.s3a.requester.pays.enabled": "true"}, {"aws_request_payer": "true"}),
@@ -90,7 +90,7 @@ def test_endpoints_of_s3(settings: dict[str, str], endpoint: str, is_in_host: bo
             f"amazon.EnvironmentVariableCredentialsProvider,\n{PACKAGE}SimpleAWSCredentialsProvider",
             OPTIONS,
         ),
-        # What is not known here is left to the environment and the machine.
+        # Unknown settings are left to the environment and the machine.
         (f"com.example.Own, {PACKAGE}SimpleAWSCredentialsProvider", {}),
         (f"{PACKAGE}auth.IAMInstanceCredentialsProvider", {}),
     ],

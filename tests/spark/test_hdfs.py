@@ -205,7 +205,7 @@ def test_bad_places(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
 
 
 def test_options_of_a_read_win_over_the_session(spark: SparkSession, uri: str) -> None:
-    """What they say differs from what the tasks of Spark do, so workers in Python read the files."""
+    """Options that differ from the settings of Spark's tasks, so workers in Python read the files."""
     write_deltalake(uri, pa.table({"id": [1]}))
     other = spark.read.format("deltalog").option("hdfs_user", "bob").load(uri)
     with pytest.warns(RuntimeWarning, match="hdfs_user"):

@@ -1,5 +1,6 @@
 """The output of Spark's job: exactly the rows of the attempts that Spark accepted are committed."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -48,6 +49,22 @@ def test_a_failed_job_is_reported_even_if_its_files_cannot_be_deleted(
         spark.sql("SELECT CAST(raise_error('boom') AS INT) AS a").write.format("deltalog").save(path)
 
 
+def test_a_failed_job_is_reported_even_if_its_reports_are_lost(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lose(_: Any) -> bytes:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(job, "_received", lose)
+    with pytest.raises(PySparkException, match="boom"):
+        spark.sql("SELECT CAST(raise_error('boom') AS INT) AS a").write.format("deltalog").save(path)
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(told) == 1
+    assert "a%20table" in told[0]
+    assert "until VACUUM" in told[0]
+    assert "no space left" in told[0]
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_jobs_whose_output_is_lost_are_not_committed(
     spark: SparkSession, path: str, mode: str, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +93,7 @@ def test_jobs_whose_output_is_lost_are_not_committed(
 def test_files_that_belong_to_no_task_are_ignored(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a job wrote is what its tasks report, not what is in a directory."""
+    """The commit of a job has the files that its tasks report, not the files in a directory."""
     received = job._received
 
     def leave(reports: Any) -> bytes:
@@ -120,7 +137,7 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
 
 
 def test_several_open_files_keep_their_partition_values(spark: SparkSession, path: str) -> None:
-    """With concurrent writers, Spark goes back and forth between partitions, and starts further files."""
+    """With concurrent writers, Spark switches between partitions, and starts more files."""
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     try:
         data = spark.range(0, 60, numPartitions=1).selectExpr("id", "CAST(id % 3 AS STRING) AS p")
@@ -294,7 +311,7 @@ def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
 
 
 def run(script: str, root: Path) -> None:
-    """Runs a script in a process of its own."""
+    """Runs a script in its own process."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(root)],
         capture_output=True,

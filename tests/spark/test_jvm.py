@@ -84,7 +84,7 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 
 @pytest.mark.newest
 def test_the_jar_is_that_of_all_sessions() -> None:
-    """Spark gives the executors nothing but its own jars for a session that has some, as a Connect client may."""
+    """If a session has its own jars, Spark sends only these to the executors, as a Connect client may."""
     done = run_python(
         """
         from pyspark.sql import SparkSession
@@ -152,7 +152,7 @@ def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_pa
 
     def missing(build: str, symbols: str = "") -> str:
         jar = changed(tmp_path, "checked.jar", BUILD=build, SYMBOLS=f"{symbols}{text(SYMBOLS)}")
-        return str(classes.missing(str(jar)))
+        return str(classes.missing(str(jar))).removeprefix("read: ")
 
     assert missing(text(BUILD), "class org.apache.spark.Gone\n") == ""
     assert missing("another") == ""
@@ -183,7 +183,7 @@ def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_pat
     jar = changed(tmp_path, "half.jar", BUILD="another")
     with zipfile.ZipFile(jar, "a") as archive:
         archive.writestr("theirs/Half.class", bytes(half))
-    wanted = "an implementation of public abstract void java.lang.Runnable.run() in theirs.Half"
+    wanted = "read: an implementation of public abstract void java.lang.Runnable.run() in theirs.Half"
     assert str(jvm.classes.missing(str(jar))) == wanted
 
 
@@ -191,24 +191,6 @@ def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_pat
 def test_the_jar_is_what_the_sources_give(tmp_path: Path) -> None:
     """The same sources, PySpark and JDK give the same bytes."""
     assert spark_jars.build(release(), tmp_path).read_bytes() == of_this_spark().read_bytes()
-
-
-@pytest.mark.newest
-def test_unpinned_threads_are_refused() -> None:
-    done = run_python(
-        """
-        from pyspark.sql import SparkSession
-        import deltalog.spark
-        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-        try:
-            deltalog.spark.enable(spark)
-            print("enabled")
-        except deltalog.DeltaError as error:
-            print(type(error).__name__, "PYSPARK_PIN_THREAD" in str(error))
-        """,
-        PYSPARK_PIN_THREAD="false",
-    )
-    assert done.stdout.splitlines() == ["UnsupportedFeatureError True"], done.stderr
 
 
 USE = """

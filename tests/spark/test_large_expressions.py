@@ -103,7 +103,7 @@ def test_a_generated_column_is_refused(spark: SparkSession, tmp_path: Path, name
 
 
 def test_a_default_value_of_unknown_size_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """It could be small when it is looked at, and large a second later."""
+    """It could be small when it is checked, and large a second later."""
     uri = foreign(tmp_path / "t", "default", "repeat('x', 1000000000 * second(current_timestamp()))")
     with pytest.raises(InvalidArgumentError, match="whose size is not known"):
         insert(spark, uri)

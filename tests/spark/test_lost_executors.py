@@ -24,7 +24,7 @@ SCRIPT = """
         # New processes start sooner without compiling much.
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.codegen.wholeStage": "false",
-        # Each of the six files is read by a task of its own.
+        # Each of the six files is read by its own task.
         "spark.sql.files.openCostInBytes": "1m",
         "spark.sql.files.minPartitionNum": "6",
     }
@@ -95,7 +95,7 @@ SCRIPT = """
     data = spark.range(200, 1500, numPartitions=1).mapInArrow(kept, "id long")
     data.createOrReplaceTempView("given")
     for vectors in ("true", "false"):
-        # What is lost does not depend on how rows are deleted.
+        # The lost data does not depend on how rows are deleted.
         for number, (sql, dies, expected) in enumerate(cases if vectors == "true" else cases[:3]):
             path = str(root / f"{vectors} {number}")
             for first in range(0, 1200, 200):

@@ -1,6 +1,6 @@
 """MERGE WITH SCHEMA EVOLUTION: rows and columns of one commit, by the rules of the JVM connector.
 
-What is expected here was seen there (4.4.0).
+The expected results come from the JVM connector 4.4.0.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def content(spark: SparkSession, path: str) -> tuple[str, list[Any]]:
-    """What Spark reads, which Rust must read too."""
+    """A source that Spark reads, and that Rust must also read."""
     found = spark.read.format("deltalog").load(path)
     rows = sorted((plain(tuple(row)) for row in found.collect()), key=str)
     table = DeltaTable(path).to_pyarrow_table()

@@ -1,6 +1,8 @@
-"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses."""
+"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, for any clauses."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltalog import DeltaTable
 from deltalog.spark.dml import merge
+from deltalog.spark.dml.target import Target
 from deltalog.spark.jvm import Jvm
 
 CLAUSES = [
@@ -79,3 +82,66 @@ def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: S
         assert rows._jdf.queryExecution().analyzed().constraints().size() > width + 2
     finally:
         kept.release()
+
+
+@pytest.fixture(scope="module")
+def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table of 40 columns, and the view `wide` with the same columns, made from one expression."""
+    path = str(tmp_path_factory.mktemp("wide") / "table")
+    rows = spark.range(3).selectExpr("id", *(f"id * 2 + 1 AS c{number}" for number in range(39)))
+    rows.write.format("deltalog").save(path)
+    rows.createOrReplaceTempView("wide")
+    return path
+
+
+def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: SparkSession, wide: str) -> None:
+    """Spark makes a list of all columns for each name: the time of the plan grows with the square of their number."""
+    explicit = ", ".join(f"c{number} = s.c{number}" for number in range(39))
+    names = ", ".join(f"c{number}" for number in range(39))
+    values = ", ".join(f"s.c{number}" for number in range(39))
+    for clauses in (
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        f"WHEN MATCHED THEN UPDATE SET {explicit} WHEN NOT MATCHED THEN INSERT (id, {names}) VALUES (s.id, {values})",
+    ):
+        text = f"MERGE INTO deltalog.`{wide}` t USING wide s ON t.id = s.id {clauses}"
+        session: Any = spark._jsparkSession
+        parsed = session.sessionState().sqlParser().parsePlan(text)
+        jvm = Jvm.of(spark)
+        hidden = jvm.new("EvolvingMerges", session).apply(parsed)
+        assert hidden.nodeName() == "EvolvingMerge"
+        analyzer = session.sessionState().analyzer()
+        tables = [analyzer.execute(table) for table in jvm.sequence(hidden.children())]
+        statement = jvm.new("MergeEvolution", session).apply(jvm.new("EvolvingMerge", *tables, parsed))
+        update, insert = statement.matchedActions().head(), statement.notMatchedActions().head()
+        assigned = [*jvm.sequence(update.assignments()), *jvm.sequence(insert.assignments())]
+        assert len(assigned) >= 79
+        assert all(assignment.key().resolved() for assignment in assigned)
+        # Values of UPDATE SET may be of both tables, for which Spark has one list.
+        assert all(assignment.value().resolved() for assignment in jvm.sequence(insert.assignments()))
+
+
+def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
+    spark: SparkSession, wide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would compare each of them with all others."""
+    jvm, session = Jvm.of(spark), spark._jsparkSession
+    delete = f"DELETE FROM deltalog.`{wide}` WHERE id = 1 AND c1 = 5"
+    parsed = session.sessionState().sqlParser().parsePlan(delete)
+    mode = jvm.java("org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+    command = session.sessionState().executePlan(parsed, mode).analyzed()
+    target = jvm.static("StatementTarget", "of", command.statement())
+    constraints: list[int] = []
+    scan = Target.scan
+
+    @contextmanager
+    def watched(self: Target, plan: Any) -> Iterator[str]:
+        with scan(self, plan) as relation:
+            rows = jvm.new("StatementScan", session, relation, target).plan()
+            assert rows.output().size() == 42
+            constraints.append(rows.constraints().size())
+            yield relation
+
+    monkeypatch.setattr(Target, "scan", watched)
+    assert spark.sql(delete).collect()[0][0] == 0
+    assert constraints
+    assert max(constraints) <= 2

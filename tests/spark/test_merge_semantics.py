@@ -1,4 +1,4 @@
-"""What MERGE means: the cases of `tests/merge_cases.py`, with deletion vectors and by rewriting files."""
+"""The semantics of MERGE: the cases of `tests/merge_cases.py`, with deletion vectors and by rewriting files."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from deltalog import DeltaTable
 from tests.merge_cases import CASES, Case, content, statement
 
-# What is read and written does not depend on how rows are deleted.
+# The rows that are read and written do not depend on how rows are deleted.
 REWRITING = (
     "update and insert",
     "delete and insert",

@@ -1,4 +1,4 @@
-"""The source of a MERGE may be whatever Spark can read: views, tables of other formats, functions of the user."""
+"""The source of a MERGE may be anything that Spark can read: views, tables of other formats, functions of the user."""
 
 from pathlib import Path
 from typing import Any

@@ -76,7 +76,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# What the statements find in the table, for whose rows Spark reads and writes files.
+# The rows that the statements find in the table; Spark reads and writes files for them.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
@@ -203,7 +203,7 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
 def test_verbs_take_few_messages_whatever_the_number_of_values(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """A clause is a message more than in a statement, and so is a value that is no text."""
+    """A clause is a message more than in a statement, and so is a value that is not text."""
 
     def counts(columns: int) -> dict[str, int]:
         path = f"{tmp_path}/{columns}"

@@ -110,7 +110,7 @@ def test_save_append_overwrite_and_load(spark: SparkSession, s3: S3Server, uri: 
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(s3, uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log names files relative to the table, and nothing else is there: no markers, no temporary files.
+    # The log names files relative to the table, and there are no other files: no markers, no temporary files.
     paths = {add["path"] for add in added(s3)}
     assert all(":" not in path and not path.startswith("/") for path in paths)
     others = [key for key in s3.keys(BUCKET) if not key.endswith((".parquet", ".json", ".crc"))]
@@ -264,7 +264,7 @@ def test_a_commit_whose_answer_is_lost_is_one_commit(spark: SparkSession, s3: S3
 def test_files_that_the_core_does_not_see_are_not_committed(
     spark: SparkSession, s3: S3Server, uri: str
 ) -> None:
-    """Hadoop keeps the connection to a store that it has used, whatever the settings say later."""
+    """Hadoop keeps the connection to a store that it has used, even if the settings change later."""
     spark.range(3, numPartitions=1).write.format("deltalog").save(uri)
     with S3Server() as other:
         other.create_bucket(BUCKET)
@@ -313,7 +313,7 @@ def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Serve
         with pytest.warns(RuntimeWarning, match="aws_endpoint_url"):
             plan = remote._jdf.queryExecution().toString()
         assert f"deltalog [v0, s3://{BUCKET}/a%20table]" in plan
-        # Each frame stays with its store, whatever was read in between.
+        # Each frame keeps its store, even if other stores are read in between.
         assert spark_rows(spark, uri) == [(0,), (1,), (2,)]
         assert [tuple(row) for row in remote.collect()] == [(8, "b")]
 
@@ -343,7 +343,7 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
 
 @contextmanager
 def out_of_reach() -> Iterator[str]:
-    """Makes Hadoop have no class for local files. Yields what errors and warnings say of it."""
+    """Removes Hadoop's class for local files. Yields the text of errors and warnings about that."""
     reason = "Hadoop has no file system for a test"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))

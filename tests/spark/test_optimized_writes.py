@@ -30,7 +30,7 @@ def settings(spark: SparkSession) -> Iterator[None]:
 
 
 def many_tasks(spark: SparkSession, tasks: int = 40, rows: int = 4_000) -> DataFrame:
-    """Rows of as many tasks, each with rows of all partitions."""
+    """Rows of this many tasks, each with rows of all partitions."""
     return spark.range(0, rows, 1, tasks).select("id", (sf.col("id") % 4).cast("string").alias("p"))
 
 

@@ -290,7 +290,7 @@ def test_partition_columns_in_the_files(
 @pytest.mark.newest
 @pytest.mark.parametrize("name", ["__deltalog_file", "__deltalog_row", "__deltalog_task", "__deltalog_place"])
 def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> None:
-    """Only positions tell our columns apart from the table's."""
+    """Only positions distinguish our columns from the table's."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id INT, v INT, w INT, {name} INT) USING deltalog PARTITIONED BY ({name})"

@@ -137,7 +137,7 @@ def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
 
 @pytest.mark.parametrize("write", WRITES)
 def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, write: str) -> None:
-    """The filters of the plan tell which rows were read."""
+    """The filters of the plan show which rows were read."""
     created(path, "Serializable")
     with overtaken(spark, path, append_r):
         WRITES[write](spark, path)
@@ -146,7 +146,7 @@ def test_rows_that_were_not_read_do_not_matter(spark: SparkSession, path: str, w
 
 
 def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
-    """Two statements that insert what is not there yet do not both insert it."""
+    """Two statements that insert missing rows do not both insert the same row."""
     table = created(path)
     statement = (
         "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
@@ -202,7 +202,7 @@ def test_partitions_that_are_computed_from_themselves_are_independent(spark: Spa
 def test_appends_that_read_other_tables_are_blind(
     spark: SparkSession, path: str, tmp_path: Path, level: str
 ) -> None:
-    """Neither other tables nor explicit versions of this one are what was read of it."""
+    """Other tables, and explicit versions of this one, do not count as reads of this table."""
     table = created(path, level)
     other = str(tmp_path / "other")
     source = created(other)
@@ -252,7 +252,7 @@ def test_merges_read_what_the_filter_of_their_source_says(spark: SparkSession, p
             spark.sql(merge).collect()
 
 
-# What reads the table, and whether it is known that it reads the partition q alone.
+# Queries that read the table, and whether it is known that they read only the partition q.
 QUERIES = {
     "filter": ("{t} WHERE part = 'q'", True),
     "inner": ("{t} JOIN d ON t.part = d.part AND t.part = 'q'", True),

@@ -251,7 +251,7 @@ def test_procedures_are_listed(spark: SparkSession) -> None:
 
 
 def test_sessions_and_threads(spark: SparkSession, table: str) -> None:
-    """A new session has the statements, with a parser of its own."""
+    """A new session has the statements, with its own parser."""
     other = spark.newSession()
     assert other.sql("CALL deltalog.detail('p')").count() == 1
     parser = other._jsparkSession.sessionState().sqlParser()

@@ -1,4 +1,4 @@
-"""Two Python programs with one JVM."""
+"""Python programs that end, or whose application ends, in the middle of a statement, and two programs with one JVM."""
 
 import sys
 from pathlib import Path
@@ -62,3 +62,60 @@ def test_a_process_does_not_take_the_sessions_of_another_one_that_runs(path: str
     assert lines[:2] == ["enabled", "2"]
     assert "the Python process PID has enabled deltalog in the JVM of this session" in lines[2]
     assert lines[3:] == ["2", "1"]
+
+
+INTERRUPTED = """
+    import os, signal, sys, threading, time
+    import deltalog.spark
+    from deltalog.spark.write import interrupts
+    from deltalog.tables import DeltaTable
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    deltalog.spark.enable(spark)
+    spark.range(2).write.format("deltalog").save({path!r})
+    table = DeltaTable.forPath(spark, {path!r})
+    running = spark.sparkContext.statusTracker().getActiveJobsIds
+
+    def when_running(act):
+        def wait():
+            while not running():
+                time.sleep(0.05)
+            act()
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    # The thread that cancels the jobs may be slower than the one that was interrupted.
+    run = interrupts.RunningWrite._cancel
+
+    def late(write):
+        while write in interrupts._running:
+            time.sleep(0.05)
+        run(write)
+
+    interrupts.RunningWrite._cancel = late
+    when_running(lambda: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        table.update("(SELECT count(*) FROM range(1000000000000)) > 0", {{"id": "id + 1"}})
+    except KeyboardInterrupt:
+        print("interrupted")
+    end = time.monotonic() + 60
+    while running() and time.monotonic() < end:
+        time.sleep(0.1)
+    print(running())
+    print(table.delete("id = 1").collect()[0].num_affected_rows)
+
+    when_running(spark.stop)
+    source = spark.sql("SELECT id AS key FROM range(1000000000000) WHERE hash(id) = 1")
+    try:
+        table.merge(source, "key = id").whenMatchedDelete().execute()
+    except Exception as error:
+        print(str(error).splitlines()[0])
+"""
+
+
+def test_a_statement_that_is_ended_from_outside_leaves_no_job_and_says_why(path: str) -> None:
+    done = run_python(INTERRUPTED.format(path=path))
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["interrupted", "[]", "1"], done.stderr
+    assert lines[3].endswith(".measure.")  # It is not the end of the source that fails.

@@ -11,7 +11,7 @@ import pyspark
 import pytest
 
 from deltalog.spark.configuration import OF_CONNECTOR, OURS
-from tests.spark.jar_copies import changed, of_this_spark
+from tests.spark.jar_copies import changed, of_this_spark, without_groups
 
 HOME = Path(str(pyspark.__file__)).parent
 EXCEPTION = "io.deltalog.spark.DeltalogException"
@@ -20,7 +20,7 @@ EXCEPTION = "io.deltalog.spark.DeltalogException"
 def run(
     program: str, directory: Path, *arguments: str, master: str = "local[2]", stdin: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program of Spark with our jar and our extensions in its settings, until it ends by itself."""
+    """Runs a program of Spark with our jar and our extensions in its settings, until it ends."""
     names = {
         "spark.jars": str(of_this_spark()),
         "spark.sql.extensions": OURS,
@@ -151,7 +151,7 @@ def test_a_python_process_that_died_is_replaced(job: Path, tmp_path: Path) -> No
 
 
 def script(directory: Path, name: str, *lines: str) -> str:
-    """Makes an interpreter of a shell script."""
+    """Creates an interpreter from a shell script."""
     path = directory / name
     path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     path.chmod(0o755)
@@ -159,7 +159,7 @@ def script(directory: Path, name: str, *lines: str) -> str:
 
 
 def patched(directory: Path, name: str, statement: str) -> str:
-    """Makes an interpreter whose sidecar begins after a statement on the module `jars`."""
+    """Creates an interpreter whose sidecar begins after a statement on the module `jars`."""
     module = 'runpy.run_module("deltalog.spark.sidecar", run_name="__main__")'
     imports = "import runpy; from pathlib import Path; from deltalog.spark.jvm import jars"
     return script(directory, name, f"exec {sys.executable} -c '{imports}; {statement}; {module}'")
@@ -285,6 +285,21 @@ def test_what_does_not_fit_is_named_before_a_table_is_touched(tmp_path: Path, na
     assert done.returncode != 0
     assert reason in done.stderr
     assert not (tmp_path / "warehouse" / "t").exists()
+
+
+@pytest.mark.newest
+@pytest.mark.thorough
+def test_a_build_of_spark_that_lacks_something_costs_its_group(tmp_path: Path) -> None:
+    jar = without_groups(tmp_path / "jars", {"statements": "org.apache.spark.Gone"})
+    create = "CREATE TABLE t USING deltalog AS SELECT 1 AS id"
+    done = run("spark-sql", tmp_path, "-e", f"{create}; SELECT id FROM t; DELETE FROM t", spark_jars=str(jar))
+    reason = "the feature group statements of deltalog cannot be used with this build of Spark"
+    [warned] = [line for line in done.stderr.splitlines() if "WARN Installation" in line]
+    assert reason in warned
+    assert "which lacks org.apache.spark.Gone; their statements are refused" in warned
+    assert done.returncode != 0
+    assert done.stdout.split() == ["1"]
+    assert reason in done.stderr.replace(warned, "")
 
 
 @pytest.mark.newest

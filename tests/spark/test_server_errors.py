@@ -15,7 +15,7 @@ OURS = "io.deltalog.spark.DeltalogException"
 
 
 def raised(state: str | None, **more: str) -> Any:
-    """Returns what a client makes of an error with an SQLSTATE."""
+    """Returns the exception that a client creates for an error with an SQLSTATE."""
     install_conversion()
     info = ErrorInfo(reason=OURS, metadata={"classes": json.dumps([OURS, "java.lang.Exception"]), **more})
     if state is not None:
@@ -29,7 +29,7 @@ def raised(state: str | None, **more: str) -> Any:
     "kind", [errors.AfterCommitError, errors.NotATableError, errors.CommitConflictError, errors.DeltaError]
 )
 def test_an_error_keeps_its_class_and_its_state(kind: type[errors.DeltaError]) -> None:
-    """Clients of Spark 4.0 look for the condition in a way that makes an empty one."""
+    """Clients of Spark 4.0 look for the condition in a way that results in an empty one."""
     state = sql_state(kind("the text"))
     for more in ({}, {"errorClass": ""}):
         error = raised(state, **more)

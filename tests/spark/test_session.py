@@ -68,7 +68,7 @@ def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
     other = spark.newSession()
     other.range(1).collect()
     pattern = other.conf.get(HIDDEN)
-    # Spark's own remains, and ours is there once.
+    # Spark's own remains, and ours exists once.
     assert pattern == f"(?i)url|{secrecy._HIDDEN}"
     deltalog.spark.enable(other)
     assert other.conf.get(HIDDEN) == pattern

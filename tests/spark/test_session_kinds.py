@@ -20,7 +20,7 @@ Outcomes = dict[str, dict[str, dict[str, Any]]]
 
 # Sessions that got our rules too late, or not at all: Spark has no place for rules of a session that is in use.
 LATE = ("used before", "of other extensions", "without us")
-# Writes of Spark's own sources to a path, which a session without our strategy does not tell us about.
+# Writes of Spark's own sources to a path, which are not passed to us in a session without our strategy.
 UNSEEN = {
     "save, overwrite, Parquet",
     "save, append, CSV",

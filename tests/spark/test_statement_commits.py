@@ -1,4 +1,4 @@
-"""What DELETE, UPDATE and MERGE commit, what they leave if they fail or are refused, and what they read."""
+"""The commits of DELETE, UPDATE and MERGE, the state after a failure or a refusal, and the rows that they read."""
 
 import json
 import logging
@@ -94,7 +94,7 @@ def test_rows_that_break_a_rule_fail_the_statement(spark: SparkSession, path: st
         spark.sql(
             "MERGE INTO ruled USING (SELECT 60L AS k) s ON id = k WHEN NOT MATCHED THEN INSERT (id, s) VALUES (k, 'n')"
         )
-        # A row that goes need not meet what was demanded of it.
+        # A deleted row need not satisfy the constraints.
         spark.sql("MERGE INTO ruled USING (SELECT 1L AS k) s ON id = k WHEN MATCHED THEN DELETE")
         assert DeltaTable(path).version() == version + 3
         found = pa.table(DeltaTable(path).to_arrow(columns=["id", "twice"])).to_pydict()

@@ -19,7 +19,7 @@ from tests.python.statement_support import feed
 from tests.spark.statement_tables import FAILING, KINDS, OLD, Row, Rows, check, created, files, in_one_task
 
 FEED = {"delta.enableChangeDataFeed": "true"}
-# What the kinds differ in does not depend on the release of Spark.
+# The differences between the kinds do not depend on the release of Spark.
 _EVERY_SPARK = ("partitions with vectors", "rewriting")
 
 Changes = Counter[tuple[Any, ...]]
@@ -35,7 +35,7 @@ def recording(spark: SparkSession, path: str, kind: str) -> str:
 
 
 def said(changes: Iterable[Change]) -> Changes:
-    """What a feed says of rows that were `changed` so."""
+    """The change data feed of rows that were `changed` in this way."""
     found: Changes = Counter()
     for before, after in changes:
         if before is not None and after is not None:
@@ -121,7 +121,7 @@ def test_there_are_change_files_only_where_other_actions_do_not_say_it(
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []
     check_feed(spark, path, said((row, None) for row in gone))
-    # Rows of other files, and whole ones, in one commit. With vectors they say it all.
+    # Rows of some files, and all rows of others, in one commit. With vectors, the file actions show all changes.
     rows = [row for row in [*OLD, *new] if row not in gone]
     spark.sql(f"{merge} AND t.id = 300 WHEN MATCHED OR FALSE THEN DELETE {inserts}".replace("OR FALSE ", ""))
     found = said([((300, 5, "new"), None), *((None, (i, 5, "new")) for i in range(290, 310) if i != 300)])
@@ -160,7 +160,7 @@ def test_a_row_that_is_deleted_by_several_matches_is_one_change(
 
 
 def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, path: str) -> None:
-    """They are what the files have: nothing of them is computed anew."""
+    """They come from the files, and no part is computed again."""
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (id LONG, twice LONG GENERATED ALWAYS AS (id * 2), "
         "st STRUCT<a: INT NOT NULL, b: ARRAY<INT>>) USING deltalog "

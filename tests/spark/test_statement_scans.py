@@ -56,7 +56,7 @@ def position_of(spark: SparkSession, k: int) -> int:
 
 
 def damage_first_page(path: str, column: int) -> None:
-    """Makes the first page of a column's only chunk unreadable, which the file's checksums tell."""
+    """Makes the first page of a column's only chunk unreadable, which the file's checksums reveal."""
     (file,) = Path(path).glob("*.parquet")
     chunk = pq.ParquetFile(file).metadata.row_group(0).column(column)
     with file.open("r+b") as bytes_:

@@ -1,4 +1,4 @@
-"""What UPDATE and MERGE may assign: variables, parameters, and values that are drawn for each row."""
+"""Values that UPDATE and MERGE may assign: variables, parameters, and values that are drawn for each row."""
 
 from collections.abc import Iterator
 

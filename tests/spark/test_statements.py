@@ -322,7 +322,7 @@ def test_a_function_of_the_user_is_not_taken_for_another(spark: SparkSession, pa
 
 
 def test_a_condition_counts_by_the_rules_with_which_it_was_written(spark: SparkSession, path: str) -> None:
-    """Spark keeps functions of other rules out of statements; where a failed computation is NULL, no file is taken for
+    """Spark keeps functions of other rules out of statements; where a failed computation is NULL, no file is treated as
     one whose rows all match.
     """
     spark.sql(

@@ -31,7 +31,7 @@ def names(directory: Path) -> list[str]:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory that belongs to somebody else."""
+    """A directory that belongs to another user."""
     data(tmp_path / "outside" / "file.parquet")
     return tmp_path / "outside"
 
@@ -98,7 +98,9 @@ def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp
 def test_a_footer_that_claims_a_long_list_ends_no_process(
     spark: SparkSession, tmp_path: Path, count: int
 ) -> None:
-    """Parquet makes room for all entries of a list before it reads them. `OutOfMemoryError` ends an executor, too."""
+    """Parquet allocates memory for all entries of a list before it reads them. `OutOfMemoryError` ends an executor,
+    too.
+    """
     write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
     (file,) = (tmp_path / "t").glob("*.parquet")
     # Thrift's compact protocol: the version, and then the schema, a list of so many structs.
@@ -134,7 +136,7 @@ def test_nothing_is_written_through_a_link(spark: SparkSession, tmp_path: Path, 
 
 
 def test_nothing_is_copied_through_a_link(spark: SparkSession, tmp_path: Path, outside: Path) -> None:
-    """The tasks of a deep clone write to a directory that somebody has prepared."""
+    """The tasks of a deep clone write to a directory that another user has prepared."""
     source = tmp_path / "t"
     write_deltalake(source, pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by=["p"])
     (tmp_path / "copy").mkdir()

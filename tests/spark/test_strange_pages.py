@@ -80,7 +80,7 @@ def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession
 
 
 def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
-    """Returns what becomes of an OutOfMemoryError that comes from these calls, the innermost first."""
+    """Returns the result for an OutOfMemoryError that comes from these calls, the innermost first."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     jvm = gateway.jvm

@@ -69,7 +69,7 @@ def ids(spark: SparkSession, table: str) -> list[int]:
 def test_all_kinds_of_statements_run_in_any_thread(
     spark: SparkSession, table: str, path: str, run: Run
 ) -> None:
-    """Each runs in a thread of its own, so that none profits from what another one has done there."""
+    """Each runs in its own thread, so that none profits from what another one has done there."""
     rows = spark.range(2)
     steps: list[tuple[Callable[[], object], list[int]]] = [
         (lambda: rows.write.format("deltalog").saveAsTable(table), [0, 1]),
@@ -128,3 +128,28 @@ def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
 
     run(work)
     assert ids(spark, table) == [0, 0, 1, 1]
+
+
+def test_a_look_up_leaves_the_active_session_of_a_thread(spark: SparkSession, table: str, run: Run) -> None:
+    """Only a writer needs another one, which looks for its table before its session executes anything."""
+    sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
+    other = spark.newSession()
+    other.conf.set("spark.sql.catalog.spark_catalog", "builtin")
+    spark.range(2).write.format("deltalog").saveAsTable(table)
+
+    def work() -> None:
+        sessions.clearActiveSession()
+        look_up()
+        assert not sessions.getActiveSession().isDefined()
+        sessions.setActiveSession(other._jsparkSession)
+        look_up()
+        assert sessions.getActiveSession().get().equals(other._jsparkSession)
+
+    def look_up() -> None:
+        assert ids(spark, table) == [0, 1]
+        assert spark.catalog.tableExists(table)
+        assert spark.catalog.listColumns(table)[0].name == "id"
+        DeltaTable.forName(spark, table).delete("id = 7")
+        spark.sql(f"DELETE FROM {table} WHERE id = 7")
+
+    run(work)

@@ -1,4 +1,4 @@
-"""Spark writes variants whole, whatever the session says (table feature `variantType`)."""
+"""Spark writes variants without shredding, regardless of the session's settings (table feature `variantType`)."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -192,7 +192,7 @@ def test_the_id_of_a_table_may_be_any_text(spark: SparkSession, tmp_path: Path) 
 def test_a_dynamic_overwrite_is_based_on_what_its_rows_were_read_from(
     spark: SparkSession, tmp_path: Path, how: str
 ) -> None:
-    """Neither a cache nor an answer from the log hides the version."""
+    """The version is found even if rows are cached or an answer comes from the log alone."""
     path = str(tmp_path / "t")
     data = spark.createDataFrame([(1, 1), (2, 2)], "id long, p long")
     data.write.format("deltalog").partitionBy("p").save(path)

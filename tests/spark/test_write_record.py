@@ -1,4 +1,4 @@
-"""What a write records with its commit: the progress of an application, and a text of the user."""
+"""The data that a write records with its commit: the progress of an application, and a text of the user."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -109,7 +109,7 @@ class S3Server:
         self._ask("PATCH", "/settings", settings)
 
     def faults(self, *rules: dict[str, object]) -> None:
-        """Replaces all rules; each begins to count anew."""
+        """Replaces all rules and resets their counters."""
         self._ask("PUT", "/faults", rules)
 
     def requests(self) -> list[dict[str, Any]]:

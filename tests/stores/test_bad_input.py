@@ -1,4 +1,4 @@
-"""What is wrong with a location, its options or its credentials is said by name, and with what to do.
+"""Errors name the location, the option or the credentials that are wrong, and say what to do.
 
 "There is no table" is said only where the store has answered that there is none.
 """
@@ -99,7 +99,7 @@ def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
 
 
 def test_a_web_page_is_not_an_empty_place() -> None:
-    """A console or a proxy answers everything with a page. That does not say that there is no table."""
+    """A console or a proxy answers everything with a page. That does not mean that there is no table."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -131,7 +131,7 @@ def test_a_misspelled_option_is_an_error_with_the_right_name(s3: S3Server) -> No
 
 
 def test_a_permission_to_read_only(table: S3Server) -> None:
-    """The append fails, and nothing of it stays visible."""
+    """The append fails, and none of its rows are visible."""
     table.faults(rule(error("AccessDenied"), "create"))
     with pytest.raises(deltalog.AccessDeniedError, match="permission to write objects"):
         write_deltalake("s3://tables/t", ROWS, mode="append", storage_options=table.options())
@@ -140,7 +140,7 @@ def test_a_permission_to_read_only(table: S3Server) -> None:
 
 
 def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
-    """It is asked again later; when it goes on refusing, its reason is in the error."""
+    """It is asked again later; if it continues to refuse, its reason is in the error."""
     table.faults(rule(error("SlowDown"), "get", "list", when={"first": 3}))
     assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
     table.faults(rule(error("SlowDown"), "list"))

@@ -46,7 +46,7 @@ def counted(s3: S3Server) -> Count:
 
 
 def make_table(s3: S3Server, commits: int) -> None:
-    """Makes as many commits with a file each, in a table with a checkpoint every ten, without the cache."""
+    """Makes this many commits with one file each, in a table with a checkpoint every ten, without the cache."""
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     deltalog.upkeep.wait()
@@ -58,7 +58,7 @@ def run(program: str) -> None:
 
 
 def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
-    """Also a reader that lists all files reads nothing of the log again."""
+    """Even a reader that lists all files does not read the log again."""
     make_table(s3, 13)
     cold = counted(lambda: DeltaTable(URI, storage_options=options))
     assert cold == Counter(list=1, get=1 + 2 + 1), cold

@@ -64,7 +64,7 @@ def test_a_commit_that_is_refused_is_an_error_at_once(s3: S3Server, code: str, k
     assert type(raised.value).__name__ == kind
     assert raised.value.version == 1
     assert kinds(s3.requests()).count("create") == 1
-    # Nothing is left of it, because nothing was committed.
+    # It leaves no files, because nothing was committed.
     assert len([key for key in s3.keys("tables") if key.endswith(".parquet")]) == 1
 
 
@@ -108,7 +108,7 @@ def test_writers_that_lose_answers_commit_each_row_once(s3: S3Server) -> None:
 
 
 def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
-    """Before anything of a commit is there: such a store would lose commits unnoticed."""
+    """Before any part of a commit is written: such a store would lose commits unnoticed."""
     s3.create_bucket("replaces")
     s3.set(ignores_conditions=True)
     options = s3.options()

@@ -1,4 +1,4 @@
-"""What the network does to requests: silence, slow answers, and answers that end too early."""
+"""Network faults of requests: silence, slow answers, and answers that end too early."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def options(s3: S3Server) -> dict[str, str]:
 
 
 def has_commit(s3: S3Server) -> bool:
-    """Returns whether version 1 is there."""
+    """Returns whether version 1 exists."""
     return any(key.endswith("0001.json") for key in s3.keys("tables"))
 
 
@@ -103,7 +103,7 @@ def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Serve
         s3.put("tables", "new/0.parquet", rows.getvalue().to_pybytes())
     _internal.forget_snapshots()
 
-    # The table is opened as soon as it is there: a store that falls silent only then may have answered already.
+    # The table is opened as soon as it exists. A store that falls silent later may already have answered.
     s3.faults(rule({"latency_ms": 1500}, "list", "get", "head"))
 
     def is_created() -> bool:

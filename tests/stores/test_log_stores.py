@@ -27,7 +27,7 @@ class InMemory:
     def __init__(self) -> None:
         self.entries: dict[tuple[str, str], LogEntry] = {}
         self.lock = threading.Lock()
-        # What is raised by the next calls of a method, before or after their effect.
+        # The exceptions of the next calls of a method, before or after their effect.
         self.faults: list[tuple[str, bool, BaseException]] = []
 
     def fail(self, method: str, has_effect: bool) -> None:

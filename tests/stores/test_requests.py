@@ -1,4 +1,4 @@
-"""What each operation costs in requests to the store: at most so many of each kind."""
+"""The number of requests of each operation to the store: at most so many of each kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def by_kind(requests: list[dict[str, Any]]) -> Counter[str]:
 
 
 def table_of(s3: S3Server, commits: int) -> DeltaTable:
-    """Makes as many commits with a file each, in a table with a checkpoint every ten."""
+    """Makes this many commits with one file each, in a table with a checkpoint every ten."""
     for _ in range(commits):
         write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     return DeltaTable(URI, storage_options=s3.options())
@@ -52,7 +52,7 @@ Count = Callable[[Callable[[], object]], Counter[str]]
 def test_open(s3: S3Server, counted: Count) -> None:
     table_of(s3, 3)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The hint at a checkpoint, which is not there, and the commits.
+    # The requests for the hint at a checkpoint, which does not exist, and for the commits.
     assert opened <= Counter(list=1, get=1 + 3), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     assert files == opened
@@ -163,7 +163,7 @@ def test_delete_with_a_vector(s3: S3Server, counted: Count) -> None:
     deleted = counted(lambda: table.delete("id < 3"))
     # The table is refreshed; the file is read once; the vector, the commit and its checksum are put.
     assert deleted <= Counter(get=1 + 1, list=2, put=3), deleted
-    # What was committed is opened when it is asked for.
+    # A commit is opened on demand.
     assert counted(table.version) == Counter(list=1, get=1)
     assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=2)
 

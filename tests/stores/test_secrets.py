@@ -122,7 +122,7 @@ for file, name in (
     os.environ["AWS_SHARED_CREDENTIALS_FILE"] = file
     print("profile", name)
     attempt(lambda: use("s3://tables/t", {**place, "aws_profile": name}))
-# What a child process would see.
+# The environment that a child process would see.
 print(subprocess.run(["env"], capture_output=True, text=True).stdout)
 """
 

@@ -1,4 +1,4 @@
-"""Stores that give no answer: calls end after the time that is set, and say what was waited for."""
+"""Stores that do not answer: calls end after the configured time, and say what they waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that redirect, repeat secrets, or answer without an end. Nothing secret goes on, and memory stays bounded."""
+"""Servers that redirect, repeat secrets, or answer without an end. No secret is forwarded, and memory stays bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in S3: every statement gives the rows that it gives on the local file system, and other writers agree."""
+"""Tables in S3: every statement returns the same rows as on the local file system, and other writers agree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(table: DeltaTable) -> pa.Table:
 
 
 def history(uri: str, options: dict[str, str]) -> Iterator[tuple[int, pa.Table]]:
-    """Makes a table with a bit of everything; yields each version with its rows."""
+    """Creates a table with a bit of everything; yields each version with its rows."""
     vectors = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "4"}
     write_deltalake(uri, ROWS, partition_by=["part"], configuration=vectors, storage_options=options)
     table = DeltaTable(uri, storage_options=options)

@@ -1,4 +1,4 @@
-//! Changes of a table by itself: properties, features, columns and constraints.
+//! Changes of a table's definition: properties, features, columns and constraints.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Statistics of files that have none or poor ones.
+//! Computes statistics for files that have no statistics or poor ones.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{RecomputeMetrics, RecomputeRequest, recompute_statistics as core_recompute};
@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// How many files were concerned.
+/// The number of affected files.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesConsidered"))]

@@ -26,9 +26,9 @@ pub(crate) fn call<T: Send>(
     }
 }
 
-/// As [`call`], for work that commits. Its result is returned even if a log handler asked to stop: what became
-/// of a commit must not get lost. The next call raises the handler's exception instead. The exception of a signal
-/// handler tells what was committed.
+/// As [`call`], for work that commits. Its result is returned even if a log handler asked to stop: the outcome of a
+/// commit must not get lost. The next call raises the handler's exception instead. The exception of a signal handler
+/// tells what was committed.
 pub(crate) fn call_that_commits<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,

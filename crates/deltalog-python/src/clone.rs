@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::upkeep;
 
-/// What a clone is asked for, as `deltalog.clone.CloneArguments` has it.
+/// The arguments of a clone; see `deltalog.clone.CloneArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CloneArguments {
     shallow: bool,
@@ -24,7 +24,7 @@ pub(crate) struct CloneArguments {
     storage_options: Option<StoreOptions>,
 }
 
-/// How many files a CLONE concerns, by the names of the JVM implementation.
+/// The numbers of files in a CLONE, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("sourceTableSize"))]

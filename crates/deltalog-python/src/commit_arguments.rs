@@ -1,4 +1,4 @@
-//! What a writer says about its commit, and what became of it.
+//! What a writer says about its commit, and its outcome.
 
 use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;
@@ -6,17 +6,17 @@ use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// What to record with a commit beside its data, as `deltalog.commit.CommitArguments` has it.
+/// What to record with a commit in addition to its data; see `deltalog.commit.CommitArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CommitArguments {
-    /// A JSON object with further fields of `commitInfo`.
+    /// A JSON object with more fields of `commitInfo`.
     custom_metadata: Option<String>,
     /// Applications with their versions and the times of these.
     app_transactions: Vec<(String, i64, Option<i64>)>,
 }
 
 impl CommitArguments {
-    /// Returns the operation with the further fields of `commitInfo`.
+    /// Returns the operation with the other fields of `commitInfo`.
     ///
     /// # Errors
     /// The errors of [`Operation::custom_metadata`].
@@ -36,7 +36,7 @@ impl CommitArguments {
             .collect()
     }
 
-    /// Returns the further fields of `commitInfo`, for a commit that records no progress of applications.
+    /// Returns the other fields of `commitInfo`, for a commit that records no progress of applications.
     ///
     /// # Errors
     /// `Unsupported` if there are applications, `InvalidArgument` if the fields are not a JSON object.
@@ -91,7 +91,7 @@ impl AlreadyApplied {
     }
 }
 
-/// What became of a write: its version, or that it had no effect.
+/// The outcome of a write: its version, or that it had no effect.
 #[derive(IntoPyObject)]
 pub(crate) enum Answer {
     Version(u64),

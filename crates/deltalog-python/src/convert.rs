@@ -14,7 +14,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// What a conversion is asked for, as `deltalog.convert.ConvertArguments` has it.
+/// The arguments of a conversion; see `deltalog.convert.ConvertArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct ConvertArguments<'py> {
     mode: String,

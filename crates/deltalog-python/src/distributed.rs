@@ -17,8 +17,8 @@ use crate::write_arguments::WriteArguments;
 use crate::write_batches::written;
 use crate::write_target::WriteTarget;
 
-/// What a worker needs to write files of a distributed write: the table's location, schema and rules. It can be
-/// pickled, and holds no credentials.
+/// The data that a worker needs to write files of a distributed write: the table's location, schema and rules. It can
+/// be pickled, and holds no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct WriteTask(pub(crate) deltalog::WriteTask);
@@ -30,7 +30,7 @@ impl WriteTask {
         deltalog::WriteTask::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the task as text, from which `WriteTask(text)` makes it again.
+    /// Returns the task as text, from which `WriteTask(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }
@@ -49,7 +49,7 @@ impl WriteTask {
         self.0.directory()
     }
 
-    /// Returns the task with a number among all tasks of the write, by which it counts the values of identity columns.
+    /// Returns the task with a number among all tasks of the write. The number decides the values of identity columns.
     fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
@@ -92,7 +92,7 @@ impl Fragment {
         deltalog::Fragment::from_json(&argument::text("json", json)?).map(Self).into_python()
     }
 
-    /// Returns the fragment as text, from which `Fragment(text)` makes it again.
+    /// Returns the fragment as text, from which `Fragment(text)` creates it again.
     fn to_json(&self) -> PyResult<String> {
         self.0.to_json().into_python()
     }
@@ -144,7 +144,7 @@ enum State {
     Closed(Closed),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, PartialEq)]
 enum Closed {
     /// It was committed, or its commit has failed for certain.
@@ -159,7 +159,7 @@ impl DistributedWrite {
         Self { task, state: Mutex::new(State::Open(Box::new((write, operation)))) }
     }
 
-    /// Applies `work`, which says how the write goes on, to the open write.
+    /// Applies `work` to the open write; `work` returns the next state.
     fn change<T>(
         &self,
         work: impl FnOnce(deltalog::DistributedWrite, Operation) -> (State, Result<T>),
@@ -291,7 +291,7 @@ pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalo
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }
 
-/// What a distributed write begins with.
+/// The arguments that begin a distributed write.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 pub(crate) enum Begun {

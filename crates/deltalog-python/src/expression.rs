@@ -16,14 +16,14 @@ pub(crate) fn function_names() -> Vec<String> {
     deltalog::function_names()
 }
 
-/// Returns the names, in lower case, of the functions that expressions of tables may call: deterministic functions,
-/// and functions of the moment when the statement began.
+/// Returns the names, in lower case, of the functions that expressions of tables may call: deterministic functions, and
+/// functions of the time at which the statement began.
 #[pyfunction]
 pub(crate) fn rule_functions() -> (Vec<String>, Vec<String>) {
     deltalog::rule_functions()
 }
 
-/// Returns the bytes that the values of an expression may have at once.
+/// Returns how many bytes of memory the values of an expression may use at the same time.
 #[pyfunction]
 pub(crate) fn expression_bytes(py: Python<'_>) -> PyResult<usize> {
     call(py, deltalog::expression_bytes)

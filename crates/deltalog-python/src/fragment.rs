@@ -54,7 +54,7 @@ struct FragmentFile {
     number: Option<u32>,
 }
 
-/// What a scan returns.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// The columns, if not all.
@@ -63,7 +63,7 @@ pub(crate) struct Wanted {
     pub(crate) row_ids: bool,
     /// Whether they come with the numbers of their files and their positions there.
     pub(crate) positions: bool,
-    /// A further condition, by which files are left out as by the filters, and the time zone of its times.
+    /// Another condition, by which files are left out as by the filters, and the time zone of its times.
     pub(crate) condition: Option<(String, String)>,
 }
 

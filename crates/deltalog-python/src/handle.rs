@@ -1,4 +1,4 @@
-//! What follows a table: its newest snapshot, and its commits.
+//! Follows a table: keeps its newest snapshot, and its commits.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) fn table_exists(
     call(py, || Table::exists(&open_storage(uri, storage_options)?))
 }
 
-/// Returns the one URL of the place, whatever the spelling of `uri`. Nothing is requested of the store.
+/// Returns the URL of the location, which is the same for every spelling of `uri`. Sends no request to the store.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn canonical_uri(

@@ -6,8 +6,8 @@
 //!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
 //!   becomes an `UnknownCommitInterrupt`.
 //! - A consumer of a stream gets an error, because the C interface transports no exception. Python raises its exception
-//!   as soon as the consumer has returned to Python: a `KeyboardInterrupt` by its own handler of SIGINT, which is asked
-//!   to run again, and others by one that runs once in its place.
+//!   as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, its own handler of SIGINT is made to
+//!   run again; for others, a replacement handler runs once.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use crate::logging;
 const INTERVAL: Duration = Duration::from_millis(200);
 
 thread_local! {
-    /// What a handler has raised during a call of this thread.
+    /// The exception that a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     /// When a stream that this thread consumes looks for signals again.
     static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -52,7 +52,7 @@ fn known_look() -> Option<Look> {
     is_main.then_some(look)
 }
 
-/// Lets Python handle the signals that have come. Returns whether a handler has raised.
+/// Lets Python handle signals that have arrived. Returns whether a handler has raised.
 fn look() -> bool {
     match Python::try_attach(|py| py.check_signals()) {
         Some(Err(raised)) => {
@@ -64,7 +64,7 @@ fn look() -> bool {
     }
 }
 
-/// Lets the call of this thread raise what code of the user has raised, which asks to stop.
+/// Makes the current call of this thread raise an exception of the user's code that is a request to stop.
 pub(crate) fn stop_with(raised: PyErr) {
     keep(raised);
     interrupt::interrupt();
@@ -175,7 +175,7 @@ fn raise_again(py: Python<'_>, raised: &PyErr) {
         if !raised.is_instance_of::<PyKeyboardInterrupt>(py) {
             py.import("deltalog.interrupts")?.call_method1("raise_in_handler", (raised.value(py),))?;
         }
-        // No code of Python may follow, in which the handler would run.
+        // No Python code may run afterwards, because the handler would run in it.
         interrupt_main.call0().map(drop)
     };
     if again().is_err() {

@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::interrupts::stop_with;
 
-/// What the option says.
+/// The value of the option.
 const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);
@@ -62,8 +62,8 @@ impl PythonLogStore {
     }
 }
 
-/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whatever becomes
-/// of its commit.
+/// Returns the error for an exception, which becomes its cause. A request to stop also ends the call, whether or not
+/// its commit succeeds.
 fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
     if !exception.is_instance_of::<PyException>(py) {
         stop_with(exception.clone_ref(py));

@@ -10,9 +10,8 @@
 //!   returns.
 //! - An event that is not logged costs one comparison. The first record imports `logging` and queries its
 //!   levels.
-//! - A filter or handler that raises does not change the result of the call, unless it raises an exception
-//!   that asks to stop, such as `KeyboardInterrupt`. A call that commits ends first; the next call of the
-//!   thread raises that exception.
+//! - A filter or handler that raises does not change the result of the call, unless the exception is a request to stop,
+//!   such as `KeyboardInterrupt`. A call that commits ends first; the next call of the thread raises that exception.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -47,7 +46,7 @@ static DELIVERY_THREADS: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// Whether this thread has just released the interpreter.
     static IS_FREE: Cell<bool> = const { Cell::new(false) };
-    /// An exception of a handler that asks this thread to stop.
+    /// An exception of a handler that is a request to stop this thread.
     static STOP: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 

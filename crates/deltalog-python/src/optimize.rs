@@ -68,7 +68,7 @@ impl From<FileCount> for ClusteredFiles {
     }
 }
 
-/// What was clustered.
+/// The metrics of clustering.
 #[derive(IntoPyObject)]
 pub(crate) struct Clustered {
     #[pyo3(item("inputZCubeFiles"))]
@@ -95,7 +95,8 @@ impl From<&ClusteringStats> for Clustered {
     }
 }
 
-/// What was ordered along a curve. Parts of a curve ("cubes") are not kept apart, by the JVM implementation neither.
+/// The metrics of ordering along a curve. Parts of a curve ("cubes") are not distinguished, as in the JVM
+/// implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct ZOrderStats {
     #[pyo3(item("strategyName"))]
@@ -129,7 +130,7 @@ impl ZOrderStats {
     }
 }
 
-/// What an OPTIMIZE has done, by the names of the JVM implementation.
+/// The metrics of an OPTIMIZE, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesAdded"))]
@@ -238,7 +239,7 @@ pub(crate) fn optimize(
     })
 }
 
-/// Asks for rows that are ordered.
+/// Requests an order of the rows.
 pub(crate) fn along(request: &mut OptimizeRequest, (columns, curve): &ZOrder) -> Result<(), Error> {
     request.z_order = columns.iter().map(|column| ColumnPath::parse(column)).collect();
     request.curve = curve_named(curve)?;

@@ -1,9 +1,8 @@
 //! Panics of Rust code, as `deltalog.errors.InternalError`.
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
-//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call
-//! needs a guard of its own. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there
-//! ends the process.
+//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call needs
+//! its own guard. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the process.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -39,7 +38,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         .map_err(|panic| format!("InternalError: {}; {HINT}", described(text(panic.as_ref()))))
 }
 
-/// Makes the exception for a panic, in the place of PyO3's.
+/// Creates the exception for a panic, instead of PyO3's.
 #[pyfunction]
 #[pyo3(signature = (class, message = None))]
 fn internal_error<'py>(
@@ -48,7 +47,7 @@ fn internal_error<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let ours = class.py().import("deltalog.errors")?.getattr("InternalError")?;
     match message {
-        // While another exception is handled, Python 3.11 asks again with what it got.
+        // While another exception is handled, Python 3.11 calls the class again with the created exception.
         Some(made) if made.is_instance(&ours)? => Ok(made),
         message => {
             let text = message.map_or_else(String::new, |message| message.to_string());
@@ -94,7 +93,7 @@ mod for_tests {
     use crate::call::call;
     use crate::stream::ArrowStream;
 
-    /// Panics in a call (`call`), in a thread of a call (`thread`), or as a stream whose second batch is asked for
+    /// Panics in a call (`call`), in a thread of a call (`thread`), or when the second batch of a stream is requested
     /// (`stream`).
     #[pyfunction]
     #[expect(clippy::panic, reason = "the tests want a panic")]

@@ -100,7 +100,7 @@ impl<K: PartialEq, V: Clone> Registry<K, V> {
         self.held.iter().find(|entry| entry.key == *key).map(|entry| entry.value.clone())
     }
 
-    /// Adds or replaces an entry and returns those that had to go; the new one itself if it is too large.
+    /// Adds or replaces an entry and returns the entries that were evicted; the new one itself if it is too large.
     fn put(&mut self, key: K, value: V, bytes: u64) -> Vec<Entry<K, V>> {
         let mut dropped = self.remove(&key);
         let entry = Entry { key, value, bytes };

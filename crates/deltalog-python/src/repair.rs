@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::ArrowStream;
 use crate::upkeep;
 
-/// How many files a repair concerns, by the names of the commit.
+/// The numbers of files in a repair, by the names of the commit.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("numFilesScanned"))]

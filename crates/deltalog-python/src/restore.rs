@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
 use crate::upkeep;
 
-/// How many files a RESTORE concerns, by the names of the JVM implementation.
+/// The numbers of files in a RESTORE, by the names of the JVM implementation.
 #[derive(IntoPyObject)]
 pub(crate) struct Metrics {
     #[pyo3(item("tableSizeAfterRestore"))]

@@ -1,6 +1,6 @@
 //! The rows of a list or a generator, whose items are Arrow data each.
 //!
-//! - Items are asked for one by one, on the thread that reads, which takes the interpreter for it.
+//! - Items are requested one by one, on the thread that reads; it attaches to the interpreter for each.
 //! - The first item says which columns there are. Another item with other columns is an error: a missing column would
 //!   be NULL without a word.
 

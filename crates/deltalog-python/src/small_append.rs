@@ -24,7 +24,7 @@ pub(crate) struct Rows {
     pub(crate) pieces: Box<dyn Iterator<Item = Result<RecordBatch>>>,
 }
 
-/// What became of an append.
+/// The outcome of an append.
 pub(crate) enum SmallAppend {
     Done(WriteOutcome),
     /// Nothing was written. All rows are to be written in another way.

@@ -16,8 +16,8 @@ use crate::spark_plan::{NumberedFile, SparkPlan, file_number, pack_numbered};
 use crate::spark_write::SparkWrite;
 use crate::upkeep;
 
-/// Where the rows of a bin go: the numbers of old and of new files, whether and how many rows are ordered, the
-/// directory, and the partition values.
+/// Describes where the rows of a bin are written: the numbers of old and of new files, whether and how many rows are
+/// ordered, the directory, and the partition values.
 type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
 /// How rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits of a rank.
@@ -53,7 +53,7 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     (Metrics::from(&optimized.metrics), last)
 }
 
-/// Asks Spark where rows are: 12 bytes for each row, the number of the file or task and the position there.
+/// Asks Spark for the positions of rows: 12 bytes for each row, the number of the file or task and the position there.
 fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
     let mut asked = Vec::with_capacity(rows.len() * 12);
     for (file, row) in rows {
@@ -121,7 +121,7 @@ impl SparkOptimize {
         })
     }
 
-    /// The number of new files of all batches; a task writes each.
+    /// The number of new files of all batches. Each file is written by one task.
     #[getter]
     fn tasks(&self, py: Python<'_>) -> PyResult<usize> {
         call(py, || self.with(|plan| Ok(plan.tasks())))

@@ -25,7 +25,7 @@ use crate::statements::Done;
 use crate::upkeep;
 use crate::write_token::rows_read;
 
-/// What a statement is, for its commit: `deltalog.spark.dml.text.StatementText` in Python.
+/// The description of a statement for its commit: `deltalog.spark.dml.text.StatementText` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct StatementText {
     /// `DELETE`, `UPDATE` or `MERGE`.
@@ -56,7 +56,7 @@ impl StatementText {
     }
 }
 
-/// What a statement begins with.
+/// The arguments that begin a statement.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {
@@ -134,7 +134,7 @@ impl SparkStatement {
         })
     }
 
-    /// Whether rows are deleted by vectors, and files stay.
+    /// Whether rows are deleted by vectors, without removing their files.
     #[getter]
     fn uses_vectors(&self) -> bool {
         self.uses_vectors
@@ -166,7 +166,7 @@ impl SparkStatement {
         source_filters: Vec<String>,
     ) -> PyResult<SparkPlan> {
         call(py, || {
-            // A statement that reads rows of every kind looks at each of them by itself.
+            // A statement that reads rows of every kind evaluates each row separately.
             let sql = if filter_sql.trim().is_empty() { "true" } else { filter_sql };
             let predicate = parse(sql, time_zone, ParseMode::Pruning)?;
             let removed = removed_sql.and_then(|sql| parse(sql, time_zone, ParseMode::Strict).ok());

@@ -40,7 +40,7 @@ pub(crate) struct SparkWrite {
     /// Whether the write creates or replaces the table by a definition, which other processes do not know.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
-    /// What the tasks of Spark's jobs have reported.
+    /// The reports of the tasks of Spark's jobs.
     reports: Mutex<Vec<u8>>,
     /// The bytes of the reports of jobs that give values to identity columns.
     counting: Mutex<Range<usize>>,
@@ -120,7 +120,7 @@ impl SparkWrite {
     }
 }
 
-/// What a write begins with.
+/// The arguments that begin a write.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 enum Begun {
@@ -333,7 +333,7 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
-    /// The options by which Spark's Parquet writer writes what the table asks for: the codec and the Bloom filters.
+    /// The options of Spark's Parquet writer that the table requires: the codec and the Bloom filters.
     #[getter]
     fn parquet_options(&self) -> BTreeMap<String, String> {
         let filters = self.spec.bloom_filters();
@@ -348,7 +348,7 @@ impl SparkWrite {
                 Some(values) => {
                     options.insert(format!("parquet.bloom.filter.expected.ndv#{path}"), values.to_string());
                 }
-                // Otherwise each filter takes a megabyte, whatever its column takes.
+                // Otherwise each filter takes a megabyte, even if its column is small.
                 None => {
                     options.insert("parquet.bloom.filter.adaptive.enabled".to_owned(), "true".to_owned());
                 }
@@ -362,7 +362,7 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    /// Whether the table asks for writes whose tasks have about the same size.
+    /// Whether the table's properties request tasks of about the same size for writes.
     #[getter]
     fn optimizes_writes(&self) -> bool {
         let property = self.spec.configuration().get("delta.autoOptimize.optimizeWrite");

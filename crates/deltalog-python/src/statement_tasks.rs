@@ -24,12 +24,12 @@ use crate::stream::reader_of;
 use crate::upkeep;
 use crate::write_batches::written;
 
-/// What a task of a statement needs to know. It can be pickled, and holds no credentials.
+/// The data that a task of a statement needs. It can be pickled, and holds no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct StatementTask(deltalog::engine::dml::StatementTask);
 
-/// What a task of a statement has done. It can be pickled.
+/// The result of a task of a statement. It can be pickled.
 #[pyclass(frozen, eq, from_py_object, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct StatementFragment(deltalog::engine::dml::StatementFragment);

@@ -16,7 +16,7 @@ use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep::{environment_with, noted};
 use crate::write_batches::pieces;
 
-/// What became of a statement.
+/// The outcome of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
     /// The metrics, and the versions that were committed; none if there was nothing to change.
@@ -132,7 +132,7 @@ pub(crate) struct MergeArguments {
 }
 
 /// Merges the rows of an Arrow stream, which is read once. If they were read from the table itself, the statement is
-/// based on that version, and whatever has changed the table since is a conflict.
+/// based on that version, and every commit since then is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

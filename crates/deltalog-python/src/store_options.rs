@@ -1,6 +1,6 @@
 //! What opens a store: its options, and a provider of credentials.
 //!
-//! A provider is asked on a thread that does not hold the interpreter. It waits for the interpreter, so no thread may
+//! A provider is called on a thread that does not hold the interpreter. It waits for the interpreter, so no thread may
 //! hold that while it waits for a store: calls release it ([`call`](crate::call)), and streams do if there are
 //! providers ([`released`]).
 
@@ -24,14 +24,14 @@ static PROVIDERS: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
 /// Whether there has been a provider in this process.
 static HAS_PROVIDERS: AtomicBool = AtomicBool::new(false);
 
-/// The number of threads that ask a provider.
+/// The number of threads that are calling a provider.
 static ASKING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the interpreter is ending, so that none is asked any more: it cannot end safely while a thread of ours runs
-/// code of Python.
+/// Whether the interpreter is shutting down. No provider is called from then on: a shutdown is not safe while a thread
+/// of ours runs Python code.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// How long the interpreter waits at its end for providers that have been asked.
+/// How long the interpreter waits at shutdown for providers that are running.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes the interpreter wait at its end for providers.
@@ -52,7 +52,7 @@ fn end_providers(py: Python<'_>) {
     });
 }
 
-/// Counts a thread that asks, while it exists.
+/// Counts a thread that calls a provider, while this value exists.
 struct Asking;
 
 impl Asking {
@@ -173,7 +173,7 @@ fn name(object: &Bound<'_, PyAny>) -> String {
 struct Provider {
     object: Py<PyAny>,
     name: String,
-    /// What it returned last, which its errors must not contain.
+    /// The last returned value, which errors must not contain.
     seen: Mutex<Vec<String>>,
 }
 

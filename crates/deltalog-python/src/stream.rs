@@ -23,7 +23,7 @@ use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
-/// Where the rows of a stream come from.
+/// The source of the rows of a stream.
 #[derive(Clone)]
 pub(crate) struct Origin {
     /// The version of the table.
@@ -160,7 +160,7 @@ impl ArrowStream {
                 Some(Ok(None)) => None,
                 Some(Ok(Some(Ok(batch)))) => Some(Ok(Arc::new(StructArray::from(batch)) as ArrayRef)),
                 Some(Ok(Some(Err(error)))) => Some(Err(to_arrow_error(&error))),
-                // Nothing can be asked for after a panic.
+                // No batch can be requested after a panic.
                 Some(Err(panic)) => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError(panic.into())))

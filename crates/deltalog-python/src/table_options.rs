@@ -9,7 +9,7 @@ use deltalog::{TableDefinition, WriteRequest};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The properties of a new table beside its columns, as in `deltalog.arguments.TableOptions`.
+/// The properties of a new table other than its columns, as in `deltalog.arguments.TableOptions`.
 ///
 /// For an existing table they are checked against it.
 #[derive(Clone, Default, FromPyObject, Serialize, Deserialize)]

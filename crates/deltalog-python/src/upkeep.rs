@@ -2,7 +2,7 @@
 //!
 //! - They belong to the process that has imported the module. Its forked children do this work before a commit returns,
 //!   because they may end at any time without waiting.
-//! - At the exit of the interpreter the process waits for them, but not for ever.
+//! - At the exit of the interpreter the process waits for them, but not forever.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::logging;
 
-/// How long the process waits at exit. What is under way then is lost: it appears as a whole or not at all.
+/// How long the process waits at exit. Unfinished work is lost then; its files appear completely or not at all.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The time after which a wait looks for signals.

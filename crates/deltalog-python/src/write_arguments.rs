@@ -1,4 +1,4 @@
-//! What a writer asks for beside its data.
+//! The options of a write.
 
 use deltalog::engine::commit::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::protocol::StructType;
@@ -9,7 +9,7 @@ use crate::commit_arguments::CommitArguments;
 use crate::table_options::TableOptions;
 use crate::upkeep::environment_with;
 
-/// The arguments of a write, as `deltalog.arguments.WriteArguments` has them.
+/// The arguments of a write; see `deltalog.arguments.WriteArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct WriteArguments {
     mode: String,

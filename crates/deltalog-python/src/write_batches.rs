@@ -9,8 +9,8 @@
 //!   thread, such as a connection of a database. While it makes the next piece, the last one is written. No piece waits
 //!   in between, so two are in memory.
 //! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread: small writes need no other one, and rows that
-//!   are refused are mostly refused before the source is asked for more. Later, a source may be asked for one piece
-//!   after the one that is refused.
+//!   are refused are mostly refused before more is read from the source. Later, one more piece may be read from the
+//!   source after the one that is refused.
 
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
@@ -90,7 +90,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
         let write_received = move || {
             call.run(|| {
-                // The calling thread may have no further piece.
+                // The calling thread may have no other piece.
                 let _ = free.send(());
                 receiver.iter().try_for_each(|piece| {
                     write(&piece)?;
@@ -122,7 +122,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         while interrupt::receive_from_own(&writer_is_free).is_ok() {}
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match read {
-            // Code that catches errors and goes on can still be stopped.
+            // Code that catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
             // Rows that could not be written came before the failure of the source.
             read => written.and(read),

@@ -59,8 +59,8 @@ pub(crate) struct Token {
     /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
     /// meet it.
     pub(crate) replace_where: Option<(String, String, bool)>,
-    /// What the data are computed from, if from rows of the table: the filters of the scans, an empty one for all rows,
-    /// and the time zone of their times.
+    /// Describes the rows of the table that the data is computed from, if any: the filters of the scans, an empty one
+    /// for all rows, and the time zone of their times.
     pub(crate) reads: Option<(Vec<String>, String)>,
     /// `merge` or `overwrite`, if the write may change the schema.
     pub(crate) schema_mode: Option<String>,

@@ -1,4 +1,4 @@
-//! Everything that the crate is made of, for the Python binding, the benches and the tests of this repository.
+//! All parts of the crate, for the Python binding, the benches and the tests of this repository.
 //!
 //! Nothing here is part of the public API: it changes without notice.
 

@@ -1,4 +1,4 @@
-//! What can go wrong, in the words of what a caller can do about it.
+//! The kinds of errors, by what a caller can do about them.
 //!
 //! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is
 //! context: the table, the version, the file, the line, a hint what to do, and the source. Each layer adds
@@ -22,7 +22,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 pub enum ErrorKind {
     /// There is definitely no Delta table at the location (never said because of a failed request).
     NotATable,
-    /// The table that was opened is no longer there: it was dropped and another one was created in its place.
+    /// The table that was opened no longer exists: it was dropped and another one was created in its place.
     TableReplaced,
     /// There is already a table where one was to be created.
     TableAlreadyExists,
@@ -33,11 +33,11 @@ pub enum ErrorKind {
     CorruptLog,
     /// A data file breaks the protocol or its format, or does not fit the table's schema.
     CorruptData,
-    /// A file that the log names is not there.
+    /// A file that the log names does not exist.
     FileNotFound,
     /// The table needs a feature, type or option that is not implemented; the message names it.
     Unsupported,
-    /// What the caller passed cannot be right.
+    /// The caller's arguments are invalid.
     InvalidArgument,
     /// The data to be written does not fit the schema or the constraints of the table.
     SchemaMismatch,
@@ -197,7 +197,7 @@ impl Error {
         self.0.kind == ErrorKind::CommitStateUnknown
     }
 
-    /// What to branch on.
+    /// The kind of the error, for branching.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -207,7 +207,7 @@ impl Error {
         self.0.table.as_deref()
     }
 
-    /// The table version concerned, if known.
+    /// The affected table version, if known.
     pub fn version(&self) -> Option<u64> {
         self.0.version
     }
@@ -228,7 +228,7 @@ impl Error {
         self.0.transaction_id.as_deref()
     }
 
-    /// What the user can do about it, if there is something to say.
+    /// The hint: what the user can do about the error, if anything.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }

@@ -1,5 +1,4 @@
-//! The limits of what tables may contain. What goes beyond them is an error, so that no table ends
-//! the process.
+//! The limits of what tables may contain. Exceeding one is an error, so that no table can crash the process.
 
 /// The levels of structs, arrays and maps in a table's schema.
 pub(crate) const SCHEMA_LEVELS: usize = 100;
@@ -43,6 +42,6 @@ pub(crate) const EXPRESSION_TEXT: usize = 16 << 20;
 #[cfg(feature = "_cloud")]
 pub(crate) const ANSWER_BYTES: usize = 64 << 20;
 
-/// The bytes of the answer by which a server refuses a request.
+/// The bytes of a response in which a server refuses a request.
 #[cfg(feature = "_cloud")]
 pub(crate) const REFUSAL_BYTES: usize = 1 << 20;

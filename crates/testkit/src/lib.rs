@@ -10,7 +10,7 @@
 //! | [`servers`] | object-store servers of other projects, installed apart |
 //! | [`judge`] | a naive replay of a log, and checks of what processes were told |
 //!
-//! Nothing in here uses deltalog: what judges the crate does not share its mistakes.
+//! This crate does not use deltalog, so the judge does not share deltalog's mistakes.
 
 pub mod judge;
 pub mod meter;

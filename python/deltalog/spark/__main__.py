@@ -1,4 +1,4 @@
-"""The command `python -m deltalog.spark`, which tells where the jar is."""
+"""The command `python -m deltalog.spark`, which prints the path of the jar."""
 
 import argparse
 import sys

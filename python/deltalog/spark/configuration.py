@@ -26,7 +26,7 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
     """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
 
     Adds the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
-    `spark-defaults.conf` have there. `enable` is not needed then. Further calls have no effect. A builder of Spark
+    `spark-defaults.conf` have there. `enable` is not needed then. Later calls have no effect. A builder of Spark
     Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` says whether the
     format is also called `delta`, as in `enable`.
 

@@ -131,7 +131,7 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
 
 
 def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns who decides about commits, if the session has the class of the JVM connector that asks DynamoDB.
+    """Returns the commit coordinator, if the session has the class of the JVM connector that uses DynamoDB.
 
     If some writers asked it and others did not, they would overwrite each other's commits.
     """
@@ -193,7 +193,7 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
         key = setting("account.key")
         if key:
             return {"azure_storage_account_key": key}
-        # The connector of the scheme wasb, which knows nothing of kinds.
+        # The connector of the scheme wasb, which does not distinguish kinds.
         token = next(filter(None, (settings.get(f"fs.azure.sas.{container}.{host}") for host in hosts)), "")
         return {"azure_storage_sas_token": token} if token else {}
     if kind == "SAS":

@@ -1,8 +1,8 @@
 """Conversion between paths in Spark and locations in the core.
 
-The core reads and commits the log with clients of its own. Data files are read and written by the tasks of Spark,
-through Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from
-which `Locations.java` makes the path for Hadoop.
+The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark, through
+Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
+`Locations.java` derives the path for Hadoop.
 """
 
 import itertools
@@ -38,7 +38,7 @@ _STORES = {
     "azure": "abfss",
     "hdfs": "hdfs",
 }
-# The options that say how a store is reached, and not only how it is asked.
+# The prefixes of options that affect which store is reached, and not only how requests are sent to it.
 _REACH = ("aws_", "azure_", "google_", "hdfs_", "dfs.", "hadoop.")
 _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
@@ -59,7 +59,7 @@ class Location:
         self.obstacle = obstacle
         """Why the tasks of Spark cannot reach the files; None if they can."""
         self.number = number
-        """What stands for it in texts; 0 for a local file system."""
+        """Its number in texts; 0 for a local file system."""
 
     def __repr__(self) -> str:
         return f"Location({self.uri!r})"  # The options have secrets.
@@ -146,7 +146,7 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 
 class _Found(NamedTuple):
-    """What the JVM says about a path."""
+    """The JVM's information about a path."""
 
     url: str
     scheme: str | None

@@ -64,7 +64,7 @@ _BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
-    """Registers the source, also under the name `delta` unless `alias_delta` is false. Further calls have no effect.
+    """Registers the source, also under the name `delta` unless `alias_delta` is false. Later calls have no effect.
 
     Without `alias_delta`, the name of another source is left alone; if it is true, that is an error. Files are pruned
     by filters if the session allows it (Spark 4.1 and newer).
@@ -92,7 +92,11 @@ def has_alias(spark: SparkSession) -> bool:
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
-    from deltalog.spark.jvm.alias import NAME, taken
+    from deltalog.spark.jvm.alias import NAME, WISH
+
+    refusal = (
+        f"{WISH} is not possible: the format delta of this session belongs to another source; omit {WISH}"
+    )
 
     try:
         columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
@@ -101,9 +105,9 @@ def has_alias(spark: SparkSession) -> bool:
             return False
         if not isinstance(error, AnalysisException):
             raise
-        raise taken("is already known to this session, from") from error
+        raise InvalidArgumentError(refusal) from error
     if columns != [ANSWER]:
-        raise taken("is already known to this session, from")
+        raise InvalidArgumentError(refusal)
     return True
 
 
@@ -408,7 +412,7 @@ class DeltalogWriter(DataSourceArrowWriter):
         return FragmentMessage(self._numbered_task().write(reader, self._place.storage_options))
 
     def _numbered_task(self) -> WriteTask:
-        """Returns the task with the number of Spark's task, by which it counts the values of identity columns.
+        """Returns the task with the number of Spark's task, which decides the values of identity columns.
 
         An attempt that repeats a task gives the same values, and Spark commits the message of only one attempt. A task
         with a number that is too high cannot count.

@@ -31,7 +31,7 @@ def shown(snapshot: Snapshot) -> dict[str, str]:
 
 
 def features_of_versions(properties: dict[str, str]) -> dict[str, str]:
-    """Returns the properties with the features that versions imply in the place of these versions."""
+    """Returns the properties with protocol versions replaced by the features that they imply."""
     kept = {name: value for name, value in properties.items() if name not in (_READER, _WRITER)}
     implied: list[str] = []
     for name, known in ((_READER, _OF_READERS), (_WRITER, _OF_WRITERS)):

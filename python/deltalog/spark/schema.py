@@ -17,8 +17,8 @@ _INTERNAL_METADATA = (
     "__qualified_access_only",
     "__is_aggregate",
 )
-# Metadata of a table's columns that queries do not see, as in the JVM connector: a table that is made of the columns of
-# a query would have them by accident.
+# Metadata of a table's columns that queries do not see, as in the JVM connector: a table that is created from the
+# columns of a query would inherit it by accident.
 _HIDDEN_METADATA = (
     "delta.columnMapping.",
     "delta.generationExpression",

@@ -4,7 +4,7 @@
   those that are secrets: `aws_access_key_id` and the keys of accounts of Azure are not among them.
 - The options of a table are in the session catalog, whose database has them as they are. So those that may be secrets
   are refused, before a plan has them.
-- At the level DEBUG, py4j logs what this package and the JVM tell each other.
+- At the level DEBUG, py4j logs the messages between this package and the JVM.
 """
 
 import logging
@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.options import Options
 
-# The options of stores that are no secrets. All other options may be, also options that the core does not know
-# yet.
+# The storage options that are not secret. Every other option may be a secret, including options that the core does not
+# know yet.
 _PLAIN = {
     "allow_http",
     "allow_invalid_certificates",
@@ -115,7 +115,7 @@ def check_table_options(options: Options) -> None:
 
 
 def hide_secrets(spark: SparkSession) -> None:
-    """Has plans of the session hide options of stores that may be secrets, beside what they hide already."""
+    """Makes plans of the session hide store options that may be secrets, in addition to what they already hide."""
     # Under Connect, a setting that was not made has no value.
     hidden = str(spark.conf.get(_SETTING, _SPARKS_OWN))
     if _HIDDEN not in hidden:

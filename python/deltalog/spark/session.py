@@ -31,8 +31,8 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
     Later sessions are `newSession()` and `cloneSession()`, the batches of streams, new Spark contexts, and Spark
-    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use
-    before needs a call of its own; until then, it refuses statements on tables that are named.
+    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use before
+    needs its own call; until then, it refuses statements on tables that are named.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
     ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the
@@ -41,8 +41,8 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
     the name of the format, `format("delta")`, and applies only to `spark`.
 
     Raises:
-        UnsupportedFeatureError: the JVM has classes of another version of deltalog, another Python process has
-            enabled deltalog in it and still runs, or `PYSPARK_PIN_THREAD=false` is set.
+        UnsupportedFeatureError: the JVM has classes of another version of deltalog, or another Python process has
+            enabled deltalog in it and still runs.
         InvalidArgumentError: `alias_delta` is true, but another format is called `delta`. Nothing is enabled then.
         PySparkRequiredError: the session's server is older than Spark 4.
     """
@@ -51,7 +51,6 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
         return _enable_connect(spark, alias_delta)
     hide_from_py4j()
     gateway: Any = spark.sparkContext._gateway
-    callback.check_pinned(gateway)
     with _lock:
         jvm = Jvm(gateway)
         problem = _problem(spark, jvm)

@@ -1,4 +1,4 @@
-"""The Python process beside a JVM in which no Python program has called `enable`.
+"""The Python process for a JVM in which no Python program has called `enable`.
 
     python -m deltalog.spark.sidecar
 

@@ -1,4 +1,4 @@
-"""Changes of a table by itself: properties, features, columns and constraints."""
+"""Changes of a table's definition: properties, features, columns and constraints."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,10 +21,10 @@ __all__ = ["TableAlterer"]
 class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
-    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then
-    at. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
-    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has
-    changed the metadata, or rows that the change depends on, is a conflict.
+    Each method makes one commit (`drop_feature` may make several) and returns its version. The table is then at that
+    version. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
+    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has changed
+    the metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
     part of an array is `element`, and the parts of a map are `key` and `value`.
@@ -59,7 +59,7 @@ class TableAlterer:
         - `comment`: the description of the table.
 
         Args:
-            properties: the properties to set; others stay.
+            properties: the properties to set; others are not changed.
             commit_properties: what to record with the commit.
         """
         pairs = options_argument(properties, "properties")
@@ -72,7 +72,7 @@ class TableAlterer:
         raise_if_not_exists: bool = True,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Removes table properties, so that their defaults count. Features stay in the protocol.
+        """Removes table properties, so that their defaults apply. Features are not removed from the protocol.
 
         Args:
             names: the names of the properties.
@@ -118,7 +118,7 @@ class TableAlterer:
     ) -> int:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        What only tells how the table is kept is removed, in commits before the one that drops the feature:
+        Traces that only concern how the table is stored are removed, in commits before the one that drops the feature:
 
         - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
         - `typeWidening`: files with older types are rewritten with the types of the schema.
@@ -127,8 +127,9 @@ class TableAlterer:
         - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
           row ids and domains.
 
-        Rewritten files hold the same rows, with their row ids, and the change data feed has nothing of it. What you
-        have said about your data, such as constraints, default values or columns of a type, you remove yourself first.
+        Rewritten files hold the same rows, with their row ids, and the change data feed does not show the rewrite. What
+        you have said about your data, such as constraints, default values or columns of a type, you remove yourself
+        first.
 
         Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
         from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
@@ -137,13 +138,13 @@ class TableAlterer:
         With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
         HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and
         an hour at least. So the first call removes what the table has of the feature, writes a checkpoint and raises
-        an error that says when to call again. Until then nothing of the log is deleted. `checkpointProtection` itself
+        an error that says when to call again. Until then the log is not deleted. `checkpointProtection` itself
         is dropped in this way only.
 
         Other writers may write to the table in the meantime. Files that they add are rewritten as well if they
         need it. A writer that sets the property again that allows the use of the feature makes the drop fail.
 
-        The protocol gets the lowest versions that support exactly the other features.
+        The protocol gets the lowest versions that support exactly the remaining features.
 
         Args:
             feature: the name of the feature.
@@ -271,7 +272,7 @@ class TableAlterer:
         *,
         commit_properties: CommitProperties | None = None,
     ) -> int:
-        """Sets entries in the metadata of a column, such as `comment`; None removes one. Others stay.
+        """Sets entries in the metadata of a column, such as `comment`; None removes one. Other entries are not changed.
 
         Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
         """
@@ -288,7 +289,7 @@ class TableAlterer:
     ) -> int:
         """Sets the default value of a column, which it gets if a writer leaves it out (protocol: "Default Columns").
 
-        Existing rows stay as they are.
+        Existing rows are not changed.
 
         Args:
             column: the name of the column.

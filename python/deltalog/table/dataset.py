@@ -66,7 +66,7 @@ class TableDataset(TableHandle):
         as_large_types: bool = False,
         file_pruning_predicate: Filter | None = None,
     ) -> "pyarrow.dataset.Dataset":
-        """Returns the files of the table as a dataset of pyarrow, which reads them by itself. Needs pyarrow.
+        """Returns the files of the table as a dataset of pyarrow, which reads them without deltalog. Needs pyarrow.
 
         Each file is a fragment with what is known of its rows: the values of partition columns, and bounds of whole
         numbers, dates and texts. What pyarrow cannot read right is refused; `to_arrow()` reads it.

@@ -1,4 +1,4 @@
-"""A table at a version, and what can be asked of it."""
+"""A table at a version, and its operations."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -92,38 +92,32 @@ class DeltaTable(
     Threads may share a table. It can be pickled: location, version, whether it is pinned, allowed roots and a function
     as credential provider are, storage options are not, so that no secret leaves the process.
 
-    Args:
-        table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
-        version: the version to open; the newest if neither this nor `timestamp` is given.
-        timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
-            text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
-            local files they have no effect, so that a program can be tried on a local table.
-            For S3, `aws_profile` names a profile of the AWS tools. See `docs/stores.md`.
-        credential_provider: hands out credentials for the store, instead of options or the environment: a session of
-            boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
-            returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
-            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in
-            ISO 8601, or seconds since the epoch). It is asked again some minutes before they expire, on another
-            thread, and never twice at the same time. Without an end, it is asked once. Tables that are open at the same
-            time with the same object and options share what it returns. With a pickled table goes a function, if it can
-            be pickled, but no object of these packages.
-        staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
-            the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
-            file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
-            by its path alone.
-        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's own
-            location. A shallow clone has files in the table that it was cloned from. A file outside all roots is
-            refused.
-        max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
-            read, and the log is looked at behind the call. Other than the newest version are not concerned.
+    Args: table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`). version:
+    the version to open; the newest if neither this nor `timestamp` is given. timestamp: opens the version that was the
+    newest then; a `datetime` (without a zone: UTC), or ISO 8601 text. A time before the first commit or after the last
+    is refused. storage_options: options of the store, by the names that `deltalake` has. They override the environment.
+    For local files they have no effect, so that a program can be tried on a local table. For S3, `aws_profile` names a
+    profile of the AWS tools. See `docs/stores.md`. credential_provider: hands out credentials for the store, instead of
+    options or the environment: a session of boto3, a credential of azure-identity, credentials of google-auth, or a
+    function without arguments. It returns what these objects do, or a mapping such as `{"access_key_id": ...,
+    "secret_access_key": ..., "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a
+    datetime, text in ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on
+    another thread, and never twice at the same time. Without an end, it is called once. Tables that are open at the
+    same time with the same object and options share what it returns. A pickled table includes a function, if that can
+    be pickled, but no object of these packages. staged_commits: for a table that a catalog manages (table feature
+    `catalogManaged`), the commits that the catalog has accepted and not published yet, or an empty list. Each is the
+    name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
+    by its path alone. allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
+    the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all roots
+    is refused. max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then
+    nothing is read, and the log is read in the background. This does not apply to versions other than the newest.
 
     Raises:
         NotATableError: there is no table.
         VersionNotFoundError: there is a table, but not that version or time; the message lists the readable
             ones.
         InvalidArgumentError: an argument is not a location, version or time.
-        CorruptLogError: the log breaks the protocol; the message tells file and line.
+        CorruptLogError: the log breaks the protocol; the message has the file and the line.
         UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
     """
 
@@ -317,7 +311,7 @@ class DeltaTable(
         credential_provider: CredentialProvider | None = None,
         dry_run: bool = False,
     ) -> CloneResult:
-        """Makes a table of this version elsewhere: a copy, or a table that refers to the same files.
+        """Clones this version to another location, as a copy or as a table that refers to the same files.
 
         The clone has the rows, the schema, the partitioning, the clustering columns, the properties and the features of
         this version, and a history of its own. With row tracking, its rows get new ids.
@@ -374,11 +368,11 @@ class DeltaTable(
         commit_properties: CommitProperties | None = None,
         dry_run: bool = False,
     ) -> dict[str, int]:
-        """Makes an earlier version the newest one again: its rows, schema, properties and clustering columns.
+        """Restores an earlier version as the newest one: its rows, schema, properties and clustering columns.
 
         It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
         of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
-        columns) go on. The progress of applications stays, too.
+        columns) continue. The progress of applications stays, too.
 
         Args:
             target: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -422,7 +416,9 @@ class DeltaTable(
 
     @property
     def optimize(self) -> TableOptimizer:
-        """The ways to lay out the files of the table anew: `optimize.compact()`, `z_order()`, `cluster()`."""
+        """Operations that rewrite the files of the table in a better layout: `optimize.compact()`, `z_order()`,
+        `cluster()`.
+        """
         return TableOptimizer(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -441,7 +437,7 @@ class DeltaTable(
         return _reopen, (type(self), *place, provider, opened.seen, opened.is_pinned)
 
     def __copy__(self) -> "DeltaTable":
-        """Returns a table at the same version; each then goes its own way."""
+        """Returns a table at the same version. The two are independent from then on."""
         table = type(self).__new__(type(self))
         table.__dict__.update(self.__dict__)
         return table

@@ -1,4 +1,4 @@
-"""A handle of a table: the snapshot that is open, and how it goes on to another one."""
+"""A handle of a table: the snapshot that is open, and how it moves to another one."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Opened(NamedTuple):
-    """What a table has open. It is replaced as a whole."""
+    """The open state of a table. It is replaced as a whole."""
 
     snapshot: _internal.Snapshot
     seen: int
@@ -64,14 +64,14 @@ class TableHandle:
 
     - A table that was opened without a version follows its place: what changes it begins with a look at the log, and
       acts on the newest version. A table at a version that the caller has chosen is pinned, and changes nothing.
-    - An overwrite replaces what the caller has seen. A change may go on to versions of others, which are not seen until
-      their rows are read.
-    - A commit is opened when it is asked for: until then it costs nothing.
+    - An overwrite replaces what the caller has seen. A change may continue to versions of others, which are not seen
+      until their rows are read.
+    - A commit is opened when it is read; until then it costs nothing.
     """
 
     _opened: Opened
     _recent: tuple[int, _internal.Recent] | None = None
-    """What keeps the newest snapshot, and the process that it works for."""
+    """The object that keeps the newest snapshot, and the process that it belongs to."""
 
     @property
     def _snapshot(self) -> _internal.Snapshot:
@@ -113,12 +113,10 @@ class TableHandle:
         Threads may call it at once: a slow one never puts the table back to an older version than another has
         opened in the meantime.
 
-        Args:
-            staged_commits: what the table's catalog lists by now, if one manages the table.
-            max_age: goes to a version that was the newest so many seconds ago, or later. If the last look at the log
-                is not longer ago, the call returns at once, and the log is looked at behind it. Should that fail, a
-                call raises the error as soon as what is known is older than this; if the table was replaced, the next
-                one does.
+        Args: staged_commits: what the table's catalog lists by now, if one manages the table. max_age: accepts a
+        version that was the newest so many seconds ago, or a later one. If the last look at the log is not longer ago,
+        the call returns at once, and the log is read in the background. Should that fail, a call raises the error as
+        soon as what is known is older than this; if the table was replaced, the next one does.
 
         Raises:
             DeltaError: as opening the table; the version that is open stays open.
@@ -148,7 +146,7 @@ class TableHandle:
         return recent[1]
 
     def load_as_version(self, version: int | str | datetime) -> None:
-        """Goes to another version of the table, older or newer, and stays there: the table is pinned to it.
+        """Moves to another version of the table, older or newer, and pins the table to it.
 
         `update_incremental()` ends that. Until then, what would change the table is refused.
 
@@ -204,14 +202,14 @@ class TableHandle:
         )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
-        """As `_has_committed`, for what became of a write. If it was done before, the table shows it as well."""
+        """As `_has_committed`, for the outcome of a write. If it was done before, the table shows that as well."""
         if isinstance(answer, AlreadyApplied):
             self._has_committed(answer.table_version, is_own=False)
         else:
             self._has_committed(answer)
 
     def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
-        """Notes that the table has committed `versions`, if it has. They are opened when they are asked for."""
+        """Notes that the table has committed `versions`, if it has. They are opened on demand."""
         with _swap:
             opened = self._opened
             if opened.is_pinned:
@@ -233,7 +231,7 @@ class TableHandle:
         return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[Opened], Opened]) -> Opened:
-        """Opens what `to` makes of what is open, and returns it; repeats that if another thread has opened
+        """Opens the result of `to` for the open state, and returns it; repeats that if another thread has opened
         something else first."""
         while True:
             before = self._opened

@@ -1,4 +1,4 @@
-"""What the log of a table records, and what is kept beside it."""
+"""The content of a table's log, and the checksums that are kept with it."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ __all__ = ["Commit", "TableLog"]
 
 
 class Commit:
-    """A commit of a table, as its log has it."""
+    """A commit in the log of a table."""
 
     def __init__(self, commit: _internal.Commit) -> None:
         self._commit = commit
@@ -64,7 +64,7 @@ class TableLog(TableHandle):
         Columns: `version`, `timestamp`, `operation`, `operation_parameters` and `operation_metrics` (maps of
         text), `user_id`, `user_name`, `user_metadata`, `engine_info`, `txn_id`, `read_version`,
         `isolation_level`, `is_blind_append`, `in_commit_timestamp`, `commit_timestamp` (the writer's clock),
-        and `other`: a JSON object with all further fields. A field that a writer did not record is null.
+        and `other`: a JSON object with all other fields. A field that a writer did not record is null.
         """
         return self._snapshot.history(limit_argument(limit))
 
@@ -78,7 +78,7 @@ class TableLog(TableHandle):
         was removed) and `deletion_vector` (its unique id).
 
         Raises:
-            VersionNotFoundError: a commit was cleaned up, or is not there yet; the message lists the readable
+            VersionNotFoundError: a commit was cleaned up, or does not exist yet; the message lists the readable
                 versions.
             CorruptLogError: a commit is missing among others, or damaged.
         """
@@ -86,9 +86,9 @@ class TableLog(TableHandle):
         return self._snapshot.commit_actions(first, version_argument(end, "end"))
 
     def commits(self, start: int = 0) -> Iterator[Commit]:
-        """Returns the commits from version `start` on, up to the newest of the log, whatever version is open.
+        """Returns the commits from version `start` on, up to the newest of the log, even if an older version is open.
 
-        Each is read when it is asked for, so that memory holds one at a time. There are none if `start` is the version
+        Each commit is read on demand, so that memory holds one at a time. There are none if `start` is the version
         after the newest. A program that follows a table asks for that version again later.
 
         Raises:
@@ -158,7 +158,7 @@ class TableLog(TableHandle):
     def compact_logs(self, starting_version: int, ending_version: int) -> None:
         """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
 
-        Readers need that file instead of the commits, which remain. Nothing is written if it exists already.
+        Readers need that file instead of the commits, which remain. If the file already exists, it is not written.
 
         Args:
             starting_version: the first version.
@@ -191,7 +191,7 @@ class TableLog(TableHandle):
     def find_commit(self, transaction_id: str) -> int | None:
         """Finds the version that a transaction has committed, in the newest state of the log.
 
-        Tells what became of a write that raised `CommitStateUnknownError`, whose `transaction_id` it takes. If
+        Returns the outcome of a write that raised `CommitStateUnknownError`; pass the error's `transaction_id`. If
         the write was to create the table and opening it raises `NotATableError`, nothing was committed.
 
         Returns:

@@ -1,4 +1,4 @@
-"""MERGE: what becomes of the rows of a table, by the rows of a source."""
+"""MERGE: changes the rows of a table according to the rows of a source."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar

@@ -21,7 +21,7 @@ __all__ = ["TableOptimizer"]
 
 @checks_arguments
 class TableOptimizer:
-    """The ways to lay out the files of a table anew, as `DeltaTable.optimize`.
+    """Operations that rewrite the files of a table in a better layout; see `DeltaTable.optimize`.
 
     Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses
     it. Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking,
@@ -48,7 +48,7 @@ class TableOptimizer:
         dry_run: bool = False,
         writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
-        """Makes fewer, larger files of the small files of each partition, and of files with many deleted rows.
+        """Merges the small files of each partition, and files with many deleted rows, into fewer, larger files.
 
         In a table with clustering columns, does what `cluster` does.
 
@@ -112,12 +112,12 @@ class TableOptimizer:
         The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are
         ordered with them, as long as they are together at most twice as large as the new files, or fill at most
         eight files. So a run writes at most three times what was added, or little; a second run does nothing. The
-        more cubes there are, the fewer files a filter skips: `full` makes one of them. Tables that the JVM
+        more cubes there are, the fewer files a filter skips: `full` merges all cubes into one. Tables that the JVM
         connector clusters ("liquid clustering") are continued, and it continues these. Files with 5 % deleted rows
         or more are written again without them.
 
         After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
-        Without clustering columns, `compact` makes larger files of all.
+        Without clustering columns, `compact` merges all of these files.
 
         Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
         about 256 MiB of memory are written to a temporary file, in the directory that the environment variable
@@ -218,7 +218,7 @@ class TableOptimizer:
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
             max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
                 effect.
-            curve: Hilbert's curve, or the Z-order, as other implementations have it: its files skip less.
+            curve: Hilbert's curve, or the Z-order of other implementations, whose files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,

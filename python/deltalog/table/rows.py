@@ -87,11 +87,8 @@ class TableRows(TableHandle):
         raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
         a missing file is an `OSError`, a damaged file a `ValueError`.
 
-        Raises:
-            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows
-                have no ids.
-            MissingFileError: a data file is not there.
-            CorruptDataError: a data file cannot be read.
+        Raises: InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have
+        no ids. MissingFileError: a data file is missing. CorruptDataError: a data file cannot be read.
         """
         condition = self._filter(predicate)
         rows, is_pinned = self._rows, self._opened.is_pinned
@@ -114,7 +111,7 @@ class TableRows(TableHandle):
             partitions: a filter as `filters`; rows must meet both. `deltalake` has it for filters on
                 partition columns.
             columns: the columns to read, in this order; all if None.
-            filesystem: refused unless None, because deltalog reads files by itself.
+            filesystem: refused unless None, because deltalog reads files itself.
             filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
                 `pyarrow.dataset.Expression` is refused.
 
@@ -175,9 +172,9 @@ class TableRows(TableHandle):
         return self._rows.count_by_partition(self._filter(predicate))
 
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
-        """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
+        """Returns the least and the greatest value of a column, or None if the log does not have them exactly.
 
-        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole numbers,
+        Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers,
         decimals, dates and booleans whose statistics are complete and tight. It does not tell the bounds of
         strings and timestamps, which are cut off, of floating-point numbers, which do not count NaN, nor any with
         a `predicate` on other than partition columns. `(None, None)` says that there is no value. Rows are never
@@ -205,7 +202,7 @@ class TableRows(TableHandle):
 
         Args:
             starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
-            ending_version: the last version; the table's newest, whatever version is open, if neither this
+            ending_version: the last version; the table's newest, even if an older version is open, if neither this
                 nor `ending_timestamp` is given, or if it is beyond that.
             starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
                 zone: UTC), or ISO 8601 text.
@@ -224,7 +221,7 @@ class TableRows(TableHandle):
             SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
                 column was dropped, renamed or changed.
             InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
-            MissingFileError: a data file is not there, as after a vacuum.
+            MissingFileError: a data file is missing, for example after a vacuum.
         """
         return self._rows.changes(
             ChangeRange(

@@ -24,15 +24,15 @@ __all__ = ["TableStatements"]
 class TableStatements(TableHandle):
     """DELETE, UPDATE and MERGE.
 
-    A statement begins with a look at the log, acts on the newest version, and makes one commit, which the table is then
-    at. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
+    A statement begins with a look at the log, acts on the newest version, and makes one commit. The table is then at
+    that version. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
 
     If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
     rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
     file both commit, if they delete rows by vectors; on a common row, the second one is a conflict.
 
     Statements return their metrics by the names that `history()` shows, the same as in the JVM connector, such as
-    `numDeletedRows`. If no row is concerned, nothing is committed, and the table is at the newest version. If
+    `numDeletedRows`. If no row is affected, nothing is committed, and the table is at the newest version. If
     `commit_properties` name an application that has done the statement before, an `AlreadyApplied` is returned.
 
     Raises:
@@ -197,7 +197,7 @@ class TableStatements(TableHandle):
         Rows match if `predicate` is true. Equalities of a value of the table and one of the source, joined by AND, find
         matches by hashing, and leave out files of the table that cannot have one. NULL equals nothing; `<=>` compares
         it. If several rows of the source match one row of the table, the MERGE is refused, unless rows with a match are
-        only deleted, without a further condition.
+        only deleted, without another condition.
 
         Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
 

@@ -1,4 +1,4 @@
-"""What a history consists of. Each action knows what it makes of a table; the players know how to do it."""
+"""The actions of a history. Each action describes its effect on a table; the players execute it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Delete(Action):
 
 @dataclass(frozen=True)
 class Update(Action):
-    """Gives `column` a value in the rows that meet the predicate; `literal` is its text in SQL."""
+    """Sets `column` to a value in the rows that meet the predicate; `literal` is its text in SQL."""
 
     predicate: Predicate
     column: str
@@ -243,18 +243,18 @@ class Cluster(Action):
 
 @dataclass(frozen=True)
 class RecomputeStatistics(Action):
-    """Describes all files anew."""
+    """Recomputes the statistics of all files."""
 
 
 @dataclass(frozen=True)
 class Restore(Action):
-    """Makes an earlier version the newest one again."""
+    """Restores an earlier version as the newest one."""
 
     version: int
     earlier: Model
 
     def apply(self, model: Model) -> Model:
-        # What applications have recorded stays.
+        # The records of applications are kept.
         return replace(
             self.earlier,
             applications=model.applications,
@@ -287,7 +287,7 @@ class CompactLog(Action):
 
 @dataclass(frozen=True)
 class CleanUp(Action):
-    """Makes all log files older than their retention but the last ones, and removes what has expired."""
+    """Sets the times of all log files except the last ones to before their retention, and cleans up the log."""
 
     kept: int
 

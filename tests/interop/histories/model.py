@@ -1,4 +1,4 @@
-"""What a table must hold, computed without any Delta code."""
+"""The expected content of a table, computed without any Delta code."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Model:
         return table if where is None else _choose(table, where.holds)
 
     def stored(self, rows: pa.Table) -> pa.Table:
-        """The rows as a table gives them back."""
+        """The rows as a table returns them."""
         for name in self.partition_by:
             column = rows.column(name)
             if pa.types.is_string(column.type):

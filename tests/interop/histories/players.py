@@ -1,4 +1,4 @@
-"""Those who write a table: deltalog, `deltalake` and the JVM connector, each by its own API."""
+"""Writers of a table: deltalog, `deltalake` and the JVM connector, each by its own API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Those who read a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
+"""Readers of a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of_table(
     applications: dict[str, int],
     clustered_by: list[str],
 ) -> Seen:
-    """What `deltalog` and `deltalake` tell in the same words."""
+    """The facts that `deltalog` and `deltalake` report in the same form."""
     protocol, metadata = table.protocol(), table.metadata()
     return Seen(
         rows(data),
@@ -79,7 +79,7 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which tells neither the clustering nor the names of applications: `like` says which
+    """Reads with `deltalake`, which returns neither the clustering nor the names of applications: `like` says which
     ones to ask for."""
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}

@@ -27,7 +27,7 @@ PYTHON = ">>> "
 
 @dataclass(frozen=True)
 class Difference:
-    """What one aspect of a case is on each side, and the reason for it."""
+    """One aspect of a case on each side, and the reason for the difference."""
 
     aspect: str
     connector: str

@@ -1,4 +1,4 @@
-"""What is found of a case on both sides, in the words of the table."""
+"""The results of a case on both sides, in the form of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be compared of two engines, as texts without what is different each time."""
+"""The comparable results of two engines, as texts without parts that differ in each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VOLATILE = (
     (re.compile(r"#\d+L?"), ""),
     (re.compile(r"part-\d+-ID[-.\w]*"), "FILE"),
 )
-# Numbers and names that each engine gives in its own way, and that users do not see.
+# Numbers and names that each engine chooses in its own way, and that users do not see.
 HIDDEN_METADATA = {"delta.columnMapping.physicalName", "delta.columnMapping.id"}
 HIDDEN_PROPERTIES = {
     "delta.columnMapping.maxColumnId",
@@ -26,7 +26,7 @@ HIDDEN_PROPERTIES = {
 
 
 class Texts:
-    """Makes texts of values."""
+    """Converts values to texts."""
 
     def __init__(self, directory: Path, database: str) -> None:
         self._own = ((str(directory), "DIR"), (database, "DATABASE"))

@@ -1,4 +1,4 @@
-"""The page of the differences, which is made of the table.
+"""The page of the differences, which is generated from the table.
 
 python -m tests.interop.side_by_side.page
 """
@@ -13,7 +13,7 @@ START = """# Statements that differ from the JVM connector
 
 The interop tests run {count} statements on the JVM connector and on deltalog, on the same Spark, and compare
 results, rows, columns, properties, protocol and history. These differ; all other statements do the same or are
-refused by both. The page is made of the table in `tests/interop/side_by_side/statements`, by `python -m
+refused by both. The page is generated from the table in `tests/interop/side_by_side/statements`, by `python -m
 tests.interop.side_by_side.page`.
 """
 

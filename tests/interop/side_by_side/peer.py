@@ -1,4 +1,4 @@
-"""A process with a session of one engine, which runs the cases of the table and says what has come of them.
+"""A process with a session of one engine, which runs the cases of the table and reports their results.
 
     python -m tests.interop.side_by_side.peer connector JARS…
     python -m tests.interop.side_by_side.peer deltalog
@@ -41,7 +41,7 @@ def deltalog_session() -> tuple[SparkSession, Any]:
 
 
 class Engine:
-    """Runs cases, each in a database of its own."""
+    """Runs cases, each in its own database."""
 
     def __init__(self, spark: SparkSession, table_class: Any) -> None:
         self._spark = spark

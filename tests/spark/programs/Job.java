@@ -13,7 +13,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.types.DataTypes;
 
-/** A job that prints what became of each of its steps. Its arguments are the names of its parts. */
+/** A job that prints the outcome of each of its steps. Its arguments are the names of its parts. */
 public class Job {
   private static final String SECRET = "made-up-secret";
   private static final int MOST_SECONDS = 120;

@@ -1,4 +1,4 @@
-//! What a transaction changes.
+//! The changes of a transaction.
 //!
 //! - File actions are record batches in the form of the log, so that a transaction that removes very many files
 //!   needs no struct per file. The few other actions are structs.

@@ -41,7 +41,7 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
-    /// What tells which files outside of the table the transaction may name.
+    /// Decides which files outside of the table the transaction may name.
     pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.
@@ -301,7 +301,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
-    /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
+    /// that depends on no file and no application can, and only if changes of protocol and metadata do not affect it.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));

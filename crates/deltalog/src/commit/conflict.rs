@@ -26,14 +26,14 @@ pub enum ConflictReason {
     LogCleanedUp,
     /// The other commit changed the protocol.
     ProtocolChanged,
-    /// The other commit changed the schema, the partitioning or the configuration in a way that concerns this
+    /// The other commit changed the schema, the partitioning or the configuration in a way that affects this
     /// transaction.
     MetadataChanged,
     /// The other commit added rows that this transaction should have read.
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// What was read that the file may match.
+        /// The part of the read set that the file may match.
         read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.
@@ -61,7 +61,7 @@ pub enum ConflictReason {
     DomainChanged(String),
 }
 
-/// What a transaction had read of the table.
+/// The reads of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhatWasRead {
@@ -71,7 +71,7 @@ pub enum WhatWasRead {
     Partition,
     /// The rows for which this predicate is true.
     Predicate(String),
-    /// That there are no files for which this holds, such as that they make use of a table feature.
+    /// That no files have a property, such as the use of a table feature.
     NoFilesThat(String),
 }
 

@@ -75,7 +75,7 @@ impl Head {
         Ok(())
     }
 
-    /// Returns `metadata` as the next version has it. If this version is the first one with an in-commit timestamp, its
+    /// Returns `metadata` for the next version. If this version is the first one with an in-commit timestamp, its
     /// number and `timestamp_ms` are recorded. (Protocol: "Writer Requirements for In-Commit Timestamps", 4.)
     pub(super) fn metadata(&self, metadata: &Metadata, timestamp_ms: Option<i64>) -> Metadata {
         let mut metadata = metadata.clone();

@@ -19,7 +19,7 @@ pub enum IsolationLevel {
 
 impl IsolationLevel {
     /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it only moves rows; else
-    /// the one that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
+    /// the level that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
     pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
         let by_default = || {
             if changes.only_moves_rows() {

@@ -141,7 +141,7 @@ pub struct Transaction {
     id: String,
 }
 
-/// What an overwrite replaces.
+/// The rows that an overwrite replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replaced {
     WholeTable,
@@ -184,7 +184,7 @@ impl Transaction {
         })
     }
 
-    /// Creates a transaction that has read nothing of `base` yet and changes nothing yet. If it only adds files, it
+    /// Creates a transaction on `base` without reads and without changes. If it only adds files, it
     /// is a blind append.
     ///
     /// # Errors
@@ -207,8 +207,8 @@ impl Transaction {
 
     /// Creates a transaction that removes every file of `base`, and may then add others.
     ///
-    /// It is serializable whatever the table's isolation level: rows that another writer has added since would survive
-    /// although the table was to hold only the new ones.
+    /// It is serializable regardless of the table's isolation level: rows that another writer has added since would
+    /// survive although the table was to hold only the new ones.
     ///
     /// # Errors
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
@@ -223,7 +223,7 @@ impl Transaction {
     }
 
     /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
-    /// files it changes nothing. `evolved` is the table that the same commit makes of it, if it changes the schema.
+    /// files it changes nothing. `evolved` is the table after the same commit, if that changes the schema.
     ///
     /// It is serializable as [`Transaction::overwrite`] is, with respect to these partitions.
     ///
@@ -278,8 +278,9 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows are conflicts, and so are commits that add such rows, as the isolation level of
-    /// the table has it, whatever the transaction's own level is. An append that has read rows is no blind append.
+    /// Commits that change these rows are conflicts, and so are commits that add such rows, according to the isolation
+    /// level of the table; the transaction's own level does not matter. An append that has read rows is not a blind
+    /// append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }
@@ -311,8 +312,8 @@ impl Transaction {
         self.changes.add_files(files)
     }
 
-    /// Adds change data files. Readers of the change data feed then use nothing else of this commit. Protocol: "Add CDC
-    /// File".
+    /// Adds change data files. Readers of the change data feed then use only these files of this commit. Protocol: "Add
+    /// CDC File".
     pub fn add_change_files(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.changes.change_files.extend(files);
     }
@@ -363,7 +364,7 @@ impl Transaction {
     /// ignored.
     ///
     /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it
-    /// is no conflict, and its deletion vector is merged.
+    /// is not a conflict, and its deletion vector is merged.
     pub fn delete_rows(&mut self, file: Add, rows: DeletionVector) {
         self.changes.row_deletes.push(RowDelete { file, rows });
     }
@@ -475,7 +476,7 @@ impl Transaction {
     ///
     /// - A creation becomes an append to the table that another writer has created as this one would have.
     /// - An overwrite replaces the rows of the new base.
-    /// - An append stays the same.
+    /// - An append does not change.
     ///
     /// # Errors
     /// `InvalidArgument` for a transaction that has read rows of its base: they must be read again. `SchemaMismatch`
@@ -512,7 +513,7 @@ impl Transaction {
             || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
-            // What is removed was chosen by what was read.
+            // The removed files were chosen by the reads.
             None => !self.reads.is_nothing() || !changes.removes.is_empty(),
             Some(Replaced::WholeTable) => false,
             Some(Replaced::Partitions) => reads_rows,
@@ -541,7 +542,7 @@ impl Transaction {
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;
         if is_creation {
-            // What the creation says about the table itself, such as its clustering columns, the other one has said.
+            // The other creation has already set the table-level state, such as the clustering columns.
             moved.changes.domains.retain(|domain| !domain.is_system_controlled());
         }
         Ok(moved)
@@ -561,7 +562,7 @@ impl Transaction {
     }
 
     /// Returns the newest version of the table, `base` being the last one that was read: a transaction with a conflict
-    /// about its files may be made again on it, with what has become of them.
+    /// about its files may be made again on it, with the new versions of these files.
     ///
     /// # Errors
     /// `CommitConflict` if files that were written for `base` must not be added there; errors of the store.

@@ -1,8 +1,8 @@
 //! Files that others must not add before a transaction, although it has not read the table as a whole.
 //!
-//! A transaction that ends the use of a feature has made sure that no file of its base makes use of it. Files that
-//! other writers add in the meantime are looked at one by one, so that the transaction is rebased over the ones that
-//! are as it needs them. The JVM implementation looks at the commits in between in the same way.
+//! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that other
+//! writers add in the meantime are checked one by one, so that the transaction is rebased over commits whose files
+//! satisfy it. The JVM implementation looks at the commits in between in the same way.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 
 type Check = dyn Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync;
 
-/// What a transaction requires of files that other writers add concurrently.
+/// The requirements of a transaction for files that other writers add concurrently.
 pub(crate) struct Objection {
     what: String,
     check: Box<Check>,
@@ -47,7 +47,7 @@ impl fmt::Debug for Objection {
 }
 
 impl Transaction {
-    /// Makes it a conflict if another commit adds files that `objection` is to.
+    /// Adds `objection`: a concurrent commit that adds files against it is a conflict.
     pub(crate) fn object(&mut self, objection: Objection) {
         self.reads.objection = Some(objection);
     }

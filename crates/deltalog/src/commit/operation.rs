@@ -54,7 +54,7 @@ pub enum PartitionOverwrite {
     /// All rows of the table.
     #[default]
     Static,
-    /// The rows of the partitions that get new rows; rows of all others stay. In a table without partition columns
+    /// The rows of the partitions that get new rows; rows of all others are kept. In a table without partition columns
     /// these are all rows.
     Dynamic,
 }
@@ -78,7 +78,7 @@ impl PartitionOverwrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SchemaMode {
-    /// The schema stays, and data that do not fit are refused.
+    /// The schema does not change, and data that does not fit is refused.
     #[default]
     Keep,
     /// Columns and nested fields of the data that the table lacks are added. Types become wider if the table allows it.
@@ -116,7 +116,7 @@ pub struct Operation {
     pub engine_info: Option<String>,
     /// A text provided by the user.
     pub user_metadata: Option<String>,
-    /// Further fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
+    /// More fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
     custom: Map<String, Value>,
 }
 
@@ -137,10 +137,10 @@ const GENERATED: [&str; 10] = [
 /// The fields of `commitInfo` that must be strings.
 const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
-/// What the name of this crate and its version begin with in `engineInfo`.
+/// The text before the version of this crate in `engineInfo`.
 const THIS_CRATE: &str = "deltalog/";
 
-/// Returns whether `engineInfo` says that this crate has made the commit, for itself or for an engine.
+/// Returns whether `engineInfo` says that this crate has made the commit, for a user or for an engine.
 pub(crate) fn names_this_crate(engine_info: &str) -> bool {
     engine_info.split(' ').any(|name| name.starts_with(THIS_CRATE))
 }
@@ -204,7 +204,7 @@ impl Operation {
         self
     }
 
-    /// Returns the `commitInfo` of a commit, with `tags` beside the user's.
+    /// Returns the `commitInfo` of a commit, with `tags` in addition to the user's.
     pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, tags: &[(&str, &str)]) -> CommitInfo {
         let mut other = self.custom.clone();
         if !tags.is_empty() {

@@ -25,7 +25,7 @@ pub(super) fn removes(
     batches.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0)).collect()
 }
 
-/// What becomes of the rows of a file that is removed.
+/// What happens to the rows of a removed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowsOfFile {
     /// They are removed from the table.

@@ -1,5 +1,5 @@
-//! A set of partitions, by which a transaction replaces files and knows what it has read of the table, and by which the
-//! files are found that are compacted after a write.
+//! A set of partitions. It describes the files that a transaction replaces, the part of the table that it has read, and
+//! the files that are compacted after a write.
 //!
 //! Values are compared by type, because writers spell them differently: `1` and `01` are one partition of a number.
 //! NULL is a value like others.
@@ -24,7 +24,7 @@ pub(crate) struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Returns an empty set of partitions of `snapshot`, or of the table that a write makes of it. The columns of
+    /// Returns an empty set of partitions of `snapshot`, or of the table after a write. The columns of
     /// `evolved` may be wider, and hold the values of both.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A commit that is ready to be put: its bytes, and its actions for the work that follows it.
 //!
-//! What is kept beside the log depends on what was committed, which is not read back: for that a transaction has it in
-//! memory as record batches.
+//! Checksums and checkpoints depend on what was committed. It is not read back: a transaction keeps it in memory as
+//! record batches.
 
 use arrow::array::RecordBatch;
 use object_store::PutPayload;
@@ -19,11 +19,11 @@ pub(super) struct Prepared {
     pub(super) info: CommitInfo,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// The `add` actions, including the ones of row deletes, in the form of the log.
+    /// The `add` actions, including the actions of row deletes, in the form of the log.
     pub(super) adds: Vec<RecordBatch>,
     /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
     pub(super) replaced: Vec<RecordBatch>,
-    /// The domains that this attempt sets beside the transaction's.
+    /// The domains that this attempt sets in addition to the transaction's.
     pub(super) domains: Vec<DomainMetadata>,
 }
 

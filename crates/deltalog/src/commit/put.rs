@@ -12,14 +12,14 @@ use crate::protocol::{Action, ActionLine};
 use crate::runtime::environment::Environment;
 use crate::storage::{PutOutcome, Storage};
 
-/// The maximum number of puts of one version while the store gives no answer.
+/// The maximum number of puts of one version while the store does not answer.
 const MAX_PUTS: u32 = 5;
 
-/// The time for which reading a commit back is tried again while the store gives no answer, with the requests and the
-/// pauses between them. The client of a remote store tries for minutes by itself.
+/// The time for which reading a commit back is tried again while the store does not answer, with the requests and the
+/// pauses between them. The client of a remote store already retries for minutes.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
-/// The first pause after a request without an answer. Each further one doubles it.
+/// The first pause after a request without an answer. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest pause between two requests without an answer.
@@ -38,7 +38,7 @@ pub(super) enum Owner {
     Foreign(Bytes),
 }
 
-/// The commit of one transaction, at whatever version it is put.
+/// The commit of one transaction, which may be put at any version.
 pub(super) struct Putter<'a> {
     pub(super) storage: &'a Storage,
     pub(super) txn_id: &'a str,
@@ -46,7 +46,7 @@ pub(super) struct Putter<'a> {
 }
 
 impl Putter<'_> {
-    /// Puts the commit at `version` and returns whose commit is there.
+    /// Puts the commit at `version` and returns whose commit that version is.
     ///
     /// # Errors
     /// `CommitStateUnknown` if a put may have had an effect that cannot be read back. Other errors come only
@@ -142,7 +142,7 @@ impl Putter<'_> {
     }
 }
 
-/// Reads the bytes of a commit; `None` if it does not exist. Tries again for a while if the store gives no answer.
+/// Reads the bytes of a commit; `None` if it does not exist. Tries again for a while if the store does not answer.
 ///
 /// # Errors
 /// Errors of the store.

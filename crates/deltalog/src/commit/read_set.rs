@@ -1,4 +1,4 @@
-//! What a transaction has read of its base, and therefore depends on.
+//! The reads of a transaction from its base, on which it depends.
 //!
 //! | read | a later commit conflicts if it |
 //! | --- | --- |

@@ -54,7 +54,7 @@ pub(super) struct RowDeletes<'a> {
     written: Vec<String>,
 }
 
-/// A data file, as the newest version that was noted has it.
+/// A data file in the newest version that was noted.
 #[derive(Debug)]
 struct File<'a> {
     add: Add,
@@ -251,7 +251,7 @@ impl<'a> RowDeletes<'a> {
         Ok(Some(followed))
     }
 
-    /// Puts other files in the place of some, given by their indexes.
+    /// Replaces the files with the given indexes by others.
     fn replace(&mut self, moved: Vec<(usize, Vec<File<'a>>)>) -> Result<()> {
         if moved.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Fresh row ids and row commit versions of the files that a commit adds. Protocol: "Row Tracking", "Writer
 //! Requirements for Row Tracking".
 //!
-//! The ids depend on the high water mark of the version before, so they are assigned anew in each attempt.
+//! The ids depend on the high water mark of the version before, so they are assigned again in each attempt.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ impl RowIds {
         Ok(Some(DomainMetadata { domain: ROW_TRACKING_DOMAIN.to_owned(), configuration, removed: false }))
     }
 
-    /// Returns whether `domain` is the one that every attempt writes anew.
+    /// Returns whether `domain` is the one that every attempt writes again.
     pub(super) fn is_own_domain(domain: &DomainMetadata) -> bool {
         domain.domain == ROW_TRACKING_DOMAIN
     }

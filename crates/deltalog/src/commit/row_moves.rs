@@ -75,7 +75,7 @@ impl RowMove {
     pub(crate) fn added_to(&self, tags: Option<&Tags>) -> Result<Tags> {
         let mut tags = tags.cloned().unwrap_or_default();
         let text = serde_json::to_string(self).map_err(|error| {
-            Error::invalid_argument("the place of moved rows cannot be encoded as JSON").with_source(error)
+            Error::invalid_argument("the position of moved rows cannot be encoded as JSON").with_source(error)
         })?;
         tags.insert(TAG.to_owned(), Some(text));
         Ok(tags)
@@ -88,7 +88,7 @@ impl RowMove {
         Some(tags)
     }
 
-    /// Returns what `tags` say; `None` if they do not say where the rows are, or not in a form that is known.
+    /// Parses `tags`; returns `None` if they do not say where the rows are, or not in a known form.
     pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
     }

@@ -3,7 +3,7 @@
 //! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
 //!   repetition fails or has no effect, the files are part of the table.
 //! - An interrupted call still deletes them.
-//! - Hadoop keeps the checksums of a local file beside it, in a hidden file, which is deleted with it.
+//! - Hadoop keeps the checksums of a local file in a hidden file next to it, which is deleted with the file.
 
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Deletes the `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted now
-/// are left for VACUUM: what the caller reports is what became of the commit.
+/// Deletes those `paths` (in the form of actions) that the newest version does not use. Files that cannot be deleted
+/// now are left for VACUUM, and cause no error: the caller reports the outcome of the commit.
 pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     interrupt::shielded(|| {
         for path in unused(storage, paths, live) {
@@ -27,7 +27,7 @@ pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     });
 }
 
-/// Deletes the `paths`, as actions have them, that no version after `base` has as change data files.
+/// Deletes those `paths` (in the form of actions) that are not change data files of a version after `base`.
 pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
     let storage = base.storage();
     interrupt::shielded(|| {
@@ -56,8 +56,8 @@ pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
     storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
 }
 
-/// Returns the `paths`, as actions have them, that are not used. `find` returns for each path whether it is. If it
-/// fails, none are returned.
+/// Returns those `paths` (in the form of actions) that are not used. `find` returns for each path whether it is used.
+/// If it fails, no paths are returned.
 fn unused(
     storage: &Storage,
     paths: Vec<String>,

@@ -6,9 +6,9 @@
 //!
 //! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
 //!   follow. See [`Snapshot::refresh`].
-//! - These versions are read, several at once, but for those that this process has committed: the tag of the listing
-//!   tells that they are still the same. If one of them was cleaned up, its changes are unknown. If one is missing
-//!   otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
+//! - These versions are read, several at once, except for the versions that this process has committed: the tag of the
+//!   listing shows that they are still the same. If one of them was cleaned up, its changes are unknown. If one is
+//!   missing otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
 
 use bytes::Bytes;
 
@@ -25,8 +25,8 @@ use super::put::{located, read};
 /// The number of commits that are read at once. Their threads wait for the store, not for a core.
 const AT_ONCE: usize = 8;
 
-/// The size in bytes up to which a commit is parsed with the statistics of its files, whatever the rules need. A
-/// checksum lists the few files of a small table with their statistics.
+/// The size in bytes up to which a commit is parsed with the statistics of its files, even if the rules do not need
+/// them. A checksum lists the few files of a small table with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
 
 /// The most commits that are read by a transaction which need not know them. A newer checkpoint takes fewer requests.
@@ -83,7 +83,7 @@ fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<By
 }
 
 /// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. After a step that
-/// is no commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
+/// is not a commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
 ///
 /// # Errors
 /// `CorruptLog`; also errors of the store and the errors of `visit`.
@@ -123,7 +123,7 @@ pub(super) fn visit(
     Ok(())
 }
 
-/// Returns what it means that the commit of `version` does not exist, although there are newer versions.
+/// Finds out why the commit of `version` does not exist, although there are newer versions.
 ///
 /// # Errors
 /// `CorruptLog` if the newer versions cannot be read without it; also errors of the store.

@@ -4,7 +4,7 @@
 //! - Every line is a row, in the order of the log, including actions of later protocols.
 //! - The JSON of an action is the text of the log, byte for byte; the other columns make the common fields of
 //!   file actions easy to reach.
-//! - Nothing is reconciled, and neither compactions nor checkpoints are read.
+//! - Actions are not reconciled, and compactions and checkpoints are not read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ impl Iterator for CommitActions {
     }
 }
 
-/// A commit of a table, as its log has it.
+/// A commit in the log of a table.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CommitEntry {

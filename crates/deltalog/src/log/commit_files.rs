@@ -22,8 +22,8 @@ pub struct CommitFile {
     pub modified_ms: i64,
     /// The kind of file.
     pub kind: CommitKind,
-    /// What a listing said of the file, by which the cache of the storage recognizes it. It is not compared: local file
-    /// systems may round it once they no longer cache it.
+    /// The metadata of the file in a listing, by which the cache of the storage recognizes it. It is not compared:
+    /// local file systems may round it once they no longer cache it.
     pub(crate) listed: Option<Listed>,
 }
 

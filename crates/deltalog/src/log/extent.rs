@@ -5,7 +5,7 @@
 //!   a late checkpoint    a checkpoint and its commits
 //! ```
 //!
-//! - A version can be read if all commits since a checkpoint, or since version 0, are there. A clean-up leaves the
+//! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up leaves the
 //!   versions from a checkpoint on. A writer that was slower than the clean-up may add a checkpoint below.
 //! - A commit that is missing below the newest checkpoint is history that was cleaned up. One that is missing above it
 //!   is damage: the newest version needs it.
@@ -22,7 +22,7 @@ use crate::storage::Storage;
 /// The most ranges that a message lists.
 const MOST_SHOWN: usize = 8;
 
-/// What to do about a version that was cleaned up, after a message that lists the others.
+/// The hint for a version that was cleaned up, after a message that lists the readable versions.
 const CHOOSE_ANOTHER: &str = "choose one of these versions: other parts of the log were cleaned up";
 
 /// Versions as ranges without common or adjacent versions, oldest first.
@@ -138,7 +138,7 @@ impl Extent {
     }
 
     /// Returns the error for a time at which a version was the newest that is not known, because it lies between the
-    /// versions whose commits are there.
+    /// versions whose commits exist.
     pub(super) fn unknown_at(&self, storage: &Storage, time: &str) -> Error {
         let readable = &self.readable;
         not_found(

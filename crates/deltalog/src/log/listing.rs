@@ -1,4 +1,4 @@
-//! What a listing of the log shows.
+//! The content of a listing of the log.
 //!
 //! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N
 //!   + 1 but not N. A commit that seems to be missing is requested by name before it is reported as missing.
@@ -38,7 +38,7 @@ pub(super) struct Listing {
     pub(super) commits: Vec<CommitFile>,
     pub(super) compactions: Vec<CommitFile>,
     pub(super) checkpoints: CheckpointCandidates,
-    /// The checksum files, by version. There may be some of versions that do not exist.
+    /// The checksum files, by version. Some may belong to versions that do not exist.
     checksums: BTreeMap<u64, FileMeta>,
     /// The entries of the published commits, by version.
     pub(super) entries: BTreeMap<u64, FileMeta>,
@@ -92,7 +92,7 @@ impl Listing {
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
                 Some(file) => CommitFile::of(version, kind, &file),
-                // The commit was published after the catalog was asked.
+                // The commit was published after the catalog had answered.
                 None => published(source.storage, version)?.ok_or_else(|| {
                     Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
                         .in_table(source.storage.url())

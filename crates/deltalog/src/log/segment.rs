@@ -39,7 +39,7 @@ pub struct LogSegment {
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
     /// The newest checksum file of an earlier version, but not of one before the checkpoint: with the commits since, it
-    /// tells what the checksum of this version says, if that is missing or belongs to another commit.
+    /// gives the content of this version's checksum, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
     /// The version that was the newest when a listing has last shown all files from the checkpoint on.
     pub(crate) searched: u64,
@@ -64,7 +64,7 @@ pub(crate) enum Look {
     Newest,
     /// The same, but some files of the segment could not be read.
     Lost,
-    /// What is found is what an open finds: all files must be there.
+    /// The result is the same as when the table is opened: all files must exist.
     Place,
 }
 
@@ -76,13 +76,13 @@ pub(crate) enum Newer {
     /// There is one.
     Segment(Box<LogSegment>),
     /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
-    /// the metadata can tell whether the table is still the same.
+    /// the metadata shows whether the table is still the same.
     Unknown,
 }
 
-/// What has become of a version.
+/// What has happened to a version since it was found.
 pub(crate) enum Fate {
-    /// It is there, or nothing says that it is not.
+    /// The version exists, or nothing indicates that it does not.
     There,
     /// A clean-up of the log has deleted its commit, and left a checkpoint of a newer version.
     CleanedUp,
@@ -145,7 +145,7 @@ impl LogSegment {
         let found = listing.checkpoints.newest(source.without);
         let checkpoint = match (&self.checkpoint, found) {
             (Some(own), Some(found)) if found.version < own.version => Some(own.clone()),
-            // Of several checkpoints of one version, the one that was read is kept.
+            // If a version has several checkpoints, the one that was read is kept.
             (Some(own), Some(found)) if found.version == own.version && listing.checkpoints.have(own) => {
                 Some(own.clone())
             }
@@ -268,8 +268,8 @@ impl LogSegment {
         })
     }
 
-    /// Returns what has become of this version since it was found. Only commits tell: a checkpoint may have been
-    /// written since.
+    /// Returns what has happened to this version since it was found. Only its commits show that: a checkpoint may have
+    /// been written since.
     ///
     /// # Errors
     /// The errors of the store.

@@ -1,7 +1,7 @@
 //! Commits that a catalog has accepted but not published yet. (PROTOCOL, table feature `catalogManaged`.)
 //!
 //! Only the catalog knows which staged commits are valid, so a path alone does not determine the newest
-//! version. The caller asks the catalog and passes its response on.
+//! version. The caller queries the catalog and passes its response on.
 //!
 //! - A staged commit is a file in `_delta_log/_staged_commits`, or bytes that the catalog provides. No other
 //!   place is read.

@@ -120,7 +120,7 @@ impl CommitTimes {
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Result<Self> {
-        // Newer checkpoints tell whether a missing commit was cleaned up.
+        // Newer checkpoints show whether a missing commit was cleaned up.
         let mut listing = Listing::from(source, 0, None)?;
         if !listing.has_files {
             return Err(not_a_table(source.storage));

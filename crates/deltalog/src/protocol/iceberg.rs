@@ -125,7 +125,7 @@ impl IcebergCompat {
     }
 
     /// Returns whether the timestamps of all files, also of those that were written before, must be microseconds. That
-    /// is a stricter rule of this crate: the protocol asks for INT64 in files that are written, of whichever unit.
+    /// is a stricter rule of this crate: the protocol asks for INT64 in new files, of either unit.
     pub(crate) fn needs_micros(self) -> bool {
         self == Self::V3
     }
@@ -136,8 +136,8 @@ impl IcebergCompat {
         (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
 
-    /// Returns the tags of files that writers add. No rule asks for them: by the tag the JVM implementation knows which
-    /// files need not be written again for the version.
+    /// Returns the tags of files that writers add. No rule requires them. The JVM implementation uses the tag to find
+    /// out which files need not be rewritten for the version.
     pub(crate) fn tag(self) -> Option<(&'static str, &'static str)> {
         let version = match self {
             Self::V1 => return None,

@@ -122,7 +122,7 @@ impl PathResolver {
         Ok(self)
     }
 
-    /// Returns whether both tables are at the same place.
+    /// Returns whether both tables are at the same location.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
         self.table.same_store(&other.table) && self.table.path == other.table.path
     }

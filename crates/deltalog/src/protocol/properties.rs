@@ -118,7 +118,7 @@ const KNOWN: &[(&str, Kind)] = &[
 /// The property that asks for the table feature `materializePartitionColumns`, as the JVM implementation names it.
 pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
 
-/// The property by which a table asks for the same without a feature, so that writers need not know it.
+/// The property that requests the same without a feature, so that other writers need not support it.
 pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToParquet";
 
 /// Families of properties, by name prefix.

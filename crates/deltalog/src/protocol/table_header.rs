@@ -1,11 +1,11 @@
-//! What the log says about a table apart from its files: protocol, metadata and clustering columns.
+//! What the log says about a table except for its files: protocol, metadata and clustering columns.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnMappingMode, DomainMetadata, MappedSchema, Metadata, Protocol, clustering_domain};
 use crate::error::Result;
 
-/// What a commit says about a table apart from its files: the first one of a new table, one that replaces the table, or
+/// What a commit says about a table except for its files: the first one of a new table, one that replaces the table, or
 /// one that changes its schema together with its rows.
 ///
 /// Other processes can write the table's files by it before the commit exists.

@@ -179,7 +179,7 @@ impl Cursor<'_> {
         (digits >= least && value <= limit).then_some(value)
     }
 
-    /// Parses the fraction of a second; returns microseconds and whether all further digits are zero.
+    /// Parses the fraction of a second; returns microseconds and whether all other digits are zero.
     fn fraction(&mut self) -> Option<(i64, bool)> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits)?;

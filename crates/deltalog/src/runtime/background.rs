@@ -1,4 +1,4 @@
-//! Background work after a commit, on threads of its own.
+//! Background work after a commit, on its own threads.
 //!
 //! ```text
 //!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
@@ -73,14 +73,14 @@ struct Tasks {
     threads: usize,
 }
 
-/// Work that learns when to make way, or that the commit itself does.
+/// Work that is notified when to yield, or that the commit itself does.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// Something to do for a table.
 pub(crate) struct Task {
     /// Tasks of one lane run one after another. For upkeep it is the table's location.
     pub(crate) lane: String,
-    /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
+    /// The kind of work. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
     /// It gets its turn; `None` in the thread of a caller, which waits for it.
     pub(crate) work: Work,
@@ -88,8 +88,8 @@ pub(crate) struct Task {
     pub(crate) is_optional: bool,
 }
 
-/// The time in which a task has its lane for itself. Long work should stop where it can go on later, if the turn is
-/// over.
+/// The time for which a task has its lane to itself. Long work should stop when the turn is over, at a point where it
+/// can continue later.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     queue: &'a Queue,
@@ -149,7 +149,7 @@ impl Background {
     }
 
     /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
-    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones go on with
+    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones continue with
     /// them. To be followed by [`Background::wait`].
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(began.try_iter().collect::<Vec<_>>(), ["y", "z"]);
     }
 
-    /// A store that gives no answer to a refresh must hold up neither who waits for commits nor the exit.
+    /// A store that does not answer a refresh must delay neither waiting callers nor the exit.
     #[test]
     fn nobody_waits_for_what_is_optional() {
         let (sender, began) = channel();

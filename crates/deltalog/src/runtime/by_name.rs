@@ -1,7 +1,7 @@
 //! Finds many names among many others in linear time: tables have up to tens of thousands of columns.
 //!
 //! - Names usually come in the order in which they are known, so the next one is tried first. If that fails, the names
-//!   are looked at one after another; only if it fails again, an index of them is made. Often a single one is wanted.
+//!   are compared one after another; only if it fails again, an index of them is made. Often a single one is wanted.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;

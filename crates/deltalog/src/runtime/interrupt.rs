@@ -11,8 +11,8 @@
 //!   looks only before a commit.
 //! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. What it
 //!   has written is deleted as after any other error.
-//! - A commit is looked at once more right before it is put. From then on it is [`shielded`], and so is the deletion of
-//!   files: they come to an end, but do not wait for more than [`GRACE`] for a store that gives no answer.
+//! - Right before a commit is put, interrupts are checked again. From then on it is [`shielded`], and so is the
+//!   deletion of files: they come to an end, but do not wait for more than [`GRACE`] for a store that does not answer.
 //! - A call within a call, such as one of a callback, is interrupted together with the outer one.
 
 use std::cell::RefCell;
@@ -50,7 +50,7 @@ struct Current {
 #[derive(Debug, Default)]
 struct Call {
     is_interrupted: AtomicBool,
-    /// Whether it was interrupted again, or the store is silent, so that nothing is waited for any more.
+    /// Whether it was interrupted again, or the store is silent, so the call does not wait any longer.
     is_hurried: AtomicBool,
     commits: Mutex<Vec<Commit>>,
     outer: Option<Arc<Call>>,
@@ -65,7 +65,7 @@ pub struct Commit {
     pub version: u64,
 }
 
-/// What became of a watched call.
+/// The outcome of a watched call.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// Whether it was interrupted.
@@ -109,7 +109,7 @@ impl Call {
     }
 }
 
-/// Puts the previous call of the thread in its place again.
+/// Makes the previous call of the thread the current one again.
 struct Restore(Option<Current>);
 
 impl Restore {
@@ -194,7 +194,7 @@ pub(crate) fn is_interrupted() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.call.is_interrupted()))
 }
 
-/// Returns whether the call is interrupted and must not wait for anything any more, because the store is silent or
+/// Returns whether the call is interrupted and must not wait any longer, because the store is silent or
 /// the interrupt was repeated.
 pub(crate) fn is_hurried() -> bool {
     CURRENT.with_borrow(|current| {
@@ -235,7 +235,7 @@ pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     }
 }
 
-/// What a thread that the call starts has to know of it.
+/// The part of a call that its threads share.
 #[derive(Debug, Clone)]
 pub struct Inherited(Option<Current>);
 
@@ -258,7 +258,7 @@ impl Inherited {
 /// # Errors
 /// `Interrupted`, if the call is; for a shielded thread only if there is none for long.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
-    // Messages may come so fast that nothing is waited for.
+    // Messages may come so fast that the thread never waits.
     check()?;
     let mut stopped_at = None;
     loop {
@@ -275,7 +275,7 @@ pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>,
             return Err(Interrupted);
         }
         if since.elapsed() >= GRACE {
-            // Nor is there an answer to what may be asked next.
+            // The next requests get no answer either.
             hurry();
             return Err(Interrupted);
         }
@@ -290,7 +290,7 @@ fn hurry() {
     });
 }
 
-/// Waits for a message of a thread of the call, which stops by itself when the call is interrupted.
+/// Waits for a message of a thread of the call. The thread stops when the call is interrupted.
 ///
 /// # Errors
 /// There are no senders any more.

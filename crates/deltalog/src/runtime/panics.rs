@@ -7,14 +7,14 @@ use crate::error::{Error, Result};
 
 /// Calls `work`; turns a panic into its message.
 ///
-/// What `work` captures must not be used after a panic.
+/// Values that `work` captures must not be used after a panic.
 pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| text(panic.as_ref()).to_owned())
 }
 
-/// Calls `work`; turns a panic into the error that `error` makes of its message.
+/// Calls `work`; turns a panic into the error that `error` returns for its message.
 ///
-/// What `work` captures must not be used after a panic.
+/// Values that `work` captures must not be used after a panic.
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>, error: impl FnOnce(&str) -> Error) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error(text(panic.as_ref()))))
 }

@@ -93,7 +93,7 @@ fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
-/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` goes on; on
+/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` continues; on
 /// the same one if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors
@@ -117,7 +117,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             Some((mut consume, receiver, consumed)) => call.run(|| {
                 receiver.iter().try_for_each(|item| {
                     consume(item)?;
-                    // The producer may have no further item.
+                    // The producer may have no other item.
                     let _ = consumed.send(());
                     Ok(())
                 })
@@ -147,7 +147,7 @@ pub(crate) fn relay<T: Send, E: Send>(
     })
 }
 
-/// What a thread is to do, or the caller if there is no thread.
+/// The work of a thread, or of the caller if there is no thread.
 struct Work<W>(Mutex<Option<W>>);
 
 impl<W> Work<W> {
@@ -160,7 +160,7 @@ impl<W> Work<W> {
     }
 }
 
-/// Work on a thread of its own, which has ended when this is dropped.
+/// Work on its own thread, which has ended when this is dropped.
 pub(crate) struct Task<T>(Option<Running<T>>);
 
 enum Running<T> {

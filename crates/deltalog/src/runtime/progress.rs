@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) struct Progress {
     operation: &'static str,
     table: String,
-    /// What is counted.
+    /// The counted units.
     unit: &'static str,
     all: Option<u64>,
     done: AtomicU64,

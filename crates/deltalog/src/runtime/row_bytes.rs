@@ -32,7 +32,7 @@ use crate::runtime::panics::catch;
 /// The bytes that a batch has, if its rows are wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
-    /// The bytes from which on a batch has no further row.
+    /// The bytes from which on a batch has no other row.
     target: usize,
     /// The most bytes of an array of strings or bytes, whose offsets have 32 bits.
     offsets: usize,
@@ -88,7 +88,7 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on are a batch. Rows that are much further on are not looked at: the weight
+    /// Returns how many rows from `start` on are a batch. Rows that follow much later are not examined: the weight
     /// of encoded values is a sum over the rows.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;
@@ -147,8 +147,8 @@ impl BatchBytes {
 /// The rows from which the size of computed ones is estimated.
 const SAMPLE: usize = 16;
 
-/// Rows for which something is computed, as many at once as their results are a batch. A sample shows how wide these
-/// are; narrow ones are computed at once.
+/// Rows for which something is computed, in steps whose results have the size of a batch. A sample shows the width of
+/// results; narrow rows are computed at once.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,
@@ -202,11 +202,11 @@ impl Steps {
     }
 }
 
-/// What Arrow says, also in a panic, if strings or bytes go beyond the offsets of their array.
+/// The message of Arrow, also in a panic, if strings or bytes exceed the offsets of their array.
 const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
 
-/// Returns whether an error or a panic of Arrow or Parquet with this text says that values go beyond the offsets of
-/// their array.
+/// Returns whether an error or a panic of Arrow or Parquet with this text says that values exceed the offsets of their
+/// array.
 pub(crate) fn is_overflow(text: &str) -> bool {
     OVERFLOWS.iter().any(|overflow| text.contains(overflow))
 }
@@ -262,7 +262,7 @@ pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns strings or bytes with offsets from 0 on, if they go beyond 32 bits: a few rows of many may be cast to arrays
+/// Returns strings or bytes with offsets from 0 on, if they exceed 32 bits: a few rows of many may be cast to arrays
 /// with such offsets. Other arrays are returned as they are.
 ///
 /// # Errors
@@ -539,7 +539,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is computed is bounded as well, and computed again where it did not fit.
+        /// Computed rows are bounded too: a batch that did not fit is computed again in smaller parts.
         #[test]
         fn computed_rows_are_all_rows(
             sizes in prop::collection::vec(prop_oneof![9 => 0_usize..50, 1 => 500_usize..2_000], 0..200),

@@ -1,4 +1,4 @@
-//! What a misspelled name was meant to be.
+//! Suggests names for a misspelled one.
 
 /// The number of letters in which a misspelled name may differ from the name that was meant.
 const MAX_TYPOS: usize = 3;
@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 20;
 pub(crate) fn nearest_first<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
     let mut known: Vec<&str> = known.into_iter().collect();
-    // Those that resemble it; the others stay in their order.
+    // Sorts similar names first; the others keep their order.
     known.sort_by_cached_key(|known| strsim::levenshtein(&known.to_lowercase(), &name).min(MAX_TYPOS + 1));
     let more = known.len().saturating_sub(MAX_LISTED);
     known.truncate(MAX_LISTED);

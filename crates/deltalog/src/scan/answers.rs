@@ -65,7 +65,7 @@ struct Condition {
     whole: Predicate,
     /// The part of the condition that partition values decide.
     of_files: Option<BoundPredicate>,
-    /// Whether the condition has a further part.
+    /// Whether the condition has another part.
     of_rows: bool,
 }
 

@@ -5,8 +5,8 @@
 //! - A maximum of texts that its writer does not call exact may have been cut, and not every writer makes it greater
 //!   again. It is the maximum of what begins with it; other bytes have none.
 //! - The text of a file's maximum may itself have been cut, by a writer that put U+FFFD in place of the rest. What was
-//!   cut may be greater than the maximum of another file, so that the greatest of such texts is widened, whatever it
-//!   ends in ([`above_cut_texts`]).
+//!   cut may be greater than the maximum of another file, so the greatest of such texts is widened, regardless of its
+//!   last characters ([`above_cut_texts`]).
 //! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
 //! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
@@ -34,7 +34,7 @@ use crate::protocol::MappedSchema;
 use crate::values::calendar::may_be_old;
 use crate::values::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
 
-/// A column of the predicate and its place in a checkpoint.
+/// A column of the predicate and its index in a checkpoint.
 struct Column {
     path: ColumnPath,
     data_type: DataType,
@@ -154,11 +154,11 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
-/// Those leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
+/// The leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
 struct Leaves<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
-    /// The place of each column by its path: the first one.
+    /// The index of each column by its path; for a path that occurs twice, the first index.
     places: HashMap<&'a [String], usize>,
     /// The fields of the needed columns.
     fields: Fields,

@@ -270,7 +270,7 @@ impl FileListing {
 }
 
 impl FileListing {
-    /// Returns the paths of the files, which tell whether a file is in the table's directory.
+    /// Returns the paths of the files, which show whether a file is in the table's directory.
     ///
     /// # Errors
     /// As [`FileListing::read`].

@@ -9,8 +9,8 @@
 //! - The guarantees are documented at [`RowScan`].
 //! - Shredded variants are reassembled (table feature `variantShredding`).
 //! - With a predicate, the columns that it reads are decoded first, and the others only for rows that match.
-//! - Row groups are skipped by statistics, then by Bloom filters. Wrong statistics and filters of other writers
-//!   cannot be told from right ones.
+//! - Row groups are skipped by statistics, then by Bloom filters. Wrong statistics and filters of other writers cannot
+//!   be detected.
 //! - Not implemented: encrypted files.
 
 mod batches;

@@ -16,8 +16,7 @@ pub(super) fn path(segment: &LogSegment) -> String {
     LogFileName::Checksum(segment.version).path()
 }
 
-/// The checksum file of a segment's version, if it has one that can be read. The listing tells whether to ask
-/// for it.
+/// The checksum file of a segment's version, if it has one that can be read. The listing shows whether to read it.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
     let Some(file) = &segment.checksum else { return Ok(None) };
     read(storage, segment.version, file)

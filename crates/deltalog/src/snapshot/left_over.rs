@@ -1,4 +1,4 @@
-//! What upkeep leaves to later commits of the same table.
+//! Work that upkeep leaves to later commits of the same table.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ const LARGEST_OWN_COMMIT: usize = 16 << 10;
 /// The most tables whose checksums may be recorded as doubted.
 const MOST_DOUBTED: usize = 64;
 
-/// The tables whose checksums this process has doubted, by store and place, whatever the handle.
+/// The tables with doubtful checksums, by store and location. All handles of this process share them.
 static DOUBTED: Mutex<VecDeque<(Place, Doubt)>> = Mutex::new(VecDeque::new());
 
 /// A store and a table in it.
@@ -47,7 +47,7 @@ pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
 }
 
-/// What a snapshot shares with those that are refreshed from it.
+/// The state that a snapshot shares with snapshots that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
@@ -77,7 +77,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// From the counted version on: the ones before it are as they were.
+    /// From the counted version on: earlier versions do not change.
     fn concerns(&self, version: u64) -> bool {
         version <= self.newest && version > self.except
     }
@@ -87,7 +87,7 @@ impl Doubt {
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention by which they have expired.
+    /// The retention according to which they have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,

@@ -71,7 +71,7 @@ struct Inner {
     memory: OnceLock<u64>,
 }
 
-/// What is known about a version apart from its files. Copies of a snapshot share it.
+/// What is known about a version except for its files. Copies of a snapshot share it.
 struct Facts {
     protocol: Protocol,
     metadata: Metadata,
@@ -155,7 +155,7 @@ impl Snapshot {
     /// Opens another version with `open`, and checks that the table is still the same.
     fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
         let opened = open();
-        // What was opened, or could not be, may be of another table.
+        // The result, or the error, may belong to another table.
         self.newest_version()?;
         opened
     }
@@ -207,8 +207,8 @@ impl Snapshot {
     }
 
     /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
-    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata can tell whether
-    /// the table is the same.
+    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata shows whether the
+    /// table is the same.
     fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
         let knows_all = |segment: &LogSegment| {
@@ -399,8 +399,8 @@ impl Snapshot {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
 
-    /// Returns the times of the commits up to `end`, or of all commits. This version's properties tell where the times
-    /// are recorded.
+    /// Returns the times of the commits up to `end`, or of all commits. This version's properties determine where the
+    /// times are recorded.
     ///
     /// # Errors
     /// `CorruptLog` for invalid properties, and errors of the store.
@@ -417,7 +417,7 @@ impl Snapshot {
         history(self, &self.commit_times(Some(self.version()))?, limit)
     }
 
-    /// Returns the actions of the versions `start` to `end`, or to this version, as the log has them.
+    /// Returns the actions of the versions `start` to `end`, or to this version, unchanged from the log.
     ///
     /// # Errors
     /// `VersionNotFound` for commits that were cleaned up or do not exist yet, `CorruptLog` for a commit that is
@@ -428,12 +428,12 @@ impl Snapshot {
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
     }
 
-    /// Returns the commits from version `start` on, up to the newest of the log, whatever version this is. There are
-    /// none if `start` is the version after the newest.
+    /// Returns the commits from version `start` on, up to the newest of the log, even if this snapshot is older. There
+    /// are none if `start` is the version after the newest.
     ///
     /// # Errors
-    /// `VersionNotFound` for a commit that was cleaned up or is later than that, `CorruptLog` for one that is missing
-    /// between others, `TableReplaced`. Errors of reading come with the commits.
+    /// `VersionNotFound` for a commit that was cleaned up or is after the version that follows the newest, `CorruptLog`
+    /// for a gap between commits, `TableReplaced`. The iterator returns the errors of reading a commit.
     pub fn commits(&self, start: u64) -> Result<Commits> {
         let newest = self.refresh()?;
         Commits::since(self.storage(), self.resolver(), newest.commit_times(Some(newest.version()))?, start)
@@ -452,8 +452,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, its
-    /// checksum tells.
+    /// Returns the in-commit timestamp of this version, if its commit has one. If the commit was cleaned up, the
+    /// timestamp comes from the checksum.
     pub(crate) fn in_commit_timestamp(&self) -> Result<Option<i64>> {
         match self.commit_info()? {
             Some(info) => Ok(info.in_commit_timestamp),
@@ -470,13 +470,13 @@ impl Snapshot {
     /// The live files in the form of the log, with `columns`, beginning with the newest commits.
     ///
     /// # Errors
-    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    /// `CorruptLog`; errors of reading come with the batches.
     #[doc(hidden)]
     pub fn replay_files(&self, columns: FileColumns) -> Result<FileReplay> {
         self.replay(AddRequest::new(columns))
     }
 
-    /// As [`Snapshot::replay_files`], with what else `request` says.
+    /// As [`Snapshot::replay_files`], with the other options in `request`.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
@@ -541,7 +541,7 @@ impl Snapshot {
     /// Compares this version with its checksum file, field by field.
     ///
     /// # Errors
-    /// What replaying the log may raise; that something differs is no error but in the result.
+    /// The errors of replaying the log. A difference is part of the result, not an error.
     pub fn verify(&self) -> Result<Verification> {
         verify(self)
     }
@@ -615,7 +615,7 @@ impl Snapshot {
     /// Protocol: "Clustered Table".
     ///
     /// # Errors
-    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a column that is not there.
+    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a missing column.
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =

@@ -1,4 +1,4 @@
-//! Opening a snapshot: at a version or a time, by path or with what a catalog says.
+//! Opens a snapshot: at a version or a time, by path or with the response of a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -90,7 +90,7 @@ impl SnapshotBuilder {
     /// # Errors
     /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two
     /// staged commits of one version, and for staged commits of a table that no catalog manages.
-    /// `TableReplaced` if a table with another id than the requested one is there.
+    /// `TableReplaced` if the table has another id than the requested one.
     pub fn open(mut self) -> Result<Snapshot> {
         let id = self.table_id.take();
         let newest = Self { version: None, timestamp_ms: None, ..self.clone() };
@@ -124,14 +124,14 @@ impl SnapshotBuilder {
     }
 }
 
-/// A table's log, with what its catalog says.
+/// A table's log, with the response of its catalog.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) storage: Storage,
     resolver: PathResolver,
     pub(super) staged: Arc<[StagedCommit]>,
     has_catalog: bool,
-    /// What upkeep has left to later commits.
+    /// Work that upkeep has left to later commits.
     pub(super) left_over: Arc<LeftOver>,
 }
 
@@ -189,7 +189,7 @@ impl Source {
 impl Snapshot {
     /// Opens the version of `source` that was the newest at `timestamp_ms`.
     pub(super) fn load_at(source: &Source, timestamp_ms: i64) -> Result<Self> {
-        // The newest version tells whether commits carry their time, even if it cannot be read itself.
+        // The newest version decides whether commits carry their time, even if it cannot be read itself.
         let newest = source.find(None)?;
         let state = source.state(newest, None)?;
         let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
@@ -225,7 +225,7 @@ impl Snapshot {
             Ok(actions)
         };
         let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
-        // The protocol is looked at first: what it asks for may be needed to understand the rest.
+        // The protocol is checked first: understanding the rest may require features that it lists.
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
         let checksum = checksum.map_or_else(OnceLock::new, OnceLock::from);
         let facts = Facts::new(protocol, metadata, checksum).map_err(located)?;
@@ -252,8 +252,8 @@ impl Facts {
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(&protocol, &metadata)?;
         let schema = metadata.schema()?;
-        // A table that has dropped the feature has had its old files rewritten; what is left of the changes
-        // says nothing.
+        // A table that has dropped the feature has had its old files rewritten; the remaining type changes have no
+        // meaning.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes()?;

@@ -1,4 +1,4 @@
-//! What the properties of a table say about keeping and removing.
+//! The properties of a table for retention and removal.
 
 use std::time::Duration;
 

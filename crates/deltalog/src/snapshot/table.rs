@@ -9,8 +9,8 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - What is kept never goes back to an older version of the same table. At a place, it follows what is there, also to
-//!   another table or to an older copy of the same one, but not to what was there before.
+//! - The kept snapshot never goes back to an older version of the same table. It follows the contents of its location,
+//!   also to another table or to an older copy of the same table, but never back to an earlier state.
 //! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
 //!   the table is gone or replaced, this is the next call.
 
@@ -59,7 +59,8 @@ struct Shared {
 #[derive(Debug)]
 struct Kept {
     snapshot: Snapshot,
-    /// When the store was asked for newer versions, in milliseconds since the epoch; `None` if it must be asked again.
+    /// When the store was last searched for newer versions, in milliseconds since the epoch; `None` if it must be
+    /// searched again.
     checked_ms: Option<i64>,
     is_refreshing: bool,
 }
@@ -87,8 +88,8 @@ impl Table {
         Self::new(snapshot.clone(), None, environment)
     }
 
-    /// Returns the place of the table whose newest version `open` opens, and that version. If the table is dropped and
-    /// another one is created there, its versions follow.
+    /// Returns the slot for the table whose newest version `open` opens, and that version. If the table is dropped and
+    /// another one is created at its location, the slot follows the new table.
     ///
     /// # Errors
     /// The errors of `open`.
@@ -128,7 +129,7 @@ impl Table {
     pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
         let now_ms = self.0.environment.now_ms();
         let mut kept = self.0.kept();
-        // A clock that was set back tells nothing.
+        // If the clock was set back, the time is useless.
         let age_ms = kept.checked_ms.and_then(|checked| u128::try_from(now_ms.checked_sub(checked)?).ok());
         if max_age.is_zero() || age_ms.is_none_or(|age| age > max_age.as_millis()) {
             drop(kept);
@@ -214,7 +215,7 @@ impl Shared {
                 return Ok(self.copy_of(&kept.snapshot));
             }
             kept.snapshot = self.copy_of(&newest);
-            // A clock that was ahead tells nothing.
+            // If the clock was ahead, the time is useless.
             let checked_ms = kept.checked_ms.filter(|checked| *checked <= self.environment.now_ms());
             kept.checked_ms = checked_ms.max(Some(now_ms));
             return Ok(newest);

@@ -1,6 +1,6 @@
-//! What a store has answered to a request that failed, and which error that is.
+//! The response of a store to a failed request, and the error for it.
 //!
-//! The clients of `object_store` tell a few kinds of failures apart, and put the rest into texts. So the layer below
+//! The clients of `object_store` distinguish a few kinds of failures, and put the rest into texts. So the layer below
 //! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
 //! the request.
 
@@ -41,20 +41,20 @@ pub(super) enum NoAnswerReason {
     Broken,
 }
 
-/// What hints call the settings of a store.
+/// The names of a store's settings in hints.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// What says who asks.
+    /// The settings that identify the caller.
     pub(super) credentials: &'static str,
-    /// What requests are signed with.
+    /// The settings that requests are signed with.
     pub(super) secret: &'static str,
-    /// What the name of the store's host is made of.
+    /// The parts of the host name of a store.
     pub(super) host: &'static str,
-    /// What says how long the store may be silent.
+    /// The setting for how long the store may be silent.
     pub(super) silence: &'static str,
 }
 
-/// What says how long a store may be silent to which requests of HTTP are sent.
+/// The setting for how long a store that uses HTTP may be silent.
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers have no settings"))]
 pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
                                           silent in one request, 'retry_timeout' in all of them";
@@ -62,7 +62,7 @@ pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is t
 /// A request, without anything that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The settings of the store that was asked.
+    /// The settings of the store that got the request.
     pub(super) settings: &'static Settings,
     pub(super) method: String,
     /// With the port, if it is not the usual one.
@@ -72,7 +72,7 @@ pub(super) struct Request {
     pub(super) purpose: Purpose,
 }
 
-/// What a request is for, where its method does not say it.
+/// The purpose of a request, if its method does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers note nothing"))]
 pub(super) enum Purpose {
@@ -89,7 +89,7 @@ pub(super) struct Refusal {
     /// The store's own name of the reason, such as `NoSuchKey`.
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
-    /// What Azure says besides of a request without access. It may quote a signature, and is not shown.
+    /// Additional text in Azure's responses to requests without access. It may quote a signature, and is not shown.
     pub(super) detail: Option<String>,
     pub(super) request_id: Option<String>,
     /// The region of the bucket.
@@ -159,7 +159,7 @@ impl fmt::Display for ProviderFailure {
 
 impl std::error::Error for ProviderFailure {}
 
-/// What a failure means to the user.
+/// The kind of a failure for the user.
 struct Verdict {
     kind: ErrorKind,
     message: Cow<'static, str>,
@@ -192,7 +192,8 @@ impl Failure {
         self.refusal().and_then(|refusal| refusal.code.as_deref()).unwrap_or_default()
     }
 
-    /// Returns whether the object does not exist. If the whole bucket does not, nothing is known of the object.
+    /// Returns whether the object does not exist. If the whole bucket does not exist, it is unknown whether the object
+    /// does.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
     }
@@ -203,7 +204,7 @@ impl Failure {
             && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
     }
 
-    /// Returns whether the object was another one than the condition of a put asks for.
+    /// Returns whether the object did not match the condition of a put.
     pub(super) fn is_changed(&self) -> bool {
         matches!(self.error, object_store::Error::Precondition { .. }) || self.is_existing()
     }
@@ -212,7 +213,7 @@ impl Failure {
         matches!(self.error, object_store::Error::NotImplemented { .. }) || self.code() == "NotImplemented"
     }
 
-    /// Returns whether the store says that the object has no bytes in the range that was asked for.
+    /// Returns whether the store says that the object has no bytes in the requested range.
     pub(super) fn is_beyond_end(&self) -> bool {
         self.refusal().is_some_and(|refusal| refusal.status == 416)
     }
@@ -222,13 +223,13 @@ impl Failure {
         source_of::<ProviderFailure>(&self.error).is_some()
     }
 
-    /// Returns the error of the crate, without the place of the file.
+    /// Returns the error of the crate, without the location of the file.
     pub(super) fn into_error(self) -> Error {
         let Self { error, note } = self;
         if let Some(Interrupted) = source_of(&error) {
             return Interrupted.into();
         }
-        // The source of the provider's own error is kept, if nothing is around it.
+        // The source of the provider's own error is kept, if it is not wrapped.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
                 Ok(failure) => return failure.0,

@@ -7,7 +7,7 @@
 //! ours; which of them may be read is for the user to say.
 //!
 //! - Reads and deletions go from directory to directory by their descriptors, so that a link that is put in the way in
-//!   the meantime is not followed. Of what is written or listed, the directories are looked at before. A new file is
+//!   the meantime is not followed. For writes and listings, the directories are checked beforehand. A new file is
 //!   never created through a link of its name.
 //! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
 
@@ -20,11 +20,11 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     path: PathBuf,
-    /// What is beneath the root; nothing if the path is beneath none, or is the root itself.
+    /// The path relative to the root; empty if the path is not beneath a root, or is the root itself.
     names: PathBuf,
 }
 
-/// What is neither read nor passed through.
+/// Entries that are neither read nor entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// A link beneath the root.
@@ -56,7 +56,7 @@ impl Refused {
 }
 
 impl Place {
-    /// Returns the place of `path`. It is beneath `root` if it begins with it.
+    /// Returns the location of `path`. It is beneath `root` if it begins with `root`.
     pub(super) fn new(path: PathBuf, root: &Path) -> Self {
         let names = path.strip_prefix(root).unwrap_or_else(|_| Path::new("")).to_owned();
         Self { path, names }
@@ -78,7 +78,7 @@ impl Place {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => return Err(Refused::Link.error()),
                 Ok(_) => {}
-                // Nothing is beneath what is not there. Other failures come from the operation.
+                // A missing directory contains nothing. Other failures come from the operation.
                 Err(_) => break,
             }
         }
@@ -232,7 +232,7 @@ mod tests {
             assert_eq!(refusal(place(name).delete()), Some(Refused::Link), "{name}");
         }
         assert!(outside.join("b/f").exists());
-        // The link itself may go.
+        // The link itself may be deleted.
         place("a/file").delete().unwrap();
         place("a/b/f").delete().unwrap();
         assert!(outside.join("b/f").exists() && !real.join("a/b/f").exists());

@@ -1,8 +1,8 @@
-//! Writing what is kept beside the commits of a log: checkpoints, the hint at them, checksums and compactions.
+//! Writes files that a log has in addition to its commits: checkpoints, the hint at them, checksums and compactions.
 //!
-//! Only commits and data files create the directories of a table. What is written here follows a commit, perhaps
-//! behind it, when the program that has committed may have deleted the table already: it must not bring the table back.
-//! The one directory that it creates is one in a log (`_delta_log/_sidecars`).
+//! Only commits and data files create the directories of a table. These files are written after a commit, perhaps in
+//! the background, when the program may already have deleted the table. Writing them must not bring the table back. The
+//! one directory that it creates is one in a log (`_delta_log/_sidecars`).
 
 use std::io::Write;
 
@@ -67,7 +67,7 @@ impl Storage {
         }
     }
 
-    /// Writes a file in an existing directory, which appears when [`FileWriter::finish`] is called, in place of an
+    /// Writes a file in an existing directory. It appears when [`FileWriter::finish`] is called, and replaces an
     /// existing file. It is durable when that returns.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Storage {
         self.write_file(path, FileWriter::replace_local)
     }
 
-    /// Writes a whole file, with the directories that it is in, in place of an existing file. The file is durable when
+    /// Writes a whole file, creates its directories, and replaces an existing file. The file is durable when
     /// this returns.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    /// A table that was deleted stays deleted, whatever was about to be written beside its log.
+    /// A deleted table stays deleted, even if files were about to be written to its log directory.
     #[test]
     fn nothing_beside_a_log_creates_the_log() {
         type Write = fn(&Storage, &str) -> Result<()>;

@@ -1,12 +1,12 @@
 //! The memory for what is read from remote stores: one budget for all readers of a process, or of a store.
 //!
-//! - Counted is what readers hold and what is under way for them: what a plan has read ahead, but not the bytes that
-//!   were handed out, nor footers and what is read without a plan.
+//! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
+//!   not count bytes that were returned, footers, and reads without a plan.
 //! - Who holds something never waits for more, because another one may do the same. A reader that holds nothing waits a
-//!   little: mostly others are about to be done. Then it reads without the budget, but as little at once as it can
+//!   little, because others usually finish soon. Then it reads without the budget, but as little at once as it can
 //!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
 //!   budget is exceeded by at most that little for each reader.
-//! - What is larger than the whole budget may be read while nothing else is held.
+//! - A read that is larger than the whole budget is allowed while nothing else is held.
 //! - A forked child begins with nothing taken: what its parent held is not given back there.
 
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ pub(super) struct Budget {
     account: PerProcess<Account>,
 }
 
-/// What the readers of one process have taken.
+/// The bytes that the readers of one process have taken.
 #[derive(Debug, Default)]
 struct Account {
     taken: Mutex<Taken>,
@@ -98,7 +98,7 @@ impl Budget {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // The parent of a forked process gives it back.
+        // In a forked process, the parent releases it.
         if self.process != std::process::id() {
             return;
         }

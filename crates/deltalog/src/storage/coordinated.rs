@@ -13,9 +13,9 @@
 //! ```
 //!
 //! *Recovery* of an entry that is not complete is steps 4 and 5, with the bytes read from T(N). Every listing of the
-//! log recovers the newest entry first, and a commit that is read by its name and is not there is recovered as well.
+//! log recovers the newest entry first, and a missing commit that is read by its name is recovered as well.
 //!
-//! Why nothing is lost or doubled, with writers of both kinds, on a store with put-if-absent or without:
+//! Why no commit is lost or duplicated, with writers of both kinds, on a store with put-if-absent or without:
 //!
 //! - **One winner.** A process that writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step
 //!   3, or a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is
@@ -23,8 +23,8 @@
 //!   conditions, ours cannot.
 //! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
 //!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
-//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds beside writers that know
-//!   no coordinator and create `N.json` with a condition.
+//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds for concurrent writers
+//!   that do not use the coordinator and create `N.json` with a condition.
 //! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
 //! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
@@ -36,9 +36,9 @@
 //! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
 //!   writer recovers; after 5 nothing.
 //!
-//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor they
-//! from it. A writer with conditions but without the coordinator is safe beside our writers, but not beside the
-//! JVM's, which may replace its commit between their look and their copy.
+//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor are
+//! they from it. A writer with conditions but without the coordinator is safe with our writers, but not with the JVM's,
+//! which may replace its commit between their look and their copy.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ use crate::runtime::interrupt;
 
 /// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
 const TRIES: u32 = 3;
-/// The first pause before it is. Each further one doubles it.
+/// The first pause before it is. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Who decides the commits of a table.
@@ -69,7 +69,7 @@ pub(super) struct Coordination {
 }
 
 impl Coordination {
-    /// Returns what distinguishes the coordinator from others of the same store, for as long as it is in use.
+    /// Returns an id that distinguishes the coordinator from others of the same store while it is in use.
     pub(super) fn id(&self) -> usize {
         if self.is_of_store { 0 } else { Arc::as_ptr(&self.coordinator).addr() }
     }
@@ -176,7 +176,7 @@ impl Storage {
         }
     }
 
-    /// Creates a commit by the protocol of the coordinator. Returns `None` if none is concerned.
+    /// Creates a commit by the protocol of the coordinator. Returns `None` if the store has no coordinator.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`]: nothing was committed.
@@ -273,7 +273,7 @@ impl Storage {
     fn publish(&self, path: &str, bytes: &Bytes) -> Result<bool> {
         let mut last = None;
         for attempt in 0..TRIES {
-            // A store that ignores the condition of a create must not replace what is there.
+            // A store that ignores the condition of a create must not replace an existing object.
             let put = match self.get_stored(path) {
                 Ok(Some(found)) => return Ok(found == *bytes),
                 Ok(None) => self.create_or_put(path, bytes),
@@ -293,7 +293,7 @@ impl Storage {
         }))
     }
 
-    /// Creates a file; in a store that knows no conditions, as any other put.
+    /// Creates a file; in a store without conditional writes, by an ordinary put.
     fn create_or_put(&self, path: &str, bytes: &Bytes) -> Result<PutOutcome> {
         let Backend::Remote(store) = &self.backend else { return self.put_unchecked(path, bytes.clone()) };
         match store.create(self.path(path)?, bytes.clone().into()) {
@@ -337,12 +337,12 @@ impl Storage {
                 table = self.url(),
                 file = entry.file_name,
                 %error,
-                "the coordinator could not be told that a commit is in the log"
+                "the coordinator could not be notified that a commit is in the log"
             ),
         }
     }
 
-    /// Copies the file of an entry to the log, unless it is there.
+    /// Copies the file of an entry to the log, unless it exists.
     fn recover(&self, with: &Coordination, entry: &CoordinatorEntry) -> Result<()> {
         let path = format!("{LOG_DIRECTORY}/{}", entry.file_name);
         if self.head_stored(&path)?.is_none() {
@@ -383,8 +383,8 @@ impl Storage {
         }
     }
 
-    /// Copies a commit that is not there to the log, if the coordinator has an entry for it. Returns whether it has
-    /// one, so that the commit is there now, unless it was cleaned up: its writer may just have copied it.
+    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one, so that
+    /// the commit exists now, unless it was cleaned up: its writer may just have copied it.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);
@@ -394,7 +394,8 @@ impl Storage {
         }
     }
 
-    /// Asks the coordinator something, if there is one, to find out whether it answers. Returns whether there is one.
+    /// Sends a request to the coordinator, if there is one, to find out whether it answers. Returns whether there is
+    /// one.
     pub(super) fn ask_coordinator(&self) -> Result<bool> {
         let Some(with) = self.coordination.as_deref() else { return Ok(false) };
         with.coordinator.newest(&with.table_path).map_err(|error| error.in_table(self.url()))?;

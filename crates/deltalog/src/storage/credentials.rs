@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::Result;
 
-/// Hands out credentials for a store. It is asked before the first request, and again before they expire.
+/// Hands out credentials for a store. It is called before the first request, and again before they expire.
 ///
-/// - It is never asked twice at the same time for one store, and may take its time: other requests go on with the
-///   credentials that they have.
+/// - It is never asked twice at the same time for one store, and may take its time: other requests use the credentials
+///   that they have.
 /// - Tables that are open at the same time with the same provider and the same options share what it has returned.
 ///
 /// ```
@@ -96,13 +96,14 @@ impl Credentials {
         Self::new(Secret::BearerToken(token.into()))
     }
 
-    /// Sets when they expire. The provider is asked again some minutes before, or at half of a shorter time.
+    /// Sets when they expire. The provider is called again some minutes before, or after half of the time if that is
+    /// short.
     #[must_use]
     pub fn expiring_at(self, time: SystemTime) -> Self {
         Self { expires_at: Some(time), ..self }
     }
 
-    /// Sets after which time the provider is asked again at the latest, if it is not known when they expire.
+    /// Sets the time after which the provider is called again if it is not known when they expire.
     #[must_use]
     pub fn asked_again_after(self, time: Duration) -> Self {
         Self { ask_again_after: Some(time), ..self }

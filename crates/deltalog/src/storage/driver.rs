@@ -17,7 +17,7 @@ pub(super) enum Driver {
     Caller,
 }
 
-/// A request that is under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) enum Pending<T> {
     Running(Running<(T, Option<Box<Note>>)>),

@@ -31,7 +31,7 @@ impl Storage {
             Refused::Link => {
                 "a table's own path may be a link, but nothing within it: move what it leads to into the table"
             }
-            Refused::Special => "look who has put it there, and remove it",
+            Refused::Special => "find out who created it, and remove it",
         };
         Error::unsupported(refused.to_string()).at_path(path).in_table(self.url()).with_hint(hint)
     }

@@ -1,4 +1,4 @@
-//! The checksums that Hadoop keeps beside local files: `.name.crc` for the file `name`.
+//! The checksums that Hadoop keeps next to local files: `.name.crc` for the file `name`.
 //!
 //! Hadoop refuses to read a file whose checksum does not fit its bytes. A program that replaces a file must therefore
 //! remove it. Without one, Hadoop reads the file unchecked.

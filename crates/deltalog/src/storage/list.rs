@@ -72,7 +72,7 @@ impl Storage {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
                 Some(FileMeta::of_store(name, &meta))
             })
-            // Stores that know no offset or no directories return more.
+            // Stores that do not support offsets or directories return more.
             .filter(|file: &FileMeta| file.name.as_str() > after)
             .filter(|file| depth == Depth::All || !file.name.contains('/'))
             .collect();
@@ -129,8 +129,8 @@ fn walk(
     Ok(())
 }
 
-/// Returns what an entry of a directory or its link leads to; `None` if that was deleted in the meantime, or is
-/// not there. A link that leads nowhere else is what it is itself.
+/// Returns what an entry of a directory or its link leads to; `None` if that does not exist, for example because it was
+/// deleted concurrently. A link that leads nowhere else is what it is itself.
 pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(entry.path()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -65,13 +65,13 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     for bytes in content.iter() {
         file.write_all(bytes)?;
     }
-    // A file without its content must not appear, not even after a power failure.
+    // A file must not appear without its content, even after a power failure.
     file.sync_all()?;
     Ok(Created { staged, directories })
 }
 
 impl Created {
-    /// Gives the file its name, unless another file has it. Returns whether it did. It is then durable.
+    /// Gives the file its name, unless another file has it. Returns whether the file got the name; it is then durable.
     ///
     /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory
     /// that already contains it.

@@ -129,7 +129,7 @@ mod tests {
         let url = |relative: &str| {
             parse_location(root.join(relative).to_str().unwrap()).unwrap().to_file_path().unwrap()
         };
-        // Through the link, not beside it; and to what is not there yet.
+        // `..` leads to the parent of the link's target, also in a path that does not exist yet.
         assert_eq!(url("link/../t"), root.join("a/t"));
         assert_eq!(url("new/../t/u"), root.join("t/u"));
         assert_eq!(url("a/b/../../t"), root.join("t"));

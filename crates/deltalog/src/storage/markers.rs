@@ -1,4 +1,4 @@
-//! Objects that stand for directories, which clients of other stores put beside the files.
+//! Objects that stand for directories, which other clients create in addition to the files.
 //!
 //! | object, without content | who makes it |
 //! | --- | --- |
@@ -14,13 +14,13 @@ use std::collections::HashSet;
 
 use super::FileMeta;
 
-/// The end of the names of markers that are beside their directories.
+/// The suffix of markers that are siblings of their directories.
 const SUFFIX: &str = "_$folder$";
 
-/// Removes markers from a listing. An empty object with the name of a directory without files stays: nothing tells it
-/// from an empty file.
+/// Removes markers from a listing. An empty object with the name of a directory without files is kept: it cannot be
+/// distinguished from an empty file.
 pub(super) fn remove(files: &mut Vec<FileMeta>) {
-    // Files of tables are not empty, so that mostly nothing is to be done.
+    // Files of tables are not empty, so usually there is nothing to do.
     if files.iter().all(|file| file.size > 0) {
         return;
     }

@@ -164,7 +164,7 @@ pub enum PutOutcome {
 }
 
 impl Storage {
-    /// Returns what the cache on the local disk was asked for through this value and its clones; `None` without one.
+    /// Returns the requests to the cache on the local disk through this value and its clones; `None` without a cache.
     pub fn cache_statistics(&self) -> Option<CacheStatistics> {
         self.cache.as_ref().map(|cache| cache.statistics())
     }
@@ -206,7 +206,7 @@ impl Storage {
         self.batch_bytes
     }
 
-    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times as many, so that few rows are enough
+    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times that size, so that few rows are enough
     /// for a test of wide ones.
     #[doc(hidden)]
     #[must_use]
@@ -275,7 +275,7 @@ impl Storage {
         })
     }
 
-    /// Returns the local place of a path of the store.
+    /// Returns the local path of a path of the store.
     fn place(&self, path: &str, located: &Path) -> Result<Place> {
         let file = |path_of: &Path| local::file(path_of).map_err(|error| self.error(path, error));
         Ok(Place::new(file(located)?, &file(&self.base)?))
@@ -350,7 +350,8 @@ impl Storage {
         })
     }
 
-    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it asks the store.
+    /// Reads a whole file that a listing has shown, from the cache if it has it. Without `listed`, it reads from the
+    /// store.
     ///
     /// # Errors
     /// The same as [`Storage::read`].
@@ -379,7 +380,7 @@ impl Storage {
         self.open_listed(path, None)
     }
 
-    /// Opens a file for ranged reads that a listing has shown, from the cache as far as it has it.
+    /// Opens a file that a listing has shown for ranged reads, which use the cache for the parts that it has.
     ///
     /// # Errors
     /// The same as [`Storage::open_file`].
@@ -521,7 +522,8 @@ impl Storage {
             Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
             Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
             Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
-            // Nor does one of a store, if the caller's own client has repeated a put whose first response was lost.
+            // The same holds for the answer of a store, if the caller's own client has repeated a put whose first
+            // response was lost.
             Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
         }
     }

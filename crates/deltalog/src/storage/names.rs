@@ -2,12 +2,12 @@
 //!
 //! - A hard link does it: it is created or refused, in one step, and the file has its content before.
 //! - Some file systems have no hard links: FAT and exFAT, many that are mounted by FUSE, shares of other systems. Linux
-//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that writers
-//!   of either kind are safe beside each other.
+//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that both kinds
+//!   of writers are safe at the same time.
 //! - A system that can do neither is refused with the first commit. A check before a plain rename would let a writer
 //!   replace the commit of another one.
-//! - A refusal is certain: nothing has happened. Only what a file system in a network may have done before it failed
-//!   to say so is unknown.
+//! - A refusal is certain: the file was not renamed. The outcome is unknown only if a network file system may have
+//!   renamed the file before it failed to answer.
 
 use std::fmt;
 use std::io;
@@ -54,8 +54,8 @@ pub(super) fn lacks_both(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<LacksBoth>())
 }
 
-/// Gives the file `from` the name `to`, unless another file has it. Returns whether it did. The file may keep its old
-/// name.
+/// Gives the file `from` the name `to`, unless another file has it. Returns whether the file got the name. It may keep
+/// its old name, too.
 pub(super) fn publish_if_absent(from: &Path, to: &Path) -> Result<bool, Unpublished> {
     publish(|| std::fs::hard_link(from, to), || rename_if_absent(from, to))
 }
@@ -103,8 +103,8 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(1 | 50))
 }
 
-/// Returns whether an error says that nothing has happened. A server may have done its part before it is not reached
-/// any more, or before a disk fails.
+/// Returns whether an error means that the file was not renamed. A server may have renamed it before the connection was
+/// lost, or before a disk failed.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -8,13 +8,13 @@ use super::answers::Failure;
 use super::driver::{Driver, Pending};
 use crate::runtime::interrupt;
 
-/// The number of parts that are under way at the same time.
+/// The number of parts that are uploaded at the same time.
 const PARALLEL: usize = 4;
 
 type Result<T> = std::result::Result<T, Failure>;
 type Answer<T> = object_store::Result<T>;
 
-/// The parts of an object. Those that are under way are in memory.
+/// The parts of an object. Parts that are being uploaded are in memory.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// `None` after a request that has panicked.
@@ -28,7 +28,7 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, once few enough others are under way. The error may come from an earlier part.
+    /// Sends the next part, once few enough others are in progress. The error may come from an earlier part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;
@@ -39,7 +39,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Waits for all parts, and makes the object of them.
+    /// Waits for all parts, and completes the object.
     pub(super) fn complete(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
             self.wait_for_first()?;
@@ -50,7 +50,7 @@ impl Parts {
         })
     }
 
-    /// Gives the upload up. A part that is still under way would stay with the store.
+    /// Aborts the upload. A part that is still being sent would remain in the store.
     pub(super) fn abort(&mut self) -> Result<()> {
         interrupt::shielded(|| self.abort_shielded())
     }

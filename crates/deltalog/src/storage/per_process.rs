@@ -1,8 +1,8 @@
-//! Values that a process makes for itself.
+//! Values that each process creates for itself.
 //!
-//! A forked child has the memory of its parent, but none of its parent's threads. What depends on threads, such as a
-//! runtime or the open connections of a client, is made anew there. The parent's value is left alone, in whatever state
-//! the fork has found it.
+//! A forked child has the memory of its parent, but none of its parent's threads. So the child creates values that
+//! depend on threads again, such as a runtime or the open connections of a client. It does not touch the parent's
+//! value, whose state at the time of the fork is unknown.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ impl<T> PerProcess<T> {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of this process. If there is none, it is the one that `make` returns. If several threads make
+    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads make
     /// one at the same time, all get the first, and the others are handed to `discard`.
     pub(super) fn get_or_make<E>(
         &self,

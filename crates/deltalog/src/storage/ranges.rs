@@ -1,17 +1,17 @@
 //! Reading ranges of an object in a remote store.
 //!
 //! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
-//!   tells that the object exists, how large it is, and what it contains.
+//!   shows that the object exists, how large it is, and what it contains.
 //! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
-//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones
-//!   together and large ones in parts, at the same time. Of a unit that is too large for that, each range, such as a
-//!   column, is read ahead by itself, because columns are read side by side. When a unit is begun, those before the
-//!   previous one are dropped.
-//! - What is read ahead is within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
+//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones together
+//!   and large ones in parts, at the same time. If a unit is too large for that, each range, such as a column, is read
+//!   ahead separately, because columns are read side by side. When a unit is begun, those before the previous one are
+//!   dropped.
+//! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
 //!   in small pieces, one after the other.
-//! - What is not planned is read as it is asked for.
-//! - What the cache on the local disk has is not requested (`cache`).
-//! - All requests ask for the object with the tag that the first answer had, so that parts of two objects never meet.
+//! - Ranges that are not planned are read when they are requested.
+//! - Ranges that the cache on the local disk has are not requested (`cache`).
+//! - All requests require the tag of the first response, so that parts of two objects are never mixed.
 
 use std::io;
 use std::iter;
@@ -35,7 +35,7 @@ pub(super) const END: u64 = 64 << 10;
 const CLOSE: u64 = 512 << 10;
 /// The largest part of a range that is one request.
 const PART: u64 = 8 << 20;
-/// The most bytes of a unit that are in memory at the same time, unless one read asks for more.
+/// The most bytes of a unit that are in memory at the same time, unless one read requests more.
 const UNIT: u64 = 32 << 20;
 /// The least number of bytes that are read ahead in a range of a larger unit.
 const LEAST_AHEAD: u64 = 128 << 10;
@@ -136,7 +136,7 @@ impl RemoteFile {
     }
 }
 
-/// What is known of an object that is opened.
+/// What is known about an object when it is opened.
 struct End {
     size: u64,
     e_tag: Option<String>,
@@ -159,7 +159,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             Some((cached, bytes)) => return Ok(of_cache(cached, bytes)),
             None => None,
         },
-        // Only the store can tell whether what was read last is still there.
+        // Only the store knows whether the content that was read last still exists.
         (Some((cache, url)), None) => cache.newest_end(url.clone(), None, END),
         (None, _) => None,
     };
@@ -175,7 +175,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             }
             return Ok(of_cache(cached, bytes));
         }
-        // A store that says so without having been asked.
+        // A store that reports it even if the request has no condition.
         (Ok(None), None) => store.end(path.clone(), END)?,
         // An empty object has no end.
         (Err(failure), _) if failure.is_beyond_end() => {
@@ -230,7 +230,7 @@ fn ahead(ranges: usize) -> u64 {
     (UNIT / (ranges as u64).max(1)).clamp(LEAST_AHEAD, UNIT / 2)
 }
 
-/// What is going to be read of an object.
+/// The planned reads of an object.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// In the order in which they are read.
@@ -240,7 +240,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Unit {
     ranges: Vec<Range<u64>>,
-    /// The ranges by which it is read when the budget is used up.
+    /// The ranges in which it is read when the budget is used up.
     apart: Vec<Range<u64>>,
     held: Vec<Held>,
     /// Whether it is read in pieces, because it is large or because the budget was used up.
@@ -325,7 +325,7 @@ impl Plan {
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());
-            // What was read of this range before is not read again.
+            // Parts of the range that were read before are not read again.
             unit.held.retain(|held| !range.contains(&held.piece.start));
             // Small ranges that were joined are read in any order.
             let most = if unit.is_short_of_memory { LEAST_AHEAD } else { ahead };

@@ -101,14 +101,14 @@ fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
             "bytes=12582912-15728639"
         ]
     );
-    // All of it is there, also across the requests.
+    // All bytes are returned, also across the requests.
     place.check(&file, 1000, 3000);
     place.check(&file, 12_582_900, 1000);
     place.check(&file, 4 << 20, 11 << 20);
     assert!(place.requested().is_empty());
     place.check(&file, 16 << 20, 1 << 20);
     assert_eq!(place.requested(), ["bytes=16777216-17825791"]);
-    // What is not planned can be read too.
+    // Ranges that were not planned can be read, too.
     place.check(&file, 18 << 20, 100);
     assert_eq!(place.requested().len(), 2);
 }
@@ -212,7 +212,7 @@ fn a_budget_that_is_used_up_stops_no_reader() {
     assert_eq!(asked, 2 * MIB as u64, "no byte twice");
     assert!(place.held().1 <= (MIB + 2 * (128 << 10)) as u64, "{:?}", place.held());
     drop(idle);
-    // What is still to be read is read at once again.
+    // The remaining ranges are read in parallel again.
     let file = place.open().planned(|| vec![vec![3 * MIB as u64..3 * MIB as u64 + 500_000]]);
     place.requested();
     place.check(&file, 3 * MIB, 400_000);

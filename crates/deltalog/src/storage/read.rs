@@ -88,7 +88,7 @@ impl FileReader {
     /// Returns a reader of the same file that keeps it open.
     ///
     /// # Errors
-    /// `NotFound` if the file is not there any more, and others of the file system.
+    /// `NotFound` if the file no longer exists, and other errors of the file system.
     pub(crate) fn opened(&self) -> io::Result<Self> {
         match &self.0 {
             Source::Idle(file) => Ok(Self(Source::Local(Arc::new(file.reopen()?), Arc::clone(file)))),

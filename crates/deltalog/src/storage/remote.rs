@@ -23,7 +23,7 @@ use super::parts::Parts;
 #[cfg(feature = "_cloud")]
 use super::per_process::PerProcess;
 
-/// The number of requests of one call that are under way at the same time.
+/// The number of concurrent requests of one call.
 const PARALLEL: usize = 8;
 
 /// How often a page of a listing may end too early.
@@ -71,16 +71,16 @@ impl WeakRemote {
 enum Clients {
     /// The caller's client.
     Given(Client),
-    /// Those that each process makes, because their connections belong to the runtime of a process.
+    /// Clients that each process creates, because their connections belong to the runtime of a process.
     #[cfg(feature = "_cloud")]
     Made(PerProcess<Client>, Recipe),
 }
 
-/// Makes a client.
+/// Creates a client.
 #[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
-/// What sends requests to a store.
+/// Sends requests to a store.
 #[derive(Clone)]
 pub(super) struct Client {
     /// Sends requests again that have no answer.
@@ -106,7 +106,7 @@ pub(super) struct Page {
     pub(super) objects: Vec<ObjectMeta>,
     /// Where the listing stopped at delimiters.
     pub(super) prefixes: Vec<Path>,
-    /// What the next page is asked for by.
+    /// The token for requesting the next page.
     pub(super) token: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl Remote {
         Self { clients: Arc::new(clients), driver, reads }
     }
 
-    /// Makes clients by a recipe, and others whenever the process was forked.
+    /// Creates clients from a recipe, and new ones after each fork of the process.
     #[cfg(feature = "_cloud")]
     pub(super) fn made(recipe: Recipe, reads: Reads) -> object_store::Result<Self> {
         let made = PerProcess::new();
@@ -269,8 +269,8 @@ impl Remote {
         self.run(|client| async move { whole(client.store.get(&path).await?).await })
     }
 
-    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. Stores
-    /// that cannot read an end are asked for the size first.
+    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. For
+    /// stores that cannot read the end of an object, the size is requested first.
     pub(super) fn end(&self, path: Path, length: u64) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move {
             let mut options = GetOptions::default();

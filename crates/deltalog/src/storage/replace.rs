@@ -1,4 +1,4 @@
-//! Replacing a small file only if it is still the one that was read.
+//! Replaces a small file only if it has not changed since it was read.
 //!
 //! - Stores with conditional puts compare and replace in one request.
 //! - On a local file system, writers lock the file's directory while they compare and rename. The lock ends with

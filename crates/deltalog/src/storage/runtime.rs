@@ -3,7 +3,7 @@
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
 //!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
 //!   the caller's own runtime, or from a callback that a request makes.
-//! - A forked child makes a runtime of its own (`per_process`).
+//! - A forked child creates its own runtime (`per_process`).
 
 use std::future::Future;
 use std::io;

@@ -1,5 +1,5 @@
-//! What is at a location that has no table, for the message that says so. It never fails, and asks a remote store
-//! nothing: there the names in the location tell.
+//! Finds out what is at a location that has no table, for the error message. It never fails, and sends no request to a
+//! remote store: there it looks only at the names in the location.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,13 @@ use super::Storage;
 /// The name of the directory of a table's log.
 const LOG: &str = "_delta_log";
 
-/// How many entries of a directory are looked at.
+/// How many entries of a directory are read.
 const MAX_ENTRIES: usize = 1000;
 
-/// What is at a location.
+/// The kind of thing at a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Surroundings {
-    /// Nothing, or nothing that is known.
+    /// Nothing, or unknown.
     Unknown,
     /// A file.
     File,

@@ -14,7 +14,7 @@ use crate::runtime::parallel;
 /// The number of syncs at once. Each sync waits for the disk, not for a core.
 const THREADS: usize = 8;
 
-/// What can be synced.
+/// An item that can be synced.
 #[derive(Debug)]
 pub(super) enum Entry<'a> {
     /// A file that this process has written.

@@ -3,8 +3,8 @@
 //! - The object appears when it is complete, under its name, and replaces an older one.
 //! - An object of a single part is put with one request. Of a larger one a few parts are uploaded at the same time, and
 //!   only these are in memory.
-//! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts stay with the
-//!   store, invisible, until its own rules remove them.
+//! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts remain in the store,
+//!   invisible, until its own rules remove them.
 
 use std::io;
 
@@ -67,7 +67,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Checks that the object is there. If the answer to the request that completes it is lost, the client sends the
+    /// Checks that the object exists. If the answer to the request that completes it is lost, the client sends the
     /// request again, and many stores do not know the upload any more.
     fn ensure_complete(&self) -> Result<()> {
         match self.storage.head(&self.path)? {

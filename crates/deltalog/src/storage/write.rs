@@ -21,7 +21,7 @@ pub(super) fn remove_empty(directory: &Path) {
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_empty(&entry.path());
     }
-    // It is fine if the directory is not empty, or was removed in the meantime.
+    // A directory that is not empty, or was removed concurrently, is not an error.
     let _ = fs::remove_dir(directory);
 }
 
@@ -30,7 +30,7 @@ pub(super) fn remove_empty(directory: &Path) {
 /// - A new file ([`Storage::create_file`]) has its final name from the start, because readers ignore it until the
 ///   log refers to it. If the writer is dropped before it is finished, the file is left for clean-up.
 /// - A file that may replace another one ([`Storage::replace_file`]) gets its name when it is finished. Until then
-///   nothing has changed, and if the writer is dropped, nothing is left.
+///   nothing changes, and if the writer is dropped, the temporary file is deleted.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,
@@ -53,7 +53,8 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Returns a new place beside `file`. Its name is not one of a log or of a data file, so readers ignore it.
+    /// Returns a new path in the directory of `file`. Its name is not one of a log or of a data file, so readers ignore
+    /// it.
     pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));
@@ -65,7 +66,7 @@ impl Staged {
         &self.from
     }
 
-    /// Gives the file its name, in place of the file that has it now.
+    /// Gives the file its name, and replaces the file that has it now.
     fn publish(&mut self) -> io::Result<()> {
         remove_checksum(&self.to)?;
         fs::rename(&self.from, &self.to)?;
@@ -73,7 +74,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the file its name too, unless another file has it. Returns whether it did.
+    /// Gives the file its name too, unless another file has it. Returns whether the file got the name.
     pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
         publish_if_absent(&self.from, &self.to)
     }
@@ -202,7 +203,7 @@ impl FileWriter {
         self.written
     }
 
-    /// Makes the file durable and returns its size in bytes.
+    /// Syncs the file and returns its size in bytes.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have done so.
@@ -217,7 +218,7 @@ impl FileWriter {
                 let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
                 let synced = match &mut staged {
                     None => directories.sync(Some(&file)),
-                    // Nothing that is not durable takes the place of a file.
+                    // A file is only replaced by one that is durable.
                     Some(staged) => {
                         file.sync_all().and_then(|()| staged.publish()).and_then(|()| directories.sync(None))
                     }

@@ -140,12 +140,12 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     if text.is_empty() {
         return Ok(Some(false));
     }
-    // What was read may be the commits of another table, which was created in the place of this one.
+    // The commits that were read may belong to another table, which was created in place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
     let text = Bytes::from(text);
     let put = storage.put_beside_log_if_absent(&path, text.clone());
-    // In a store without directories it goes to its place also if the table was dropped in between.
+    // In a store without directories it is created even if the table was dropped in between.
     if !storage.has_directories()
         && let Some(dropped) = snapshot.segment().dropped_since(storage)?
     {
@@ -201,7 +201,7 @@ struct Reconciled<'a> {
     lines: Vec<&'a [u8]>,
 }
 
-/// What only the newest action of counts.
+/// Kinds of actions for which only the newest counts.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Protocol,

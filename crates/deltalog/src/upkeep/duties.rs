@@ -1,4 +1,4 @@
-//! What is left to do after a commit, by the commit itself or behind it.
+//! The work after a commit, which the commit itself or a background task does.
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
@@ -115,11 +115,11 @@ impl Duties {
         });
     }
 
-    /// Writes the checksum and a log compaction, as far as they are due, and goes on with a clean-up.
+    /// Writes the checksum and a log compaction, as far as they are due, and continues with a clean-up.
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
         self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));
-        self.attempt("the clean-up of its log could not go on", || cleanup::go_on(self, pace));
+        self.attempt("the clean-up of its log could not continue", || cleanup::go_on(self, pace));
     }
 
     pub(super) fn storage(&self) -> &Storage {

@@ -1,4 +1,5 @@
-//! What is kept beside the log: checksums, checkpoints, compactions, and the removal of what has expired.
+//! The files that a log has in addition to its commits: checksums, checkpoints, compactions, and the removal of what
+//! has expired.
 //!
 //! ```text
 //!                 before the commit returns    afterwards, on threads of its own
@@ -31,10 +32,10 @@ use crate::snapshot::Snapshot;
 use checksum::Since;
 use duties::{DueChecksum, Duties, attempt};
 
-/// What is logged if the manifests do not fit the commit.
+/// The log message if the manifests do not match the commit.
 const NO_MANIFESTS: &str = "its manifests could not be written; generate them again";
 
-/// What is logged if a commit has no checksum.
+/// The log message if a commit has no checksum.
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.

@@ -2,7 +2,7 @@
 //!
 //! Spark 2.4 and earlier, and later releases in LEGACY mode, number days by the hybrid calendar of
 //! `java.util.GregorianCalendar`: Julian before 1582-10-15, Gregorian from then on. Everything else uses the
-//! proleptic Gregorian calendar. The footer tells which one a file uses, and Spark converts when it reads
+//! proleptic Gregorian calendar. The footer shows which calendar a file uses, and Spark converts when it reads
 //! (`DataSourceUtils.datetimeRebaseSpec`, `int96RebaseSpec`, and `RebaseDateTime` in its sources); so does this:
 //!
 //! | key in the footer | meaning |
@@ -54,7 +54,7 @@ pub(crate) enum Rebase {
     Timestamps(Option<String>),
 }
 
-/// What the footer of a file says about its writer.
+/// The information about the writer in the footer of a file.
 struct Writer<'a> {
     /// Dates and INT64 timestamps are in the old calendar.
     is_old: bool,
@@ -180,8 +180,8 @@ fn gregorian_day(day: i32) -> Option<i32> {
     let year_of_cycle = (day_of_cycle / 365).min(3);
     let day_of_year = day_of_cycle - 365 * year_of_cycle;
     let year = 4 * cycle + year_of_cycle;
-    // The same day of the same month of the Gregorian year, which also begins in March: months and days before
-    // the end of February have the same place in both years.
+    // The same day of the same month of the Gregorian year, which also begins in March: months and days before the end
+    // of February have the same index in both years.
     let first_of_year =
         365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) - 719_468;
     i32::try_from(first_of_year + day_of_year).ok()
@@ -225,8 +225,8 @@ mod tests {
         date.signed_duration_since(NaiveDate::default()).num_days() as i32
     }
 
-    /// The days at which Spark's difference changes, and the differences from there on, as `RebaseDateTime` has
-    /// them.
+    /// The days at which the difference between the calendars changes in Spark, each with the difference from that day
+    /// on. The numbers are those in `RebaseDateTime`.
     const SWITCHES: [(i32, i32); 14] = [
         (-719_164, 2),
         (-682_945, 1),

@@ -108,7 +108,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
     }
 }
 
-/// Multiplies whole units by `factor`, which gives microseconds.
+/// Multiplies whole units by `factor`, which results in microseconds.
 fn scaled<T>(
     array: &ArrayRef,
     factor: i64,

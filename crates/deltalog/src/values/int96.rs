@@ -26,7 +26,7 @@ pub(crate) fn int96_as_micros(
     ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options.with_schema(Arc::new(schema)))
 }
 
-/// Returns `fields` of a file with microseconds in the place of INT96, in the time zone `zone`.
+/// Returns `fields` of a file with microseconds instead of INT96, in the time zone `zone`.
 pub(crate) fn fields_with_micros(fields: &Fields, columns: &SchemaDescriptor, zone: Option<&str>) -> Fields {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
     with_micros(fields, columns, &micros, &mut 0)

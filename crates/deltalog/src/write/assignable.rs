@@ -2,7 +2,7 @@
 //!
 //! - An assignment stores values as an append does: unchanged, or not at all.
 //! - It gives every field of a struct a value, at any depth, as in Spark. An append may lack some, which are NULL then;
-//!   but an UPDATE that leaves one out would lose what is there.
+//!   but an UPDATE that leaves one out would lose its present value.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::fit::fit;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
-/// Checks that values of the field `from` can be assigned to the column `to`, apart from values that do not fit.
+/// Checks that values of the field `from` can be assigned to the column `to`, except for values that do not fit.
 ///
 /// # Errors
 /// `SchemaMismatch` naming the column or the field in it.

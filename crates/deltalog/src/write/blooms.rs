@@ -2,7 +2,7 @@
 //! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
 //! `deltalog.bloomFilterNdv`.
 //!
-//! - The Delta protocol knows nothing of these filters, so the properties are ours. Writers that do not know them write
+//! - The Delta protocol does not define these filters, so the properties are ours. Writers that do not know them write
 //!   files without filters, which are read as before.
 //! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
 //!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.
@@ -24,7 +24,7 @@ use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
 use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
-/// The property with the columns.
+/// The property that lists the columns.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
 /// The property with the rate of false positives, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";
@@ -51,7 +51,7 @@ impl Default for BloomFilters {
 }
 
 impl BloomFilters {
-    /// Returns the filters that the table properties `configuration` ask for.
+    /// Returns the filters that the table properties `configuration` define.
     ///
     /// # Errors
     /// `CorruptLog` naming the property if its value is invalid.
@@ -68,7 +68,7 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // No row group has more, and a writer takes the memory for as many.
+            // No row group has more values, and a writer allocates memory for this number.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })
@@ -89,7 +89,7 @@ impl BloomFilters {
         self.values
     }
 
-    /// Asks a writer for the filters.
+    /// Adds the filters to a writer's properties.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         for column in &self.columns {
             let path = FilePath::new(column.parts().to_vec());

@@ -1,6 +1,6 @@
-//! The change data files of a version: rows, each with what has become of it. Protocol: "Change Data Files".
+//! The change data files of a version: rows, each with its kind of change. Protocol: "Change Data Files".
 //!
-//! - A version with such files has all of its changes there, because readers of the feed look at nothing else of it.
+//! - A version with such files has all of its changes there, because readers of the feed then ignore its other actions.
 //! - The files have the table's columns alone, without those that track rows.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::scan::changes::CHANGE_TYPE;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// What a row is in the change data feed.
+/// The kind of change that a row of the change data feed shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Insert,
@@ -39,13 +39,13 @@ impl Change {
 pub(crate) struct ChangeFiles {
     storage: Storage,
     environment: Environment,
-    /// What the table demands.
+    /// The requirements of the table.
     spec: TableWriteSpec,
     writer: Option<DataWriter>,
 }
 
 impl ChangeFiles {
-    /// Creates the writer for the table at `storage`, whose files are otherwise as `spec` says.
+    /// Creates the writer for the table at `storage`, whose files otherwise follow `spec`.
     ///
     /// # Errors
     /// As [`ensure_recordable`].

@@ -35,7 +35,7 @@ pub(super) fn complete(
     }
 }
 
-/// Completes rows that are written elsewhere, or to more than one place.
+/// Completes rows that are written elsewhere, or to several files.
 pub(crate) struct RowCompletion {
     spec: TableWriteSpec,
     constraints: Constraints,

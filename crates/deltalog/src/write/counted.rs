@@ -1,4 +1,4 @@
-//! The values that an engine has given to identity columns, as its files tell them. (PROTOCOL, "Identity Columns".)
+//! The values that an engine has assigned to identity columns, as read from its files. (PROTOCOL, "Identity Columns".)
 //!
 //! Only files that are committed count, so values of attempts that were repeated move no mark.
 
@@ -12,7 +12,7 @@ use crate::values::stats::whole_bounds;
 /// Notes the values of one file, whose footer is `metadata`, for the high water marks of the write.
 ///
 /// # Errors
-/// CorruptData if the file does not tell its values, or has values that are not to be generated.
+/// CorruptData if the values of the file are unknown, or are not values that may be generated.
 pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let identities = &spec.rules().identities;
     for column in identities.by_engine() {

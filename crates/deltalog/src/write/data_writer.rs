@@ -49,7 +49,7 @@ pub struct WriteOptions {
     pub memory_budget: usize,
     /// The directory of the temporary file for rows that do not fit in memory, if it is not the one of the system.
     pub temporary_directory: Option<PathBuf>,
-    /// What is known of the dictionaries of such rows. Without it, each file has one for each column.
+    /// What is known about the dictionaries of such rows. Without it, each file has one for each column.
     pub dictionaries: Option<Dictionaries>,
     /// The source of modification times and of the ids in file names.
     pub environment: Environment,
@@ -211,7 +211,7 @@ impl DataWriter {
         error.in_table(self.partitions.output().storage().url())
     }
 
-    /// Returns the rows of `batch` as files have them, and the partition of each row unless there is only one.
+    /// Returns the rows of `batch` in the form of data files, and the partition of each row unless there is only one.
     fn prepare(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, Vec<PartitionId>)> {
         let fitted = complete(batch, self.spec(), &self.constraints, &self.splitter)?;
         let partitions = match self.splitter.is_trivial() {

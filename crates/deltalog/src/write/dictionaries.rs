@@ -33,7 +33,7 @@ struct Shown {
 }
 
 impl Dictionaries {
-    /// Asks the writer of the next file for the dictionaries that pay.
+    /// Enables the dictionaries that pay in the properties of the next file's writer.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         let mut shown = self.shown();
         shown.begun += 1;

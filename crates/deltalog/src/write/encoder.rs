@@ -51,7 +51,7 @@ pub(super) struct Encoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     limits: Limits,
-    /// Whether the writer asks for a limit of rows, which chunks are then divided by.
+    /// Whether the writer's options have a limit of rows, by which chunks are then divided.
     is_limited: bool,
     threads: usize,
     /// The writers of the row group in progress, one for each leaf. There are none between two row groups.
@@ -85,7 +85,7 @@ impl Encoder {
         let properties = format.ask(properties);
         let options =
             ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
-        // It converts the schema, and gives what it made of it.
+        // It converts the schema and returns the result.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
         let (file, factory) = writer.into_serialized_writer()?;
         Ok(Self {

@@ -2,8 +2,8 @@
 //! Parquet's `VariantEncoding.md`.)
 //!
 //! - Data have the same form. A shredded variant is refused, because its parts would be lost.
-//! - Only what tells variants from other pairs of bytes is checked: the version in the metadata, and that there is a
-//!   value. As with other writers, the encoding inside of them stays as the data has it.
+//! - Only the marks that distinguish variants from other pairs of bytes are checked: the version in the metadata, and
+//!   that there is a value. As with other writers, the encoding of values stays as it is in the data.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Fields};

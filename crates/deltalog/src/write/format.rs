@@ -60,7 +60,7 @@ impl Format {
     /// Returns how files of a table are encoded by a writer that asks for `given`.
     ///
     /// # Errors
-    /// `InvalidArgument` for what cannot be asked for, `Unsupported` for a codec of the table that cannot be written.
+    /// `InvalidArgument` for invalid options, `Unsupported` for a codec of the table that cannot be written.
     pub(super) fn new(spec: &TableWriteSpec, given: &FileFormat) -> Result<Self> {
         let codec = match (&given.compression, spec.configuration().get(COMPRESSION)) {
             (Some(name), _) => codec(name, given.compression_level)?,
@@ -96,7 +96,7 @@ impl Format {
         Ok(Self { codec, bloom_filters: spec.bloom_filters().clone(), given: given.clone(), leaves })
     }
 
-    /// Returns what the names of files say of the codec, as Spark has it.
+    /// Returns the part of file names that shows the codec, as in Spark.
     pub(super) fn extension(&self) -> &'static str {
         match self.codec {
             Compression::SNAPPY => ".snappy",
@@ -114,7 +114,7 @@ impl Format {
         self.given.row_group_rows
     }
 
-    /// Asks a writer of files for the format.
+    /// Adds the format to a writer's properties.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         writer = self.bloom_filters.ask(writer.set_compression(self.codec));
         let given = &self.given;

@@ -51,7 +51,7 @@ pub(super) fn group(partitions: &[PartitionId], is_direct: impl Fn(PartitionId) 
 }
 
 impl Groups {
-    /// Groups the rows of `runs`. If they are grouped already, they stay where they are, unless that is not wanted.
+    /// Groups the rows of `runs`. If they are grouped already, they are returned unchanged, unless a copy is wanted.
     fn of(runs: &[Run], may_stay: bool) -> Self {
         let mut places: HashMap<PartitionId, usize> = HashMap::new();
         let mut counts: Vec<(PartitionId, usize)> = Vec::new();

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - The names are for people. Readers of a Delta table take partition values from the log, never from directories.
-//!   Only the conversion of a directory that is no table yet reads them.
+//!   Only the conversion of a directory that is not a table yet reads them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

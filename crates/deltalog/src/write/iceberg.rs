@@ -1,10 +1,10 @@
-//! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns.
+//! What data files lack that Iceberg compatibility requires, or a table whose files have the partition columns.
 //! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
-//! Only the footer counts. A column that was added after the file was written may be missing; whatever the file has of
-//! the table's columns must be as writers write it now:
+//! Only the footer counts. A column that was added after the file was written may be missing; the columns that the file
+//! has must be as writers write them now:
 //!
-//! - the partition columns are there;
+//! - the partition columns exist;
 //! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
 //!   and no timestamp is an INT96;
 //! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for

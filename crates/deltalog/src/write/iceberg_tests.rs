@@ -145,7 +145,7 @@ fn files_of_others_are_compared_with_the_schema() {
         let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
         let fault_of_plain = fault(&files[0].1, &spec).unwrap();
         assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
-        // Whatever its files are like, a table without the property has no rules for them.
+        // A table without the property has no rules for its files.
         assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
     }
 }
@@ -388,7 +388,8 @@ fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
     }
 }
 
-/// "Materialize Partition Columns": the table of the section. The feature is supported, or only the property is set.
+/// Tests the table in the section "Materialize Partition Columns". Either the feature is supported, or only the
+/// property is set.
 #[test]
 fn files_have_the_partition_columns_if_the_table_asks_for_them() {
     let write = "delta.writePartitionColumnsToParquet";

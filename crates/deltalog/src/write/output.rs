@@ -2,7 +2,7 @@
 //!
 //! - Files that were created are deleted unless the write is finished, and only those: a file that existed before is
 //!   never overwritten nor deleted.
-//! - A file that was closed before its time can be read back, and another one takes its place.
+//! - A file that was closed too early can be read back and replaced by another one.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -245,7 +245,7 @@ fn many_partitions_need_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 1);
 }
 
-/// At the end, as many files are open as are written at once, and each partition has one.
+/// At the end, the maximum number of files is open, and each partition has one file.
 #[cfg(target_os = "linux")]
 #[test]
 fn completing_many_partitions_needs_few_handles() {
@@ -260,7 +260,7 @@ fn completing_many_partitions_needs_few_handles() {
             most = most.max(Place::open_below(&place.table));
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // Each file with the directory that is synced beside it.
+        // Each file with the directory that is synced with it.
         assert!((1..=32).contains(&most), "{most} files were open at once");
         finishing.join().unwrap()
     });
@@ -268,7 +268,7 @@ fn completing_many_partitions_needs_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 0);
 }
 
-/// The temporary file has no name, and is gone with the writer, whatever happens to it.
+/// The temporary file has no name, so it disappears with the writer, however that ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_left_of_the_temporary_file() {

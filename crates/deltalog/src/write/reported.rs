@@ -1,7 +1,7 @@
 //! `add` and `cdc` actions for the files that the tasks of an engine report to have written, and the rows that they
 //! report to have removed.
 //!
-//! - Only what a report names belongs to a write, whatever else lies in the table's directories.
+//! - Only files that a report names belong to a write. Other files in the table's directories are ignored.
 //! - The statistics come from the footers in the reports, by the same code as for all other files. No file is
 //!   opened.
 
@@ -22,7 +22,7 @@ use crate::protocol::{Add, AddCdcFile, PartitionColumnBuilder, path};
 use crate::runtime::parallel;
 use crate::values::stats::{CollectOptions, collect_stats};
 
-/// What the tasks of an engine have done.
+/// The results of an engine's tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reported {
     /// The files that they have written, in the order of the tasks.

@@ -171,7 +171,7 @@ fn reported_change_files_are_cdc_actions_with_the_values_of_their_partition() {
     assert_eq!(reported_paths(&reports).unwrap(), [data.path, change.path]);
     assert!(has_change_files(&reports).unwrap());
     assert!(!has_change_files(&written(std::slice::from_ref(&data))).unwrap());
-    // Each kind of file has its place, and as many rows as were written.
+    // Each kind of file has its directory, and as many rows as were written.
     for (files, changes) in [(vec![change.clone()], vec![]), (vec![], vec![data.clone()])] {
         let reports = written_with_changes(&files, &changes);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Rows that are copied from one file to another as they are. Protocol: "Row Tracking".
 //!
-//! - With row tracking, the rows keep their ids and commit versions: the files that they are copied to have columns for
-//!   them, beside the ids that these files get as all files do.
+//! - With row tracking, the rows keep their ids and commit versions: the new files have columns for these, although
+//!   they also get ids of their own like all files.
 //! - While the feature is only supported, rows have no ids that could be kept.
 
 use crate::error::Result;
@@ -14,12 +14,12 @@ use crate::write::TableWriteSpec;
 pub(crate) struct RowCopy {
     /// Returns the rows, with their ids if they have some.
     pub(crate) scan: RowScan,
-    /// What the writer of the copies keeps to. It has no rules, because the rows were checked before.
+    /// The spec for the writer of the copies. It has no rules, because the rows were checked before.
     pub(crate) spec: TableWriteSpec,
 }
 
 impl RowCopy {
-    /// Returns how rows of `base` are copied to files that are otherwise as `spec` says.
+    /// Returns how rows of `base` are copied to files that otherwise follow `spec`.
     ///
     /// # Errors
     /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id

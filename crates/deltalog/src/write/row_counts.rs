@@ -1,5 +1,5 @@
-//! How many rows files certainly have, by which they get row ids. (PROTOCOL, "Row Tracking", "Writer Requirements for
-//! Row Tracking".)
+//! The certain numbers of rows of files, which are needed to assign row ids. (PROTOCOL, "Row Tracking", "Writer
+//! Requirements for Row Tracking".)
 //!
 //! - Our own statistics are right, and the statistics of other writers are compared with the footer
 //!   ([`crate::values::stats::is_own`]): two rows would have one id if a file had more rows than its statistics say.
@@ -15,7 +15,7 @@ use crate::write::{FOOTER_THREADS, read_footer};
 pub(crate) struct Counted<'a> {
     /// The action that is to have the number of rows.
     pub(crate) add: Add,
-    /// The path of the file, as the log of the snapshot has it.
+    /// The path of the file in the log of the snapshot.
     pub(crate) path: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! What every writer of a table's files keeps to, whether the table exists or is to be created.
+//! The rules for every writer of a table's files, whether the table exists or is to be created.
 //!
 //! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
@@ -7,7 +7,7 @@
 //!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
 //!   V3" of the protocol's requests for comments.) Other tables may ask for the partition columns alone. ("Materialize
 //!   Partition Columns" of these requests.)
-//! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
+//! - The table's rules for its rows are text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's in the zone of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
@@ -38,7 +38,7 @@ const TARGET_FILE_SIZE: u64 = 128 << 20;
 /// of a file writes less again then.
 const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
 
-/// What writers of a table's files keep to.
+/// The rules for writers of a table's files.
 #[derive(Debug, Clone)]
 pub struct TableWriteSpec {
     mode: ColumnMappingMode,
@@ -70,8 +70,8 @@ impl TableWriteSpec {
         Self::clustered(protocol, metadata, &[])
     }
 
-    /// Creates the spec of the table at this version. Columns that it is clustered by have statistics whatever the
-    /// properties say. (PROTOCOL, "Writer Requirements for Clustered Table".)
+    /// Creates the spec of the table at this version. Clustering columns always have statistics, independent of the
+    /// properties. (PROTOCOL, "Writer Requirements for Clustered Table".)
     ///
     /// # Errors
     /// As [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].

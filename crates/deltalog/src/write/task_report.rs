@@ -1,4 +1,4 @@
-//! What the tasks of an engine report of their work, as bytes.
+//! The reports of an engine's tasks, as bytes.
 //!
 //! ```text
 //! reports = for each task whose work counts: i32 length, report
@@ -20,7 +20,7 @@
 //!
 //! - Numbers are big endian. Paths are decoded, and relative to the table's root.
 //! - A task that is repeated reports again. The engine says which report of a task counts, and passes on only that one.
-//! - Nothing here is believed without a check: lengths are compared with the bytes that there are.
+//! - All input is checked: lengths are compared with the number of available bytes.
 
 use std::str;
 
@@ -37,7 +37,7 @@ const CHANGE_FILE: u8 = 5;
 pub(super) const STAYING_ROWS: u8 = 6;
 const BIN: u8 = 7;
 
-/// What all tasks have done.
+/// The results of all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TaskReports<'a> {
     pub(super) files: Vec<FileReport<'a>>,
@@ -178,7 +178,7 @@ impl<'a> Bytes<'a> {
         usize::try_from(length).map_err(|_| malformed("a length is negative"))
     }
 
-    /// Reads a length and as many bytes.
+    /// Reads a length and that many bytes.
     fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)

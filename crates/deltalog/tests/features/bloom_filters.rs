@@ -1,4 +1,4 @@
-//! Tables whose properties ask for Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
+//! Tables whose properties define Bloom filters. Parquet: "Bloom Filter"; protocol: "Column Mapping".
 
 use std::fs::File;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn files_have_the_filters_that_properties_ask_for() {
     let environment = Environment::system();
     let ids: Vec<i64> = (0..4000).map(|id| id * 2).collect();
     write(&storage, &PROPERTIES, &ids).unwrap();
-    // A double has no filter, nor a partition column.
+    // Doubles and partition columns have no filters.
     assert_eq!(filtered(directory.path(), &storage), [["id", "s/a.b"]]);
     assert_eq!((count(&storage, "id = 4001"), count(&storage, "s.`a.b` = 't4000'")), (0, 1));
     let rename = TableChange::RenameColumn { column: ColumnPath::new(["id"]), name: "key".to_owned() };

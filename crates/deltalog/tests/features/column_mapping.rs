@@ -1,4 +1,4 @@
-//! "Column Mapping": a mapped table gives the same rows as the same table without mapping.
+//! "Column Mapping": a mapped table returns the same rows as the same table without mapping.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -111,7 +111,7 @@ fn recomputed(storage: &Storage) -> (BTreeMap<String, Value>, bool) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A footer without statistics gives the same as one with them.
+    /// The results are the same for a footer without statistics and for one with statistics.
     #[test]
     fn statistics_of_rows_are_those_of_footers(numbers in prop::collection::vec(prop::option::of(-60i64..60), 1..40)) {
         let rows = batch(&numbers);

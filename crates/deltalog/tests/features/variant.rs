@@ -227,8 +227,8 @@ fn statistics_of_other_columns_still_prune() {
     );
 }
 
-/// NULL is found where it is and nowhere else, whatever the statistics of the variant or its parts are, in the log
-/// or the footer.
+/// NULL is found where it is and nowhere else, for any statistics of the variant or its parts, in the log or the
+/// footer.
 #[test]
 fn a_predicate_asks_whether_a_variant_is_null() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);

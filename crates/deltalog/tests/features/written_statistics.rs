@@ -181,7 +181,7 @@ fn text_and_structs_skip_the_same_files() {
     }
 }
 
-/// Without either form there are no statistics, and nothing is skipped by them.
+/// Without either form there are no statistics, and no file is skipped.
 #[test]
 fn statistics_can_be_left_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -270,6 +270,6 @@ fn invalid_partition_values_are_refused() {
     let snapshot = Snapshot::open(&storage, None).unwrap();
     let error = write_checkpoint(&snapshot, &Environment::system()).unwrap_err();
     assert!(error.to_string().contains("partition value \"x\" of column 'p'"), "{error}");
-    // Nothing is left of the attempt.
+    // The attempt leaves no files.
     assert_eq!(fs::read_dir(&log).unwrap().count(), 1);
 }

@@ -1,4 +1,4 @@
-//! Rows of many partitions in an unfortunate order: memory stays bounded, whatever comes.
+//! Rows of many partitions in an unfortunate order: memory stays bounded.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ const AT_ONCE: u64 = 4;
 const MOST_LINES: u64 = 6;
 const LONGEST_MICROS: u64 = 20_000;
 
-/// The variables that tell a child process its table, the options of the store, and its name.
+/// The variables that pass its table, the options of the store, and its name to a child process.
 const TABLE: &str = "DELTALOG_KILLED_TABLE";
 const OPTIONS: &str = "DELTALOG_KILLED_OPTIONS";
 const NAME: &str = "DELTALOG_KILLED_NAME";

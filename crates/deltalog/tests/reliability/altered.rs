@@ -12,7 +12,7 @@ use deltalog::{
 use crate::common::store::FaultyStore;
 use crate::common::{append, empty, environment, overwrite, schema, table};
 
-/// What another writer has committed since the table was read.
+/// The commits of another writer since the table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Winner {
     Append,
@@ -35,7 +35,7 @@ fn others() -> Environment {
 }
 
 impl Winner {
-    /// Returns the table that the winner changes. It supports domains if the winner commits nothing else.
+    /// Returns the table that the winner changes. It supports domains if the winner commits only domains.
     fn table(self) -> (FaultyStore, Storage, Snapshot) {
         match self {
             Self::ClusterBy | Self::Domain => defined(|definition| {
@@ -186,7 +186,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// The other way round: files that were written for the table of before are a conflict, if the change concerns them.
+/// The other way round: files that were written for the earlier table are a conflict if the change affects them.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
@@ -251,7 +251,7 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     }
 }
 
-/// "Clustered Table": a table that is not clustered stays as it is, its protocol included.
+/// "Clustered Table": a table that is not clustered does not change, including its protocol.
 #[test]
 fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();

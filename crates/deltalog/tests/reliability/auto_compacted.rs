@@ -1,4 +1,4 @@
-//! Small files that are compacted after a write which has asked for it, beside other writers and failures. Protocol:
+//! Small files are compacted after a write that asks for it, while other writers commit and requests fail. Protocol:
 //! "Add File and Remove File", "Commit Provenance Information".
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const PARTITIONED: &str = r#"{"type":"struct","fields":[
     {"name":"id","type":"long","nullable":true,"metadata":{}},
     {"name":"p","type":"string","nullable":true,"metadata":{}}]}"#;
 
-/// Returns settings by which four small files are enough, with what `set` sets.
+/// Returns settings with which four small files are enough, changed by `set`.
 fn four(set: impl FnOnce(&mut AutoCompaction)) -> AutoCompaction {
     let mut settings = AutoCompaction::default();
     settings.least_files = 4;
@@ -86,7 +86,7 @@ fn commit_info(storage: &Storage) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["commitInfo"].clone()
 }
 
-/// The commit of the write stays as it is; the compaction is a version of its own, which starts no other one.
+/// The commit of the write does not change; the compaction is a version of its own, which starts no other one.
 #[test]
 fn enough_small_files_become_one() {
     let (_directory, storage) = table(&AUTO);
@@ -244,7 +244,7 @@ fn a_compaction_is_bounded() {
         (file_count(&storage), commit_info(&storage)["operationMetrics"]["numAddedFiles"].clone()),
         (6, "2".into())
     );
-    // What is left is compacted after the next write.
+    // The remaining files are compacted after the next write.
     append(&storage, 80, 1, &environment().with_auto_compaction(settings));
     assert_eq!((file_count(&storage), ids(&newest(&storage))), (5, (0..90).collect::<Vec<_>>()));
 
@@ -334,8 +334,8 @@ fn two_writers_compact_at_the_same_time() {
     assert!(file_count(&storage) < 20, "{} files", file_count(&storage));
 }
 
-/// Every request of the write and of the compaction fails, in every way, also for good: a write that says that it was
-/// committed has all of its rows, one that says that it was not has none, and no row is there twice.
+/// Every request of the write and of the compaction fails, in every way, also permanently: a write that reports success
+/// has all of its rows, a write that reports a failure has none, and no row occurs twice.
 #[test]
 fn a_failure_of_the_compaction_is_none_of_the_write() {
     stay_alone();
@@ -399,7 +399,7 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
                             usize::from(logged.iter().any(|line| line.contains("compaction of small files")));
                     }
                 }
-                // All files of all versions are there.
+                // All files of all versions exist.
                 for version in 0..=newest(&storage).version() {
                     ids(&Snapshot::open(&storage, Some(version)).unwrap());
                 }
@@ -409,7 +409,8 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
     assert!(warned > 0, "no fault made a compaction fail");
 }
 
-/// A table that does not ask for it costs nothing. One that does costs one listing, and a read of the new commit.
+/// Without auto-compaction, a write costs nothing more. With it, a write costs one listing, and a read of the new
+/// commit.
 #[test]
 fn without_the_property_a_write_makes_the_same_requests_as_before() {
     let calls = |enabled: bool| {

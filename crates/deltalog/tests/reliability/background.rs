@@ -1,5 +1,5 @@
-//! What follows a commit does not delay it, does not fail it, and is done by the time that the process has waited for
-//! it. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
+//! The work after a commit does not delay it and does not fail it, and it is done when the process has waited for it.
+//! Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,7 +25,7 @@ struct Gate {
     name: &'static str,
     began: Mutex<Sender<String>>,
     go: Mutex<Receiver<()>>,
-    /// What then happens to the write.
+    /// The outcome of the write.
     fault: Option<Fault>,
 }
 

@@ -1,5 +1,5 @@
-//! Bloom filters in an object store: how many requests a look-up makes, and what a failing one does. Parquet: "Bloom
-//! Filter".
+//! Bloom filters in an object store: the number of requests of a look-up, and the effect of a failing one. Parquet:
+//! "Bloom Filter".
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use deltalog_testkit::store::{Fault, Op};
 use crate::common::store::FaultyStore;
 use crate::common::{empty, newest, schema};
 
-/// Creates a table with as many even ids in one file, in an order in which bounds of pages do not help.
+/// Creates a table with this many even ids in one file, in an order in which bounds of pages do not help.
 fn table(rows: i64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let mut request = WriteRequest::new(schema(), SaveMode::Append);

@@ -410,7 +410,7 @@ fn files_of_a_row_group_shared_by_threads_are_listed_once() {
 }
 
 /// "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and each may have
-/// written by another spec. The sidecars of the head that is gone may be gone as well.
+/// written by another spec. The sidecars of the replaced checkpoint may have been deleted, too.
 #[test]
 fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     let (_, storage, files) = log(6, &[(5, Form::Classic)]);
@@ -430,7 +430,7 @@ fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     assert!(before.iter().all(|file| found.contains(file)));
 }
 
-/// "V2 Spec": "the version of the checkpoint" is in the content. The classic name does not tell the spec.
+/// "V2 Spec": "the version of the checkpoint" is in the content. The classic name does not show the spec.
 #[test]
 fn a_classic_name_on_a_v2_checkpoint_of_another_version_is_refused() {
     let (_, storage, _) = log(8, &[(3, Form::ClassicV2(0))]);

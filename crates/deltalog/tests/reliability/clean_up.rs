@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Every version from the checkpoint at or before the cut-off on reads the same before and after, every older
-    /// one is gone, and nothing is left of it.
+    /// version and all its files are deleted.
     #[test]
     fn retained_versions_read_the_same(
         history in history(),
@@ -217,7 +217,7 @@ fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
                 store.heal();
                 let context = format!("{fault:?} at request {at}, lasting: {lasting}: {result:?}");
                 let found = readable(&storage, 14);
-                // What can be read is read right, and what is retained can be read.
+                // Versions that can be read are read correctly, and retained versions can be read.
                 assert!(found.iter().all(|(version, files)| before[version] == *files), "{context}");
                 assert!(
                     retained.iter().all(|(version, files)| found.get(version) == Some(files)),
@@ -344,7 +344,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     for (extension, form) in [("parquet", Form::UuidParquet(2)), ("json", Form::UuidJson(2))] {
         assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.{extension}")), form), 2);
         assert_eq!(left(Some(&format!("{version}.checkpoint.some.thing.{extension}")), form), 2);
-        // These are no heads.
+        // These files are not heads of checkpoints.
         for name in
             [format!(".{version}.checkpoint.{uuid}.{extension}"), format!("{version}.checkpoint.{uuid}.crc")]
         {

@@ -123,7 +123,7 @@ fn each_version_can_be_cloned_both_ways() {
                     assert_eq!(ids(&newest(&to)), ids(&old));
                 }
             }
-            // It is a table like any other, and the source stays as it is.
+            // It is a table like any other, and the source does not change.
             delete_rows(&to, "id = 5");
             append(&to, [77]);
             assert!(!ids(&readable(&to)).contains(&5));
@@ -161,7 +161,7 @@ fn the_commit_says_what_was_done() {
     );
 }
 
-/// Only what is new is copied, whatever has happened to both tables in between.
+/// Only new files are copied, no matter how both tables have changed in between.
 #[test]
 fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
     for properties in [&[][..], &[ROW_IDS]] {
@@ -190,7 +190,7 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         // The vector of a file that had one before is replaced.
         delete_rows(&from, "id = 4");
         assert_eq!(again(), (Some(3), 0, 1));
-        // What the clone has done itself goes.
+        // Earlier changes of the clone itself are undone.
         delete_rows(&to, "id = 11 or id = 3");
         append(&to, [77]);
         assert_eq!(again(), (Some(6), 0, 3));
@@ -270,7 +270,7 @@ fn clones_can_be_cloned() {
     assert_eq!(ids(&newest(&third)), expected);
 }
 
-/// What a shallow clone has of a deep one is no copy, although other writers keep what its files say of that.
+/// The files of a shallow clone of a deep clone are not copies, although other writers keep the tag that says so.
 #[test]
 fn a_deep_clone_has_no_files_elsewhere() {
     let (_kept, from) = source(&[]);
@@ -359,7 +359,7 @@ fn rows_of_other_writers_get_ids_by_counts_that_are_certain() {
     }
 }
 
-/// "Row Tracking": rows get ids of the clone, whatever ids they had.
+/// "Row Tracking": rows get new ids in the clone, independent of their ids in the source.
 #[test]
 fn rows_get_ids_of_their_own() {
     let (_kept, from) = source(&[ROW_IDS]);
@@ -477,7 +477,7 @@ fn what_cannot_be_cloned_is_refused() {
     assert_eq!(cloned(&from, &other, replace(false)).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// Nothing is left of a clone whose files cannot be copied.
+/// A clone whose files cannot be copied leaves no files.
 #[test]
 fn files_that_are_gone_or_of_another_size_are_named() {
     let (directory, from) = source(&[]);

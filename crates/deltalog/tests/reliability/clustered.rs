@@ -1,5 +1,5 @@
-//! Clustered tables whose rows are clustered step by step, beside other writers. Protocol: "Clustered Table", "Add File
-//! and Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
+//! Clustered tables whose rows are clustered step by step, while other writers commit. Protocol: "Clustered Table",
+//! "Add File and Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn table(columns: &[&str]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// Returns all rows by their ids, with row id and commit version; checks that no id is there twice.
+/// Returns all rows by their ids, with row id and commit version; checks that no id occurs twice.
 fn rows(snapshot: &Snapshot) -> BTreeMap<i64, (Row, i64, i64)> {
     let mut found = BTreeMap::new();
     for batch in TableScan::new(snapshot).row_ids().read().unwrap() {
@@ -239,7 +239,7 @@ fn as_little_as_possible_is_written_again() {
     // Three of the steps went into the cube of the one before.
     assert!(cubes(&newest(&storage)).len() <= 4, "{:?}", cubes(&newest(&storage)));
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
-    // A run for all files makes one cube.
+    // A run for all files merges them into one cube.
     assert_eq!(run(&storage, full()).commits.len(), 1);
     assert_eq!(cubes(&newest(&storage)).len(), 1);
     assert_eq!(run(&storage, full()).commits.len(), 0);
@@ -281,7 +281,7 @@ fn finished_cubes_stay() {
     assert_eq!(ids(&newest(&storage)), (0..6_010).collect());
 }
 
-/// Files that were clustered by other columns stay, and a run for all files orders them anew. So does the JVM
+/// Files that were clustered by other columns are kept, and a run for all files orders them again. So does the JVM
 /// implementation.
 #[test]
 fn other_columns_need_a_full_run() {
@@ -308,7 +308,7 @@ fn other_columns_need_a_full_run() {
     assert_eq!(ids(&newest(&storage)), (0..1_100).collect());
 }
 
-/// Without clustering columns, OPTIMIZE makes fewer files, also of those that were clustered.
+/// Without clustering columns, OPTIMIZE merges files, including files that were clustered.
 #[test]
 fn a_table_that_is_no_longer_clustered_is_compacted() {
     let (_directory, storage) = table(&["a"]);
@@ -440,7 +440,7 @@ fn a_change_of_the_clustering_columns_is_a_conflict() {
     assert_eq!(newest(&storage).version(), base.version() + 2);
 }
 
-/// What is done to a table.
+/// An operation on a table.
 #[derive(Debug, Clone)]
 enum Step {
     Append(i64),
@@ -466,7 +466,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Whatever is done, clustering changes no row, row id or commit version. A second run does nothing.
+    /// After any operations, clustering changes no row, row id or commit version. A second run does nothing.
     #[test]
     fn clustering_changes_no_row(steps in steps()) {
         let (_directory, storage) = table(&["a", "b"]);

@@ -1,5 +1,5 @@
-//! The requests that a commit makes: one listing, each winner once, one put, and one put of its checksum. Protocol:
-//! "Creation of New Log Entries", "Version Checksum File".
+//! The requests that a commit makes: one listing, one read of each winner, one put of the commit, and one put of its
+//! checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn a_creation_reads_nothing() {
     assert_eq!(found.iter().filter(|call| call.starts_with("Get")).count(), 0, "{found:?}");
 }
 
-/// A winner with more file actions than are kept for the checksum: it is left out, and nothing is read.
+/// A winner with more file actions than are kept for the checksum: the checksum is left out, and no file is read.
 #[test]
 fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     let (store, storage, base) = opened();
@@ -122,7 +122,7 @@ fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
 }
 
 /// Protocol: "Row Tracking". The ids that a commit gives out are in the list of files of its checksum, also if it was
-/// prepared anew after it had lost a version.
+/// prepared again after it had lost a version.
 #[test]
 fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     let (_, storage) = empty();

@@ -305,7 +305,7 @@ fn tables_are_not_created_over_a_log_without_its_first_version() {
     assert!(storage.get("_delta_log/00000000000000000000.json").unwrap().is_none());
 }
 
-/// Nothing after the put makes a commit fail, not even a panic. Here the clock panics when the checkpoint
+/// No failure after the put makes a commit fail, not even a panic. Here the clock panics when the checkpoint
 /// reads it.
 #[test]
 fn a_commit_succeeds_even_if_its_checkpoint_panics() {
@@ -336,7 +336,7 @@ fn commits_are_found_below_a_stray_file() {
         storage.put(&LogFileName::Commit(900_000_000).path(), stray).unwrap();
         assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(2));
     }
-    // Nothing else is there any more: it may be that commits were cleaned up.
+    // No other commit exists any longer: they may have been cleaned up.
     storage.delete(&LogFileName::Commit(2).path()).unwrap();
     assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(900_000_000));
 }

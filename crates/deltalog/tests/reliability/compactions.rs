@@ -90,8 +90,8 @@ fn lines_of(storage: &Storage, start: u64, end: u64) -> Option<Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// What we write is what a naive reconciliation keeps, and every version reads the same with it. Compactions
-    /// stand for the commits: these are damaged, except their sizes.
+    /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with it.
+    /// Compactions stand for the commits: these are damaged, except their sizes.
     #[test]
     fn written_compactions_stand_for_their_commits(
         history in history(), start in any::<prop::sample::Index>(), length in 1..6u64,

@@ -382,7 +382,7 @@ fn what_is_no_directory_of_parquet_files_is_refused() {
     }
 }
 
-/// A table that exists stays as it is, also one that another writer has created in the meantime.
+/// An existing table does not change, even if another writer has created it concurrently.
 #[test]
 fn a_table_is_not_converted() {
     let (directory, storage) = directory();
@@ -492,7 +492,7 @@ fn a_list_of_files_becomes_a_table() {
     }
 }
 
-/// A struct has the types as well, and its times are instants, whatever the zone of the request.
+/// Fields of a struct get the same types, and their times are instants, independent of the time zone of the request.
 #[test]
 fn a_list_gives_the_types_of_partition_columns() {
     let (directory, storage) = directory();

@@ -30,7 +30,7 @@ fn file(path: &str) -> Add {
     file
 }
 
-/// What a definition may ask for, and the features that this requires.
+/// The content of a definition, and the features that it requires.
 type Part = (fn(&mut TableDefinition), &'static [&'static str]);
 
 const PARTS: [Part; 8] = [
@@ -82,8 +82,8 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
     snapshot.protocol().writer_features().iter().map(ToString::to_string).collect()
 }
 
-/// A new table supports what its definition requires and nothing else. One that replaces it supports what both require,
-/// and is otherwise as a new one.
+/// A new table supports only the features that its definition requires. A table that replaces it supports the features
+/// that both require, and otherwise equals a new one.
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();
@@ -117,7 +117,7 @@ fn features_are_those_that_definitions_require() {
     }
 }
 
-/// What another writer may do while a table is replaced.
+/// The concurrent operations of another writer while a table is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Other {
     Append,

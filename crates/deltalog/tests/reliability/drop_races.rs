@@ -1,8 +1,8 @@
 //! Drops of features while others work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the section
 //! "Checkpoint Protection" that is proposed for it.
 //!
-//! Somebody does a whole piece of work before a request of the drop, and the same is tried at every request. Whatever
-//! becomes of the drop, each version has the rows that the writes leave, and another drop does the rest. The files then
+//! Another writer completes an operation before a request of the drop; this is tried for every request. Whether or not
+//! the drop succeeds, each version has the rows that the writes leave, and a repeated drop completes it. The files then
 //! have the types of the schema: no feature says any more that readers convert them.
 
 mod busy;
@@ -29,11 +29,11 @@ use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, storage_in, write_commit};
 
-/// Of the requests of a drop, every so many are tried, and those that write data files, or others that matter most; all
-/// of them with `DELTALOG_ALL_RACES`.
+/// A sample of the requests of a drop is tried, and all requests that write data files or matter most; with
+/// `DELTALOG_ALL_RACES`, all requests.
 const STEP: usize = 29;
 
-/// What another process does with the table.
+/// The operations of another process on the table.
 type Work = fn(&Storage) -> Result<()>;
 
 fn others() -> Environment {
@@ -92,7 +92,7 @@ fn delete(storage: &Storage, predicate: &str) -> Result<()> {
     delete.commit_or_fail(Vec::new(), Operation::new("DELETE")).map(drop)
 }
 
-/// A table whose rows are 0, 2 and 4, and which makes use of a feature.
+/// A table that uses a feature. Its rows are 0, 2 and 4.
 fn using(feature: &str) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let create = |column, property, ids: &[i64]| {
@@ -235,7 +235,7 @@ fn another_drop_meanwhile_does_no_harm() {
     race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
 }
 
-/// Somebody who allows the use of the feature again wins, and may drop it later.
+/// A writer that enables the feature again wins, and may drop it later.
 #[test]
 fn a_use_meanwhile_is_no_loss() {
     let enable = |storage: &Storage| {

@@ -100,7 +100,7 @@ fn what_was_cleaned_up_needs_no_protection() {
     assert_eq!(dropped(&base).unwrap(), (5, None));
 }
 
-/// What the missing commits above an old checkpoint said is in the next one.
+/// The next checkpoint contains the actions of the missing commits after an old checkpoint.
 #[test]
 fn a_gap_hides_nothing() {
     let (_, storage) = log(8, 3..5);
@@ -110,7 +110,7 @@ fn a_gap_hides_nothing() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
 }
 
-/// Checkpoints that there are already hide as much as new ones.
+/// Existing checkpoints hide as much as new ones.
 #[test]
 fn only_missing_checkpoints_are_written() {
     let (_, storage) = log(8, 1..3);
@@ -134,7 +134,7 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
 }
 
-/// Files that are added in the meantime may need the feature: the drop looks at them, and goes on.
+/// Files that are added in the meantime may need the feature: the drop looks at them, and continues.
 #[test]
 fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     let (store, storage) = log(5, 1..3);
@@ -146,8 +146,8 @@ fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     assert!(paths(&Snapshot::open(&storage, None).unwrap()).contains(&"theirs".to_owned()));
 }
 
-/// What cannot be read may make use of the feature. The checkpoints that hide it are written once, even if the drop
-/// begins anew.
+/// Versions that cannot be read may use the feature. The checkpoints that hide it are written once, even if the drop
+/// starts over.
 #[test]
 fn versions_that_cannot_be_read_are_hidden_once() {
     let (store, storage) = log(1, 0..0);
@@ -214,7 +214,7 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
             write_commit(other, 6, std::slice::from_ref(&line));
         });
         let error = drop_feature(&base, "deletionVectors", false, Default::default(), &environment());
-        // The drop looks at the table anew, and would write the file again. There is none.
+        // The drop looks at the table again, and would write the file again. There is none.
         let error = error.map(|committed| committed.version).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileNotFound, "{error}");
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 6);

@@ -1,4 +1,4 @@
-//! What a table demands of its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
+//! The rules of a table for its rows. Protocol: "CHECK Constraints", and the table feature `collations`.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn strings(values: &[&str]) -> RecordBatch {
     RecordBatch::try_from_iter([("s", values)]).unwrap()
 }
 
-/// A value that is too long is refused before a row is committed, whatever the other rows are.
+/// A value that is too long is refused before a row is committed, even if the other rows are valid.
 #[test]
 fn strings_have_at_most_the_length_of_their_type() {
     for (data_type, fits) in [("varchar(3)", "äöü"), ("char(3)", "abc")] {

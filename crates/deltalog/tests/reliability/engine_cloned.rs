@@ -1,4 +1,5 @@
-//! Clones whose data files an engine copies: what it reports is compared with the plan, and what becomes of its copies.
+//! Clones whose data files an engine copies: its report is compared with the plan, and its copies are deleted if they
+//! are not committed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -97,7 +98,7 @@ fn the_clone_has_the_copies_of_the_engine() {
     }
 }
 
-/// Nothing is committed that the engine has not copied as planned, and nothing of it is left.
+/// A clone that the engine has not copied as planned is not committed, and leaves no files.
 #[test]
 fn reports_that_do_not_fit_the_plan_are_refused() {
     type Spoil = fn(&mut Vec<CopiedFile>);
@@ -146,7 +147,7 @@ fn copies_without_a_commit_are_deleted() {
     let (directory, to) = place();
     let plan = planned(&from, &to);
     copied(&plan, &from_directory, &directory);
-    // Hadoop's checksum of a copy, and what belongs to somebody else.
+    // Hadoop's checksum of a copy, and files of other writers.
     let copy = stored(&directory).pop_first().unwrap();
     fs::write(directory.path().join(format!(".{copy}.crc")), "").unwrap();
     fs::write(directory.path().join("0-other.parquet"), "").unwrap();

@@ -110,7 +110,7 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which looks at other commits since the plan. What was committed stays if a later one fails.
+/// Each batch is a commit, which looks at other commits since the plan. Earlier commits are kept if a later one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -363,7 +363,7 @@ fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     }
 }
 
-/// What cannot be where the rows are is not committed, nor anything if the engine fails.
+/// Impossible positions of rows are not committed, and nothing is committed if the engine fails.
 #[test]
 fn wrong_places_of_rows_are_refused() {
     type Answer = fn(Vec<(u32, u64)>) -> deltalog::Result<Option<Vec<(u32, u64)>>>;
@@ -421,8 +421,8 @@ fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
     }
 }
 
-/// The engine has counted the rows before it has shuffled them: without statistics in the log, nothing else tells that
-/// some were lost or doubled.
+/// The engine has counted the rows before it has shuffled them: without statistics in the log, nothing else would
+/// reveal lost or doubled rows.
 #[test]
 fn shuffled_rows_are_as_many_as_were_counted() {
     let (_directory, storage) = four_files();

@@ -58,8 +58,8 @@ fn data_files(store: &FaultyStore) -> Vec<String> {
     paths.filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log")).collect()
 }
 
-/// What the commits that were cleaned up have done to the metadata is not known, so that a schema cannot be merged on
-/// top of them. Rows that need no other schema can be added.
+/// The metadata changes of commits that were cleaned up are unknown, so a schema cannot be merged on top of them. Rows
+/// that need no other schema can be added.
 #[test]
 fn a_schema_is_not_merged_across_a_gap() {
     let id = column("id", PrimitiveType::Long);

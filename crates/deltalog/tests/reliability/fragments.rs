@@ -78,7 +78,7 @@ fn fragments_of_workers_are_one_version() {
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
 
-/// The fragment of a second run is not passed on: its files are deleted, and other files stay.
+/// The fragment of a second run is not passed on: its files are deleted, and other files are kept.
 #[test]
 fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     let (_directory, storage) = table();
@@ -282,7 +282,7 @@ fn tasks_count_values_of_their_own() {
     ];
     assert_eq!(commit(write, &fragments), Some(0));
     assert_eq!(numbers(&storage), [5, 15, 20]);
-    // The next write goes on beyond the mark.
+    // The next write continues beyond the mark.
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let fragments = [
@@ -300,7 +300,7 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let first = counted(&storage, &tasks[0], &[1], None).unwrap();
-    // The same worker once more, and one that was numbered otherwise.
+    // The same worker again, and one with a different number.
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [

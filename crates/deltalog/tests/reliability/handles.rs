@@ -62,7 +62,7 @@ fn kind<T>(result: deltalog::Result<T>) -> ErrorKind {
 fn a_recent_answer_makes_no_request_and_the_next_one_is_newer() {
     let watched = Watched::new();
     write_commit(&watched.storage, 4, &[add_line("4")]);
-    // The store gives no answer, and none is waited for.
+    // The store does not answer, and the call does not wait.
     watched.store.fail(|_, _| Some(Fault::LostBefore));
     assert_eq!(watched.recent().unwrap(), 3);
     assert_eq!(watched.store.take_calls().len(), 1, "the refresh behind the answer");
@@ -82,11 +82,11 @@ fn an_answer_is_never_older_than_the_limit() {
     }
     write_commit(&watched.storage, 8, &[add_line("more")]);
     assert_eq!(watched.table.recent_snapshot(Duration::ZERO).unwrap().version(), 8);
-    // A clock that was set back tells nothing about the age.
+    // If the clock was set back, the age is unknown.
     write_commit(&watched.storage, 9, &[add_line("more")]);
     watched.pass(-10_000_000);
     assert_eq!(watched.recent().unwrap(), 9);
-    // From then on it tells the age again.
+    // From then on, the age is known again.
     watched.store.fail(|_, _| Some(Fault::Denied));
     watched.pass(900);
     assert_eq!(watched.recent().unwrap(), 9);
@@ -94,7 +94,7 @@ fn an_answer_is_never_older_than_the_limit() {
     assert_eq!(kind(watched.recent()), ErrorKind::PermissionDenied);
 }
 
-/// The answers go on until they are too old. Then the failure is the caller's.
+/// The answers continue until they are too old. Then the failure is the caller's.
 #[test]
 fn a_refresh_that_fails_is_raised_when_the_answer_is_too_old() {
     let watched = Watched::new();
@@ -156,8 +156,9 @@ impl Director for SlowListing {
     }
 }
 
-/// Lets a look at a place of four versions be slow, and replaces what is there by `replace` after the look has listed
-/// the log and before it has the answer. Returns the first snapshot, what the slow look has found, and what is kept.
+/// Slows down a refresh of a table with four versions, and lets `replace` change the table after the refresh has listed
+/// the log and before the listing is returned. Returns the first snapshot, the result of the slow refresh, and the kept
+/// snapshot.
 fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
     let director = Arc::new(SlowListing::default());
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);
@@ -320,7 +321,7 @@ fn properties_say_how_long_files_are_kept_and_whether_rows_may_go() {
     }
 }
 
-/// Time travel of a handle stays in its table.
+/// Time travel of a handle does not lead to another table.
 #[test]
 fn other_versions_are_those_of_the_same_table() {
     let (_, storage) = empty();

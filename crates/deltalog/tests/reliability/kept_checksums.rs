@@ -19,7 +19,7 @@ use crate::common::{
     add, append, creation, empty, environment, first_lines, metadata_line, table, write_commit,
 };
 
-/// What happens to a table.
+/// An operation on a table.
 #[derive(Debug, Clone)]
 enum Step {
     /// This crate appends files with these sizes, and perhaps records progress.
@@ -307,8 +307,8 @@ fn a_small_table_without_checksums_gets_them_at_once() {
     assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
 }
 
-/// What is not understood of another writer's file is left out, until a checkpoint counts it. "The JVM implementation"
-/// takes a histogram with other bins than its own for a damaged one.
+/// Fields of another writer's file that are not understood are left out, until a checkpoint counts them. "The JVM
+/// implementation" takes a histogram with other bins than its own for a damaged one.
 #[test]
 fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     let (_, storage) = empty();
@@ -392,7 +392,7 @@ fn a_checksum_is_written_if_its_checkpoint_is_not() {
     }
 }
 
-/// What a requested checkpoint counts is compared as well. The process then goes on without that checksum.
+/// The counts of a requested checkpoint are compared as well. The process then continues without that checksum.
 #[test]
 fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);

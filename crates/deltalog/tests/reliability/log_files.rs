@@ -294,7 +294,7 @@ fn a_gap_below_a_checkpoint_is_no_damage() {
     }
 }
 
-/// A file may have any version. Nothing is done for each of the versions below.
+/// A file may have any version. No work is done for each of the versions below.
 #[test]
 fn a_stray_version_costs_neither_memory_nor_time() {
     let storage = log(4);

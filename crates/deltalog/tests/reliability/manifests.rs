@@ -114,7 +114,7 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b"])]));
     store.take_calls();
     commit(&storage, &[file("c", Some("2"), Some("1"))], "").unwrap();
-    // Only the partition that is concerned is written.
+    // Only the affected partition is written.
     let puts =
         store.take_calls().into_iter().filter(|call| call.op == Op::Put && call.path.contains("symlink"));
     let puts: Vec<String> = puts.map(|call| call.path).collect();
@@ -161,7 +161,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
             let result = catch_unwind(AssertUnwindSafe(|| run(&storage)));
             store.heal();
             let context = format!("{fault:?} at {call:?}");
-            // A crash within what follows a commit is like any failure of it, unless there are further requests.
+            // A crash within what follows a commit is like any failure of it, unless there are more requests.
             assert!(fault.is_crash() || matches!(result, Ok(Ok(()))), "{context}");
             assert_eq!(newest(&storage).version(), 2, "{context}");
             generate_manifests(&newest(&storage)).unwrap();
@@ -171,7 +171,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
     }
 }
 
-/// Of several writers at the same time, the last one leaves the manifests of the newest version.
+/// With several concurrent writers, the last one leaves the manifests of the newest version.
 #[test]
 fn manifests_of_several_writers_are_those_of_the_newest_version() {
     let (_store, storage) = partitioned(&[(ENABLED, "true")]);

@@ -1,4 +1,4 @@
-//! Files that are written again as fewer ones, beside other writers. Protocol: "Add File and Remove File", "Deletion
+//! Files are rewritten as fewer files, while other writers commit. Protocol: "Add File and Remove File", "Deletion
 //! Vectors", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::common::ids::{ROWS, append, delete_rows, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
-/// Creates a table with as many files of ten rows each, whose ids count up.
+/// Creates a table with this many files of ten rows each, whose ids count up.
 pub fn small_files(count: i64, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     for file in 1..count {
@@ -125,7 +125,7 @@ fn large_files_stay_and_files_with_many_deleted_rows_do_not() {
     assert!(adds(&newest(&storage)).iter().all(|add| add.deletion_vector.is_none()));
 }
 
-/// Each commit replaces a part of the files. What was committed stays if the next one fails.
+/// Each commit replaces a part of the files. Earlier commits are kept if the next one fails.
 #[test]
 fn commits_are_of_bounded_size() {
     let (_directory, storage) = small_files(6, &[]);
@@ -165,7 +165,8 @@ fn deletes_of_others_are_carried_over() {
     let vectors: Vec<Add> = adds(&new).into_iter().filter(|add| add.deletion_vector.is_some()).collect();
     assert_eq!(vectors.len(), 1);
     assert!(vectors[0].stats.as_ref().unwrap().contains("\"tightBounds\":false"));
-    // Of the files that exist, 5 are old and 3 new, and 5 hold vectors: 2 old ones, 2 of the others, and the new one.
+    // There are 5 old data files, 3 new ones, and 5 files with vectors: 2 old ones, 2 of other writers, and the new
+    // one.
     assert_eq!(stored(&directory), 4 + 3 + 4);
     for version in 0..=new.version() {
         ids(&Snapshot::open(&storage, Some(version)).unwrap());
@@ -329,7 +330,8 @@ fn a_purge_keeps_clustered_files_apart() {
     assert_eq!(clustered.count(), 2);
 }
 
-/// "Column Mapping": what was dropped stays in files until then, and is not brought back by a column of the same name.
+/// "Column Mapping": dropped columns stay in files until then, and a new column of the same name does not show their
+/// values.
 #[test]
 fn a_purge_leaves_no_dropped_column() {
     let (_directory, storage) = small_files(1, &[("delta.columnMapping.mode", "name")]);
@@ -403,7 +405,7 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, nothing was drawn, and the other writers have done nothing.
+        // Without a commit, no id was drawn, and the other writers have done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -44,7 +44,8 @@ fn statements_that_are_overtaken_follow_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// All rows of a file go, whether they are looked at or not. They are in a file with others when the commit is made.
+/// All rows of a file are deleted, with or without reading them. When the commit is made, they are in a file together
+/// with other rows.
 #[test]
 fn a_file_that_is_emptied_and_overtaken_is_followed() {
     for (condition, expected) in [("id < 10", 10..30_i64), ("id between 20 and 29", 0..20), ("id >= 0", 0..0)]
@@ -88,7 +89,7 @@ fn an_update_that_is_overtaken_follows_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Who follows a wrong tag would delete other rows: whatever does not fit is a conflict.
+/// A writer that follows a wrong tag would delete other rows, so any mismatch is a conflict.
 #[test]
 fn a_tag_that_cannot_be_right_is_not_followed() {
     let wrong: [(&str, &str, &str); 6] = [
@@ -179,7 +180,7 @@ proptest! {
         let is_done = match outcome {
             Ok(outcome) => {
                 if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
-                    // Nothing was drawn, and the other writers have done nothing.
+                    // No id was drawn, and the other writers have done nothing.
                     return Ok(());
                 }
                 true

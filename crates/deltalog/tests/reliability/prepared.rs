@@ -87,8 +87,8 @@ fn high_water_mark(snapshot: &Snapshot) -> i64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", from whatever version they
-    /// started.
+    /// Protocol: "Writers must assign unique fresh Row IDs to all rows that they commit", regardless of the version on
+    /// which they started.
     #[test]
     fn row_ids_are_unique_whoever_wins(
         writes in prop::collection::vec(
@@ -201,7 +201,7 @@ fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
 }
 
-/// Metadata changes that concern no writer are no conflict.
+/// Metadata changes that do not affect writers are not conflicts.
 #[test]
 fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))]
@@ -220,7 +220,7 @@ fn appends_go_on_after_a_harmless_change_of_the_metadata() {
     }
 }
 
-/// What must not be in one commit is refused before anything is put.
+/// Actions that must not be in one commit are refused before anything is put.
 #[test]
 fn invariants_are_checked_before_the_put() {
     let (store, storage) = table(&["a"]);

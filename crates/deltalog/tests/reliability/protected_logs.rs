@@ -63,8 +63,8 @@ fn clean(storage: &Storage) -> usize {
     clean_up_log(&Snapshot::open(storage, None).unwrap(), &at(NOW_MS), false).unwrap().files.len()
 }
 
-/// What a version says of its protocol is unknown if it cannot be read. What is known before it is deleted, and the
-/// rest is kept, without an error.
+/// The protocol of a version that cannot be read is unknown. Versions before it are deleted, and the rest is kept,
+/// without an error.
 #[test]
 fn a_history_that_cannot_be_read_is_kept() {
     let damage = |store: &FaultyStore, storage: &Storage, name: &LogFileName| {
@@ -101,8 +101,8 @@ fn a_history_that_cannot_be_read_is_kept() {
     }
 }
 
-/// A commit waits for two seconds at most. What was looked at until then is deleted, and the next clean-up looks at the
-/// rest.
+/// A commit waits for two seconds at most. Files that were checked until then are deleted, and the next clean-up checks
+/// the rest.
 #[test]
 fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     for (step_ms, most_reads, oldest) in [(1000, 8, 0), (200, 16, 4)] {
@@ -124,7 +124,7 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     }
 }
 
-/// What a clean-up has left is kept if the table begins to protect its checkpoints.
+/// Files that a clean-up has left for later are kept if the table begins to protect its checkpoints.
 #[test]
 fn a_protection_that_comes_later_counts() {
     for (protected, expected) in [(0, [1, 1, 1, 1]), (8, [1, 0, 0, 0])] {

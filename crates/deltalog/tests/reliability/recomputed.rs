@@ -1,4 +1,4 @@
-//! Statistics that are computed for files of a table, beside other writers. Protocol: "Add File and Remove File",
+//! Statistics are computed for files of a table, while other writers commit. Protocol: "Add File and Remove File",
 //! "Per-file Statistics", "Action Reconciliation".
 
 use std::collections::BTreeMap;
@@ -252,7 +252,7 @@ fn statements_that_are_overtaken_are_committed() {
     }
 }
 
-/// Protocol: "Row Tracking". The ids of the rows stay.
+/// Protocol: "Row Tracking". The ids of the rows do not change.
 #[test]
 fn row_ids_are_kept() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

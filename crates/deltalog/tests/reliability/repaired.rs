@@ -91,7 +91,7 @@ fn footer_start(bytes: &[u8]) -> usize {
     end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize
 }
 
-/// Puts bytes before the footer. All offsets in it stay right.
+/// Puts bytes before the footer. All offsets in it remain correct.
 fn grow(path: &PathBuf) {
     change_bytes(path, |bytes| {
         let footer = bytes.split_off(footer_start(bytes));
@@ -229,7 +229,7 @@ fn wrong_statistics_are_found() {
             let expected = if other >= level { vec![problem] } else { vec![] };
             assert_eq!(names(&storage, other), expected, "{to} at {other:?}");
         }
-        // Bounds that are too wide are no problem.
+        // Bounds that are too wide are not problems.
         let (directory, storage) = table(&[]);
         append(&storage, ROWS..2 * ROWS);
         edit_commit(&directory, &storage, r#"\"minValues\":{\"id\":10}"#, r#"\"minValues\":{\"id\":-10}"#);
@@ -372,7 +372,7 @@ fn a_file_that_cannot_be_read_here_is_not_damaged() {
     assert_eq!(repaired(&storage, all).unwrap().removed.len(), 1);
 }
 
-/// If the data file is gone too, nothing is left of its rows.
+/// If the data file is missing too, its rows are lost.
 #[test]
 fn a_missing_file_needs_no_vector() {
     let (directory, storage) = two_files();
@@ -432,7 +432,7 @@ fn other_writers() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: a file that is there stays, and the next
+/// With every fault at each request, and with the end of the process there: existing files are kept, and the next
 /// repair completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {
@@ -515,7 +515,7 @@ fn files_outside_the_table_are_looked_for_where_they_are() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// A file that another commit has replaced, and that VACUUM has deleted since, is no part of the newest version.
+/// A file that another commit has replaced and VACUUM has deleted is not part of the newest version.
 #[test]
 fn a_repair_looks_at_the_newest_version() {
     let (_store, storage) = common::table(&["a"]);

@@ -39,7 +39,7 @@ fn restored(storage: &Storage, version: u64) -> Result<Restored> {
     restore(&base, &base.at_version(version)?, RestoreRequest::default(), &environment())
 }
 
-/// Of all versions of a history, each can be restored, whatever the newest one is.
+/// Every version of a history can be restored from every later one.
 #[test]
 fn each_version_of_a_history_can_be_restored() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);
@@ -209,7 +209,7 @@ fn identity_values_go_on() {
     assert!(mark(&newest(&storage)), "{}", newest(&storage).metadata().schema_string);
 }
 
-/// Rows that would go are protected by the newest version; a version that protects its rows may come back.
+/// If the newest version is append-only, no row may be removed; an earlier append-only version may be restored.
 #[test]
 fn append_only_tables_are_those_that_are_so_now() {
     let (_directory, storage) = table(&[]);
@@ -261,7 +261,7 @@ fn a_vacuum_in_between_is_a_conflict() {
     restored(&storage, 0).unwrap();
 }
 
-/// "Row Tracking": ids that were given anew are not mixed with ids from before.
+/// "Row Tracking": ids that were given again are not mixed with ids from before.
 #[test]
 fn rows_that_have_other_ids_now_are_not_mixed() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);

@@ -66,7 +66,7 @@ fn metric(metrics: &[(&'static str, u64)], name: &str) -> u64 {
     metrics.iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// The commit has the name, the parameters and the metrics that the JVM connector gives it.
+/// The commit has the name, the parameters and the metrics that the JVM connector would write.
 #[test]
 fn the_commit_says_what_was_done() {
     let (_directory, storage) = table(&[]);
@@ -121,7 +121,7 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// Of two statements on one file, both commit if their rows differ; else the second one names the row.
+/// Two statements on one file both commit if their rows differ; otherwise the error of the second one names the row.
 #[test]
 fn statements_conflict_on_common_rows_only() {
     let (directory, storage) = table(&[]);
@@ -165,7 +165,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let error = late.commit(&delete_statement(), Operation::default(), &counts).unwrap_err();
     assert_eq!(error.reason(), Some("concurrent_append"));
 
-    // A row that was read, though not changed, must stay.
+    // A commit that deletes a row that was read but not changed is a conflict.
     let base = newest(&storage);
     let file = live(&base).into_iter().find(|file| file.deletion_vector.is_some()).unwrap();
     let mut reader = RowChange::new(&base, &environment()).unwrap();

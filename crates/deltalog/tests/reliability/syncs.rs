@@ -1,4 +1,4 @@
-//! What a commit makes durable on a local file system, and in which order: a power failure must not lose what was
+//! The files that a commit syncs on a local file system, and their order: a power failure must not lose what was
 //! acknowledged. Protocol: "Creation of New Log Entries".
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use deltalog::{Environment, Operation, PendingWrite, SaveMode, Storage, WriteReq
 
 use crate::common::{add, creation, schema};
 
-/// The variable that tells the child process its table.
+/// The variable that passes its table to the child process.
 const TABLE: &str = "DELTALOG_SYNCED_TABLE";
 
 /// Appends a file to the table.
@@ -30,9 +30,9 @@ fn append_once() {
 /// A line of a trace, by the thread that made the call.
 #[derive(Debug, PartialEq)]
 enum Traced {
-    /// A sync, or a call that gives a name, with the path relative to the table. It may not have returned yet.
+    /// A sync, or a call that names a file, with the path relative to the table. It may not have returned yet.
     Call { thread: u32, text: String, is_finished: bool },
-    /// The call that a line before has begun has returned.
+    /// The end of a call whose begin was on an earlier line.
     Finished { thread: u32 },
 }
 
@@ -45,7 +45,7 @@ impl Traced {
             return Some(Self::Finished { thread });
         }
         let (name, arguments) = call.contains(root).then(|| call.split_once('(').unwrap())?;
-        // The last path is the one that a call is about, or gives.
+        // The last path is the target of a call, or the new name.
         let path = arguments.rsplit(root).next().unwrap().split(['>', '"']).next().unwrap();
         let path = unstaged(path.trim_start_matches('/'));
         let name = if name.contains("sync") { "sync" } else { "name" };
@@ -111,7 +111,7 @@ fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
 }
 
 /// The data file and its directories are durable, in any order, before the commit is written; the commit before it has
-/// its name, and its name before it is acknowledged. The checksum, which can be told again, is not synced.
+/// its name, and its name before it is acknowledged. The checksum, which can be computed again, is not synced.
 #[test]
 fn everything_that_is_acknowledged_was_synced_before() {
     let directory = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn everything_that_is_acknowledged_was_synced_before() {
     creation(&storage, &Environment::system()).commit_or_fail().unwrap();
     append(&table, "p=1/first");
     let Some(trace) = traced_append(&table.canonicalize().unwrap()) else {
-        // `make` says so when it looks for what is installed.
+        // `make` reports it when it checks the installed programs.
         return;
     };
     let (commit, checksum) = ("_delta_log/00000000000000000002.json", "_delta_log/00000000000000000002.crc");

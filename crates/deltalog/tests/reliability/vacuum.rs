@@ -52,7 +52,7 @@ const FILES: [&str; 14] = [
     "_delta_log/x.parquet",
 ];
 
-/// The ones that are not looked at.
+/// The files that are not considered.
 const HIDDEN: [&str; 6] = [
     "_hidden/x.parquet",
     "d=1/.x.parquet.crc",
@@ -105,7 +105,7 @@ pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
 fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     let mut files = BTreeSet::new();
     for (name, vector) in keys {
-        // A file elsewhere protects the one that has its name.
+        // A live file elsewhere protects a file with the same name.
         files.insert(FILES[[0, 1, 3][name]]);
         if vector.is_some() {
             files.insert(VECTOR);
@@ -136,8 +136,8 @@ const AGES: [i64; 6] = [0, HOUR_MS, 2 * HOUR_MS, WEEK_MS - 1, WEEK_MS, 100 * DAY
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Files that are live, retained, young or hidden stay; all others go. What a plan lists is what is deleted, and
-    /// what the log alone finds is a part of it.
+    /// Files that are live, retained, young or hidden are kept; all others are deleted. Exactly the files of the plan
+    /// are deleted, and a plan from the log alone has a subset of them.
     #[test]
     fn only_and_all_files_that_nothing_needs_are_deleted(
         history in history().prop_map(usable),
@@ -184,7 +184,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // The log knows no ages of files that are old.
+            // The log does not have the ages of old files.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();
@@ -326,7 +326,7 @@ fn restored(storage: &Storage, now_ms: i64, ignore_missing_files: bool) -> delta
     Ok(done.committed.unwrap().version)
 }
 
-/// VACUUM has looked at the log for the last time before it deletes a file, and the file is still there: a RESTORE that
+/// VACUUM has read the log for the last time before it deletes a file, and the file still exists: a RESTORE that
 /// knows the beginning of the VACUUM must not bring it back.
 #[test]
 fn a_file_that_is_being_deleted_is_not_restored() {
@@ -358,7 +358,8 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     assert_eq!(restored(&storage, now_ms, false).unwrap_err().kind(), ErrorKind::FileNotFound);
 }
 
-/// What a RESTORE brings back is in danger only if a VACUUM has not ended, is not dead, and deletes what was removed.
+/// Files that a RESTORE brings back are in danger only if a VACUUM has not ended, is not dead, and deletes removed
+/// files.
 #[test]
 fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
     let now_ms = chrono::Utc::now().timestamp_millis();
@@ -465,7 +466,7 @@ fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: what is needed stays, and the next VACUUM
+/// With every fault at each request, and with the end of the process there: needed files are kept, and the next VACUUM
 /// completes the work.
 #[test]
 fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
@@ -497,7 +498,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         for (at, call) in calls.iter().enumerate().filter(chosen) {
             let crashes = [Fault::CrashBefore, Fault::CrashAfter];
             for (index, fault) in Fault::of(call.op).iter().chain(&crashes).copied().enumerate() {
-                // A fault is there once or for good, in turns.
+                // A fault occurs once or permanently, in turns.
                 let lasts = fault.is_crash() || (at + index) % 2 == 0;
                 let later = if fault.is_crash() { Fault::CrashBefore } else { Fault::Denied };
                 let store = prepared.copy();
@@ -566,7 +567,7 @@ fn tables_that_cannot_be_written_are_refused() {
     assert!(error.to_string().contains("unheardOf"), "{error}");
 }
 
-/// What another writer does in between counts.
+/// Commits of another writer in between are considered.
 #[test]
 fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let (store, storage) = table(&["a"]);

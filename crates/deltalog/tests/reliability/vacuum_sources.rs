@@ -78,7 +78,7 @@ fn a_log_that_does_not_reach_back_is_refused() {
     assert_eq!(error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
     assert!(error.hint().unwrap().contains("full VACUUM"));
-    // A full one has looked at everything, except for the last day.
+    // A full VACUUM has considered everything, except for the last day.
     let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
     full.delete().unwrap();
     assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));

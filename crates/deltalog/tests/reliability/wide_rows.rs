@@ -75,7 +75,7 @@ fn read(snapshot: &Snapshot, bytes: usize) -> Vec<(i64, String)> {
     bounded(TableScan::new(snapshot).read().unwrap(), bytes)
 }
 
-/// Makes one statement after the other, and returns the rows after each of them, and all changes.
+/// Executes one statement after the other, and returns the rows after each of them, and all changes.
 fn history(bytes: usize) -> Vec<Vec<(i64, String)>> {
     let (_directory, storage) = table(bytes);
     let request = || Request::new(&environment());

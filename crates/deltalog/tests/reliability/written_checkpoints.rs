@@ -166,7 +166,8 @@ proptest! {
             // Sidecars that are used again may still have tombstones that have expired.
             let found = tombstones(&snapshot);
             prop_assert!(found.iter().all(|key| table.dead.contains_key(key)), "{:?} in {:?}", found, table.dead);
-            // Those that an earlier checkpoint has dropped as expired stay so, whatever the retention is now.
+            // Tombstones that an earlier checkpoint has dropped as expired do not return, even if the retention is
+            // longer now.
             let missing = unexpired(table).into_iter().filter(|key| !found.contains(key));
             for key in missing {
                 prop_assert!(dropped.contains(&(key.clone(), table.dead[&key])), "{:?} is missing", key);
@@ -264,7 +265,7 @@ fn sidecars_that_did_not_change_are_not_written_again() {
     let fourth = referenced(&open(&storage));
     assert_eq!(fourth.intersection(&first).count(), 9);
 
-    // Nothing but metadata has changed: only the head is new.
+    // Only metadata has changed, so only the head is new.
     write_commit(&storage, 5, &[v2_metadata(&[("a", "b")])]);
     assert_eq!(write(&storage), 0);
     assert_eq!(referenced(&open(&storage)), fourth);
@@ -479,7 +480,7 @@ fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     }
 }
 
-/// What a killed writer leaves in the directory of the log changes nothing.
+/// Files that a killed writer leaves in the directory of the log have no effect.
 #[test]
 fn leftovers_of_killed_writers_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
@@ -504,7 +505,7 @@ fn leftovers_of_killed_writers_are_ignored() {
     }
     (0..=11).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
     assert_eq!(paths(&open(&storage)).len(), 11);
-    // What a writer abandons itself, it deletes.
+    // A writer deletes the files of its own failed attempts.
     assert_eq!(
         std::fs::read_dir(&log)
             .unwrap()
@@ -535,7 +536,7 @@ fn inline_vectors_are_kept() {
         let before = live(&open(&storage)).unwrap();
         write_checkpoint_within(&open(&storage), &limits, &environment()).unwrap();
         storage.delete(&LogFileName::Commit(0).path()).unwrap();
-        assert_eq!(live(&open(&storage)).unwrap(), before, "{form:?}");
+        assert_eq!(live(&open(&storage)).unwrap(), before, "{limits:?}");
         let checkpoint = open(&storage).segment().checkpoint.clone().unwrap();
         let columns = deltalog::engine::replay::FileColumns::all();
         for batch in CheckpointReader::adds(&storage, &checkpoint, columns).unwrap() {
@@ -569,7 +570,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// A name with a UUID is never an existing file's: a second checkpoint would stand beside the first.
+/// A name with a UUID is always new: a second checkpoint would be added to the first.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);

@@ -1,5 +1,5 @@
-//! Rows that are ordered along a curve, beside other writers. Protocol: "Add File and Remove File", "Deletion Vectors",
-//! "Row Tracking", "Per-file Statistics".
+//! Rows are ordered along a curve, while other writers commit. Protocol: "Add File and Remove File", "Deletion
+//! Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn table(count: i64, rows: i64, is_partitioned: bool, properties: &[(&str, &str)
     (directory, storage)
 }
 
-/// Returns all rows by their ids, and checks that no id is there twice.
+/// Returns all rows by their ids, and checks that no id occurs twice.
 fn rows(snapshot: &Snapshot) -> BTreeMap<i64, Row> {
     let mut found = BTreeMap::new();
     for batch in TableScan::new(snapshot).read().unwrap() {
@@ -290,14 +290,14 @@ fn deletes_of_others_are_carried_over() {
     );
 }
 
-/// A new file that has lost all rows to other writers is not added, and no rest of it stays.
+/// A new file that has lost all rows to other writers is not added, and is deleted.
 #[test]
 fn a_file_without_rows_is_left_out() {
     let (directory, storage) = table(2, 100, false, &[]);
     let base = newest(&storage);
     let before = stored(&directory);
     let other = storage.clone();
-    // Of each file some rows stay, so that both stay with a vector.
+    // Each file keeps some rows, so both are kept with a vector.
     let environment = meanwhile(move || delete_rows(&other, "id >= 20 and id < 180"), 4);
     let mut request = by(&["id"]);
     request.target_size = Some(bytes(&base).div_ceil(20));
@@ -374,7 +374,7 @@ fn columns_by_which_files_cannot_be_skipped_are_refused() {
     assert_eq!(stored(&directory), before);
 }
 
-/// "Clustered Table": what has clustered the files goes on to do so.
+/// "Clustered Table": a Z-order does not change how the files are clustered.
 #[test]
 fn a_clustered_table_is_refused() {
     let directory = tempfile::tempdir().unwrap();

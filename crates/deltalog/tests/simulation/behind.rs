@@ -1,4 +1,4 @@
-//! What follows the commits of a process, done by a second thread of it.
+//! The work after the commits of a process, done by its second thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Simulated processes on a store that fails: whatever each was told agrees with the log in the end.
+//! Simulated processes on a store that fails: in the end, every result that a process got agrees with the log.
 //!
 //! One seed is one run: who does what, in which order, what fails, and what the clocks say. `DELTALOG_SEEDS` is the
 //! number of seeds to play, and `DELTALOG_SEED` is a single one.

@@ -50,7 +50,7 @@ impl Place {
         }
     }
 
-    /// Shows the simulation what is there in the end.
+    /// Shows the final files to the simulation.
     pub fn collect(&self, simulation: &mut Simulation) {
         if let Self::Bucket(bucket) = self {
             bucket.collect(simulation);

@@ -16,14 +16,14 @@ use crate::verbs::{append, open, open_all};
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// What came of a run.
+/// The results of a run.
 pub struct Verdict {
     pub trace: Trace,
-    /// What is wrong; nothing if all promises hold.
+    /// The broken promises; empty if all promises hold.
     pub broken: Vec<String>,
     /// How many versions the table has in the end.
     pub versions: usize,
-    /// What processes did, and what they were told.
+    /// The operations of the processes, and their results.
     pub operations: Vec<Operation>,
     /// How many tasks were done behind commits.
     pub behind: u64,

@@ -16,7 +16,7 @@ use crate::seeds::number;
 /// How many seeds are played unless `DELTALOG_SERVER_SEEDS` says otherwise.
 const SEEDS: u64 = 24;
 
-/// How many runs there are at the same time, each with a server of its own. Mostly they wait before they ask again.
+/// How many runs there are at the same time, each with its own server. Mostly they wait before they ask again.
 const AT_ONCE: usize = 4;
 
 #[test]

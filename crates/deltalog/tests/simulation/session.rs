@@ -120,8 +120,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Notes how something ends that changes no rows: it does not matter whether its commit is there, and it loses
-    /// against changes of the table.
+    /// Records the result of an operation that changes no rows: its commit may or may not exist, and it loses against
+    /// changes of the table.
     ///
     /// # Errors
     /// Any other error.
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Looks for a commit whose fate is unknown, when no request can be under way any more.
+    /// Looks for a commit whose fate is unknown, when no request can still be in progress.
     fn find_out(&self, number: usize, txn_id: &str) {
         self.process.sleep(Process::SETTLED);
         for _ in 0..MOST_SEARCHES {
@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         request
     }
 
-    /// Returns a write that adds files and whatever `write` says.
+    /// Returns the write `write` with added files.
     pub fn adding(&self, files: &Files, write: Write) -> Intent {
         Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }

@@ -1,4 +1,4 @@
-//! How often each verb did what it is there for.
+//! How often each verb had its intended effect.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ const DOING: [&str; 10] = [
     "reopen",
 ];
 
-/// What came of the operations of one verb.
+/// The outcomes of the operations of one verb.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     done: u64,
@@ -45,7 +45,7 @@ struct Counts {
     crashes: u64,
 }
 
-/// What came of the operations of each verb.
+/// The outcomes of the operations of each verb.
 #[derive(Debug, Default)]
 pub struct Tally {
     verbs: BTreeMap<String, Counts>,

@@ -1,4 +1,4 @@
-//! What processes do. Each verb is a function of a session, in a file of its own.
+//! The operations of processes. Each verb is a function of a session, in its own file.
 
 mod add_column;
 mod append;

@@ -112,7 +112,7 @@ fn listings(place: &Place) {
     assert_eq!(names(&all), ["a", "b", "b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(all.iter().map(|file| file.size).collect::<Vec<_>>(), [5, 5, 10, 7, 9, 5]);
     assert_eq!(names(&storage.list_directory_after("log", "").unwrap()), ["a", "b", "b.json", "z"]);
-    // The name itself is not there, and need not exist.
+    // The name itself is excluded, and need not exist.
     assert_eq!(names(&storage.list_after("log", "b").unwrap()), ["b.json", "c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "b0").unwrap()), ["c/d", "c/e/f", "z"]);
     assert_eq!(names(&storage.list_after("log", "c/d").unwrap()), ["c/e/f", "z"]);
@@ -155,7 +155,7 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     let (bytes, first) = storage.get_with_state("log/f").unwrap().unwrap();
     assert_eq!(bytes, "a");
     assert!(storage.put_if_unchanged("log/f", "two".into(), Some(&first)).unwrap());
-    // HDFS cannot compare, and replaces what is there.
+    // HDFS cannot compare, and replaces the existing file.
     let is_replaced = storage.put_if_unchanged("log/f", "three".into(), Some(&first)).unwrap();
     assert_eq!(is_replaced, place.is_hdfs());
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });

@@ -55,7 +55,7 @@ impl Servers {
     }
 
     /// Appends a row by a writer that dies: it sees the error that `kind` says, and leaves everything as it is.
-    /// Returns the id of its transaction, if it does not know what has become of it.
+    /// Returns the id of its transaction, if the writer does not know the outcome.
     fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
         let storage = self.open();
         let write = appending(&storage, &[]);
@@ -141,7 +141,7 @@ fn a_writer_that_dies_before_its_entry_has_not_committed() {
     assert_eq!(ids(&newest(&servers.open())), [0, 2]);
 }
 
-/// After step 3: the entry is there, and the file is not.
+/// After step 3: the entry exists, and the file does not.
 fn dead_after_its_entry() -> (Servers, String) {
     let servers = servers(true);
     append(&servers.open(), [0]);
@@ -170,7 +170,7 @@ fn a_writer_recovers_the_commit_of_a_dead_writer() {
     assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
 }
 
-/// After step 4: the file is there, and the entry is not complete. The writer has seen its commit succeed.
+/// After step 4: the file exists, and the entry is not complete. The writer has seen its commit succeed.
 #[test]
 fn an_entry_that_was_left_incomplete_is_completed() {
     let servers = servers(true);
@@ -219,7 +219,7 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// What a commit costs beside what the store's own judgement costs.
+/// The requests of a commit with a coordinator, compared with a commit by the store's own conditions.
 #[test]
 fn an_append_asks_little() {
     let servers = servers(false);

@@ -38,7 +38,7 @@ fn check(place: &Place, secrets: &[&str], make: impl Fn(&[String]) -> Credential
     let error = storage.get("_delta_log/a").unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::PermissionDenied, Some("_delta_log/a")));
     assert!(error.to_string().starts_with("the vault is sealed"), "{error}");
-    // The create was not sent, so it is not unknown what became of it.
+    // The create was not sent, so its outcome is known.
     assert!(storage.put_if_absent("_delta_log/b", "text").is_err());
 
     let other = || Ok(Credentials::shared_access_signature("hidden"));

@@ -18,7 +18,7 @@ on_every_store! { versitygw, [golden_tables] }
 on_every_store! { azurite, [golden_tables] }
 on_every_store! { fake_gcs, [golden_tables] }
 
-/// What reading a table gives: its version and its rows as text, or the kind of the error.
+/// The result of reading a table: its version and its rows as text, or the kind of the error.
 type Content = Result<(u64, Vec<String>), ErrorKind>;
 
 /// Tables with a million rows and with 100,000 rows, in files that are like the files of other
@@ -45,7 +45,7 @@ static TABLES: LazyLock<Vec<(String, PathBuf, Content)>> = LazyLock::new(|| {
         root.display()
     );
     let read = |(name, table): (String, PathBuf)| {
-        // Files at paths of a local disk are not there for tables in a store.
+        // Tables in a store cannot have files at paths of a local disk.
         let content =
             if names_local_files(&table) { Err(ErrorKind::Unsupported) } else { content_of(&table) };
         (name, table, content)

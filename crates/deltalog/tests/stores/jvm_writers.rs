@@ -1,4 +1,5 @@
-//! Writers with the protocol of the JVM's `BaseExternalLogStore`, beside ours: a model of it, step by step.
+//! Writers with the protocol of the JVM's `BaseExternalLogStore`, concurrent with ours. The protocol is modeled step by
+//! step.
 //!
 //! Unlike ours they look whether a file exists and then write it without a condition, complete entries without one, and
 //! keep temporary files.

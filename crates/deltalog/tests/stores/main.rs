@@ -1,7 +1,8 @@
-//! What every store must do: a local directory, the server for S3 of this repository, and servers of other projects.
+//! The contract of every store, tested with a local directory, the server for S3 of this repository, and servers of
+//! other projects.
 //!
-//! Each case is a function of a [`places::Place`]; `on_every_store` makes a test of it for each store. The servers
-//! start with the first test that needs them, and end with the process. Each test has a bucket of its own.
+//! Each case is a function of a [`places::Place`]; `on_every_store` turns it into one test per store. The servers
+//! start with the first test that needs them, and end with the process. Each test has its own bucket.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +13,7 @@
     reason = "tests"
 )]
 
-/// Makes tests of functions with one parameter, a place in a store.
+/// Turns functions with one parameter, a place in a store, into tests.
 macro_rules! on_every_store {
     ($($case:ident),* $(,)?) => {
         on_every_store! { local, [$($case),*] }

@@ -1,4 +1,4 @@
-//! What keeps tables fast, small and whole, and what copies them.
+//! The maintenance and the copying of tables.
 
 use std::io::Write;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn environment() -> Environment {
     Environment::system()
 }
 
-/// Makes a table with the rows 0 to 39, without those that end in 3, in four files for each of three partitions.
+/// Creates a table with the rows 0 to 39, without those that end in 3, in four files for each of three partitions.
 fn made(place: &Place, name: &str, properties: &[(&str, &str)]) -> Storage {
     let storage = place.open(name);
     for first in [0, 10, 20, 30] {

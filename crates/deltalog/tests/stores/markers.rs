@@ -12,7 +12,7 @@ on_every_store! { s3_server, [markers_of_directories] }
 on_every_store! { azurite, [markers_of_directories] }
 on_every_store! { fake_gcs, [markers_of_directories] }
 
-/// What clients leave in the place of a table, in the order in which the directories are made.
+/// The markers that clients leave at a table's location, in the order in which the directories are created.
 const MARKERS: [&str; 12] = [
     "t/",
     "t_$folder$",
@@ -48,7 +48,7 @@ fn markers_of_directories(place: &Place) {
     assert_eq!((snapshot.version(), ids(&snapshot)), (11, (0..72).collect::<Vec<_>>()));
 
     let files = storage.list_after("", "").unwrap();
-    // Nothing tells the marker of an empty directory from an empty file.
+    // The marker of an empty directory cannot be distinguished from an empty file.
     let is_file = |file: &&FileMeta| file.size > 0 || file.name == "_delta_log/_sidecars";
     assert_eq!(files.iter().find(|file| !is_file(file)), None);
     let in_partitions = |file: &&FileMeta| file.name.starts_with("part=");

@@ -21,7 +21,7 @@ static HDFS: LazyLock<Hdfs> = LazyLock::new(Hdfs::start);
 pub struct Place {
     /// The location, without a slash at its end.
     pub root: String,
-    /// What a client of the store needs.
+    /// The settings of a client of the store.
     pub options: Vec<(String, String)>,
     directory: Option<TempDir>,
 }
@@ -42,7 +42,7 @@ impl Place {
         Self::s3_server().coordinated(&DYNALITE)
     }
 
-    /// The same, in a server that replaces what it is asked to create.
+    /// The same, in a server that ignores the condition of a create and replaces the object.
     pub fn overwriting() -> Self {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }

@@ -1,7 +1,7 @@
-//! What is wrong with a container, a bucket or credentials is said by name, and with the name of the setting.
+//! Errors name the container, the bucket or the credentials that are wrong, and the setting to change.
 //!
-//! "There is no table" is said only where the store has answered to one who may list that there is none. The same for
-//! S3, and more of it, is in `tests/stores/test_bad_input.py`.
+//! The error "there is no table" is raised only if the store has confirmed it to a caller who may list.
+//! `tests/stores/test_bad_input.py` has the same tests for S3, and more.
 
 use deltalog::{Environment, PendingWrite, Table};
 use deltalog::{ErrorKind, PrimitiveType, SaveMode, Snapshot, StructField, StructType, WriteRequest};
@@ -12,7 +12,8 @@ use crate::rows::append;
 const FUTURE: &str = "2099-01-01T00:00:00Z";
 const PAST: &str = "2020-01-01T00:00:00Z";
 
-/// Opening the table `t`, which is there, and `other`, which is not, fails with an error of this kind and words.
+/// Opening the table `t`, which exists, and `other`, which does not, fails with an error of this kind and with this
+/// text.
 fn refused(place: &Place, kind: ErrorKind, words: &[&str]) {
     for name in ["t", "other"] {
         let storage = place.open(name);
@@ -93,7 +94,7 @@ fn a_permission_to_read_only() {
     assert!(error.to_string().contains("write objects"), "{error}");
 }
 
-/// It is asked once, and the hint has the name of the store's own setting.
+/// The store gets one request, and the hint has the name of the store's own setting.
 #[test]
 fn a_wrong_endpoint() {
     for (place, name, words) in [

@@ -66,7 +66,7 @@ fn bucket(place: &Place) -> &str {
     place.root.trim_start_matches("s3://")
 }
 
-/// Trees of any form: few and many directories, names that sort around a slash, files beside directories.
+/// Trees of any form: few and many directories, names that sort around a slash, files next to directories.
 #[test]
 fn walks_find_what_a_listing_finds() {
     for seed in 0..12 {
@@ -104,7 +104,7 @@ fn a_small_table_is_one_request() {
     assert_eq!(server.take_requests().len(), 1);
 }
 
-/// Neither the partitions nor the files of the log are a request each.
+/// There is no request per partition, and none per file of the log.
 #[test]
 fn many_partitions_are_read_as_ranges_at_the_same_time() {
     let (server, place) = with_pages_of(100);
@@ -140,7 +140,7 @@ fn a_failure_ends_the_walk() {
     assert_eq!(failed.kind(), ErrorKind::PermissionDenied, "{failed}");
 }
 
-/// The client of the store does not ask again for a page whose answer ends too early.
+/// The client of the store does not repeat the request for a page whose response ends too early.
 #[test]
 fn a_page_that_is_cut_off_is_asked_for_again() {
     let (server, place) = with_pages_of(3);
@@ -154,7 +154,7 @@ fn a_page_that_is_cut_off_is_asked_for_again() {
     assert_eq!(storage.walk("t", &is_open, |_| Ok(())).unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
-/// What is behind a link may not belong to the table.
+/// Files behind a link may not belong to the table.
 #[cfg(unix)]
 #[test]
 fn links_to_local_directories_are_not_followed() {

@@ -17,7 +17,7 @@ pub struct Commit {
     pub written_ms: Option<i64>,
     /// The logical files that are added: the path, and the deletion vector if there is one.
     pub adds: BTreeSet<String>,
-    /// The ones that change no data: they may be there already, and are described anew.
+    /// The adds that change no data: their files may already be in the table, and get new statistics.
     pub restated: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
@@ -35,7 +35,7 @@ pub struct Commit {
     pub high_water_mark: Option<i64>,
     /// The least and the greatest value of the identity column in the files that are added, by path.
     pub counted: BTreeMap<String, (i64, i64)>,
-    /// What a `metaData` action says.
+    /// The content of a `metaData` action.
     pub metadata: Option<TableMetadata>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
@@ -43,7 +43,7 @@ pub struct Commit {
     pub is_vacuum: bool,
     /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
     pub is_move: bool,
-    /// Whether files are described anew by other statistics, and nothing else happens.
+    /// Whether files only get new statistics, and nothing else happens.
     pub is_description: bool,
     /// Whether it is a RESTORE: the files of an earlier version become the table's again.
     pub is_restore: bool,
@@ -57,7 +57,7 @@ pub struct Commit {
     pub(super) vectors: BTreeMap<String, Vector>,
 }
 
-/// What a `metaData` action says, as far as processes change it.
+/// The content of a `metaData` action, as far as processes change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableMetadata {
     /// The id of the table.
@@ -112,7 +112,7 @@ impl Commit {
                 matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
-                // It is no data file: clients that know no deletion vectors are not to delete it.
+                // It is not a data file: clients that do not know deletion vectors must not delete it.
                 "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);

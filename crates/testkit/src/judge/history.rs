@@ -1,4 +1,4 @@
-//! What processes asked for, when, and what they were told.
+//! The operations of processes, their times, and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +18,8 @@ pub struct Write {
     pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
-    /// The data file whose rows are deleted, and their numbers. Such a write has the progress of an application that no
-    /// other write has, by which it is found in the log.
+    /// The data file whose rows are deleted, and their numbers. Such a write has an application's progress that no
+    /// other write has, so it can be found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
     /// The version whose files are to be the table's again, and a text that no other write has. The version that is
     /// replaced is in [`Write::replaces`].
@@ -30,7 +30,7 @@ pub struct Write {
     pub column: Option<String>,
     /// The columns by which the table is to be clustered, and a text that no other write has.
     pub clusters: Option<(Vec<String>, String)>,
-    /// Whether the write puts another table in the place of the old one.
+    /// Whether the write replaces the table by another one.
     pub redefines: bool,
     /// Whether the write counts up the identity column, whose high water mark is part of the metadata.
     pub counts: bool,
@@ -68,7 +68,7 @@ pub fn class_of(row: i64) -> i64 {
     row.rem_euclid(CLASSES)
 }
 
-/// What a process wants.
+/// The intended operation of a process.
 #[derive(Debug, Clone)]
 pub enum Intent {
     /// To commit a write.
@@ -88,7 +88,7 @@ impl Intent {
     }
 }
 
-/// What a process saw of a version.
+/// The observation of a version by a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The version.
@@ -106,11 +106,11 @@ pub struct View {
 pub enum Found {
     /// At this version.
     At(u64),
-    /// Nowhere, when no request was under way any more.
+    /// Not found, when no request was in progress any longer.
     Nowhere,
 }
 
-/// What a process was told.
+/// The result that a process got.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The write is this version.
@@ -124,7 +124,7 @@ pub enum Outcome {
     Unknown {
         /// The id of the transaction.
         txn_id: String,
-        /// What a later search for the id found, if it got an answer.
+        /// The result of a later search for the id, if there was one.
         found: Option<Found>,
     },
     /// Nothing was committed.
@@ -151,15 +151,15 @@ pub enum Outcome {
 pub struct Operation {
     /// The name of the process.
     pub process: String,
-    /// What it did, for people.
+    /// A description of the operation for people.
     pub verb: &'static str,
     /// When it began.
     pub began: u64,
     /// When it was told the outcome; `None` if it crashed before.
     pub ended: Option<u64>,
-    /// What it wants.
+    /// The intended operation.
     pub intent: Intent,
-    /// What it was told; `None` if it crashed before.
+    /// The result; `None` if it crashed before.
     pub outcome: Option<Outcome>,
     /// How many of its requests failed.
     pub faults: u64,

@@ -34,7 +34,7 @@ impl Log {
     /// the deletion vectors that it refers to.
     ///
     /// # Errors
-    /// What is wrong with the log: a commit that was replaced, a deletion vector that cannot be read, and the errors of
+    /// The problems of the log: a commit that was replaced, a deletion vector that cannot be read, and the errors of
     /// [`Log::replay`].
     pub fn read(objects: &Objects, root: &str) -> Result<Self, String> {
         let prefix = format!("{root}/_delta_log/");
@@ -58,7 +58,7 @@ impl Log {
     /// Replays the commits among `files`, names with contents in the order of the names.
     ///
     /// # Errors
-    /// What is wrong with the log: a gap, a line that is not one action, a file that is added or removed twice.
+    /// The problems of the log: a gap, a line that is not one action, a file that is added or removed twice.
     pub fn replay<'a>(
         files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]> + 'a)>,
     ) -> Result<Self, String> {

@@ -15,7 +15,7 @@ use super::settings::Settings;
 pub struct ErrorAnswer {
     /// The code of S3, such as `SlowDown`.
     pub code: String,
-    /// The status. None for the one that S3 sends with the code.
+    /// The status. None for the status that S3 sends with the code.
     #[serde(default)]
     pub status: Option<u16>,
     /// After how many seconds the client shall try again, for the header `Retry-After`.

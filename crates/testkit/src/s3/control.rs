@@ -34,9 +34,9 @@ use super::{S3Server, Settings};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: String,
-    /// What the keys end with.
+    /// The suffix of the keys.
     #[serde(default)]
     pub suffix: String,
     /// The number of objects.
@@ -54,7 +54,7 @@ pub struct Controlled {
 }
 
 impl Controlled {
-    /// Gives `server` a port for its control.
+    /// Opens a port for the control of `server`.
     pub fn new(server: S3Server) -> Self {
         let server = Arc::new(server);
         let served = server.clone();

@@ -1,4 +1,4 @@
-//! What lies between the port and the operations: it records requests and makes them fail.
+//! The layer between the port and the operations, which records requests and injects faults.
 
 use std::fmt;
 use std::future::pending;
@@ -56,7 +56,7 @@ async fn answer(
 ) -> Result<Response<Body>, Closed> {
     let (parts, content) = request.into_parts();
     let content = content.collect().await.map_err(|_| Closed)?.to_bytes();
-    // A task of its own goes on when the client gives up: its request may take effect later.
+    // A separate task continues when the client gives up: its request may take effect later.
     let outcome = tokio::spawn(handle(shared, service, parts, content)).await;
     match outcome.map_err(|_| Closed)? {
         Outcome::Answered(response) => Ok(response),

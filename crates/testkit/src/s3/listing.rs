@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::buckets::Object;
 
-/// What is asked for.
+/// The parameters of the request.
 #[derive(Debug, Default)]
 pub(super) struct Listing<'a> {
     pub(super) prefix: &'a str,

@@ -17,7 +17,7 @@
 //! - The crate `s3s` provides operations, signatures and the XML; conditions of writes hold exactly, because check and
 //!   write are one step under one lock.
 //! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or not as [`Rule`]s say.
-//! - A request goes on when its client gives up, so that it may take effect later.
+//! - A request continues when its client gives up, so that it may take effect later.
 //! - Buckets are in the path of a request, not in the name of the host.
 
 mod access;
@@ -49,7 +49,7 @@ use buckets::Buckets;
 use pace::Line;
 use rules::Rules;
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug, Default)]
 struct Shared {
     buckets: Mutex<Buckets>,

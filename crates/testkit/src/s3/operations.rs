@@ -294,7 +294,7 @@ impl S3 for Operations {
     }
 }
 
-/// A token tells where a page ended. It is not a key, so that no client takes it for one.
+/// A token says where a page ended. It is not a key, so clients cannot mistake it for one.
 fn token(last: &str) -> String {
     format!("after-{}", utf8_percent_encode(last, NON_ALPHANUMERIC))
 }

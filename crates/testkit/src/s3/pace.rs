@@ -1,4 +1,4 @@
-//! How fast bytes go, and where a body ends too early.
+//! How fast bytes are sent, and where a body ends too early.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use tokio::time::{Instant, sleep_until};
 
-/// What is sent at once when the speed is limited.
+/// The number of bytes that are sent at once when the speed is limited.
 const CHUNK: usize = 64 << 10;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-/// The lines that a body goes through, each with its speed.
+/// The connections through which a body is sent, each with its speed.
 #[derive(Debug, Clone)]
 pub(super) struct Lines(pub(super) [(Arc<Line>, Option<u64>); 2]);
 
@@ -63,7 +63,7 @@ pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
         async move {
             if at >= end {
                 if is_cut && at == end {
-                    // What comes before is sent while the body is pending.
+                    // Earlier bytes are sent while the body is pending.
                     tokio::task::yield_now().await;
                     let cut = io::Error::new(io::ErrorKind::ConnectionAborted, "the body is cut");
                     return Some((Err(cut), (at + 1, lines)));

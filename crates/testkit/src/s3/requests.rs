@@ -1,4 +1,4 @@
-//! What each request was, for tests that count requests.
+//! The recorded requests, for tests that count them.
 
 use hyper::Method;
 use hyper::http::request::Parts;
@@ -35,7 +35,7 @@ pub enum Kind {
     CompleteUpload,
     /// AbortMultipartUpload.
     AbortUpload,
-    /// What this server does not have.
+    /// An operation that this server does not support.
     Other,
 }
 
@@ -50,7 +50,7 @@ pub struct Request {
     pub bucket: String,
     /// The key; of a listing the prefix; of DeleteObjects all keys, one a line, as they stand in the XML.
     pub key: String,
-    /// What follows `?`, as it was sent.
+    /// The query, as it was sent.
     pub query: String,
     /// The `Range` header.
     pub range: Option<String>,

@@ -1,4 +1,4 @@
-//! Rules by which requests fail or are slow.
+//! Rules that make requests fail or slow.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,12 +54,12 @@ pub enum When {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What happens.
+    /// The effect.
     pub fault: Fault,
     /// The kinds of requests; all if empty.
     #[serde(default)]
     pub kinds: Vec<Kind>,
-    /// What the key, or the prefix of a listing, contains.
+    /// A text that the key, or the prefix of a listing, contains.
     #[serde(default)]
     pub key: String,
     /// To which of them it happens.

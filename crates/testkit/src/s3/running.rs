@@ -1,4 +1,4 @@
-//! A port that is served by threads of its own.
+//! A port that is served by its own threads.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};

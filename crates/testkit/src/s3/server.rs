@@ -12,7 +12,7 @@ use super::running::Running;
 use super::settings::Settings;
 use super::{Shared, listener, lock};
 
-/// A server on a free port of 127.0.0.1, with threads of its own. It stops when it is dropped.
+/// A server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
 ///
 /// Its methods see the content directly: they are not requests, and do not fail. They panic if a bucket does not exist.
 #[derive(Debug)]
@@ -90,12 +90,12 @@ impl S3Server {
         self.shared.log().clear();
     }
 
-    /// Replaces all rules; each begins to count anew.
+    /// Replaces all rules and resets their counters.
     pub fn faults(&self, rules: impl IntoIterator<Item = Rule>) {
         *self.shared.rules() = Rules::new(rules.into_iter().collect());
     }
 
-    /// Returns the requests so far, in the order of their ends. A request is there before its answer is sent.
+    /// Returns the requests so far, in the order of their ends. A request is recorded before its response is sent.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log().clone()
     }
@@ -133,7 +133,7 @@ impl S3Server {
         buckets.get_mut(bucket).expect("the bucket exists").objects.remove(key).is_some()
     }
 
-    /// Sets when an object was modified; returns whether it is there.
+    /// Sets when an object was modified; returns whether it exists.
     pub fn set_modified(&self, bucket: &str, key: &str, time: SystemTime) -> bool {
         let mut buckets = self.shared.buckets();
         let object = buckets.get_mut(bucket).expect("the bucket exists").objects.get_mut(key);

@@ -1,8 +1,8 @@
-//! What can be set for the whole server.
+//! The settings of the whole server.
 
 use serde::{Deserialize, Serialize};
 
-/// What can be set for the whole server, also while it runs.
+/// The settings of the whole server, which can be changed while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -10,7 +10,7 @@ pub struct Settings {
     pub access_key: String,
     /// The secret of the access key.
     pub secret_key: String,
-    /// What each request must have as its session token. None if tokens are not looked at.
+    /// The session token that each request must have. None if tokens are not checked.
     pub session_token: Option<String>,
     /// The region for which requests must be signed. None if every region is right.
     pub region: Option<String>,
@@ -24,7 +24,7 @@ pub struct Settings {
     pub page_size: usize,
     /// The smallest size in bytes of a part that is not the last one.
     pub minimum_part: usize,
-    /// What the whole server receives and sends in a second at most. None if there is no limit.
+    /// The maximum number of bytes that the whole server receives and sends in a second. None if there is no limit.
     pub bytes_per_second: Option<u64>,
 }
 

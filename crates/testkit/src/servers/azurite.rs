@@ -41,7 +41,7 @@ impl Azurite {
             command.args(["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location"]).arg(data);
             command
         };
-        // It asks for a signature only if it knows the account.
+        // It requires a signature only for a known account.
         let path = format!("/{account}?comp=list");
         let answers = |port| status_line(port, &path).is_some_and(|line| line.contains(" 403 "));
         Self { process: Process::start("Azurite", command, answers), account }

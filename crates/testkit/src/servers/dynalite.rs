@@ -82,7 +82,7 @@ impl Dynalite {
         *self.front.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults.collect();
     }
 
-    /// Returns the operations that were asked for since the last call.
+    /// Returns the operations that were requested since the last call.
     pub fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut self.front.log.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,8 @@
 //! Object-store servers of other projects, which tests start and talk to.
 //!
-//! `make .cache/servers/.complete .cache/hdfs/.complete` installs them. Each runs on a free port with an empty
-//! directory of its own, and ends when its value is dropped. If the test process ends in any other way, even by
-//! SIGKILL, the server ends too, and its directory is removed ([`process`]).
+//! `make .cache/servers/.complete .cache/hdfs/.complete` installs them. Each runs on a free port with its own empty
+//! directory, and ends when its value is dropped. If the test process ends in any other way, even by SIGKILL, the
+//! server ends too, and its directory is removed ([`process`]).
 //!
 //! | server | protocol | creates if absent |
 //! | --- | --- | --- |

@@ -1,7 +1,7 @@
 //! A server as a child process that never outlives this process.
 //!
 //! A shell starts the server and waits for the end of its own standard input, a pipe whose other end only this process
-//! holds. The pipe ends when the value is dropped, or when this process ends in whatever way. Then the shell kills the
+//! holds. The pipe ends when the value is dropped, or when this process ends in any way. Then the shell kills the
 //! server and removes its directory. When the server ends by itself, so does the shell, with the same status.
 
 use std::hash::{BuildHasher, RandomState};
@@ -113,7 +113,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
-        // The guard is not there any more if somebody else has killed and reaped it.
+        // The guard no longer exists if another process has killed and reaped it.
         let _ = self.guard.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that no client of `object_store` makes, such as the creation of a bucket.
+//! Requests that clients of `object_store` do not send, such as the creation of a bucket.
 
 use object_store::ClientOptions;
 use object_store::client::{HttpConnector, HttpRequest, HttpResponse, ReqwestConnector};
@@ -25,7 +25,7 @@ fn answer_to(request: HttpRequest) -> (u16, String) {
     })
 }
 
-/// Makes sure that the HTTP client finds an implementation of cryptography, which it asks for even without TLS.
+/// Makes sure that the HTTP client finds an implementation of cryptography, which it requires even without TLS.
 pub(super) fn install_crypto() {
     // It fails if there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -10,7 +10,7 @@
 //!   pause, so that what it does in between is one step.
 //! - The clock, the pauses, the ids and the random numbers come from the simulation. A run takes no time of its
 //!   own, and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
-//! - With [`Profile::real`], processes run at the same time and use a store of their own, such as a server that fails.
+//! - With [`Profile::real`], processes run at the same time and use their own store, such as a server that fails.
 //! - A process that crashes unwinds at a request. Nothing that it does afterwards has an effect. A new process takes
 //!   its place later.
 //! - Requests come from the threads of processes only. A process must not start threads that use the store, but it may

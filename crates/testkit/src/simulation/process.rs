@@ -13,7 +13,7 @@ use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Op, Store};
 
 /// A process of a run, or its second thread. Cheap to clone.
 ///
-/// What a process uses, its second thread uses as well: who asks is known by the calling thread.
+/// A process and its second thread use the same objects; the calling thread shows which of the two it is.
 #[derive(Clone)]
 pub struct Process {
     pub(super) shared: Arc<Shared>,
@@ -21,7 +21,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The time after which no request of before is still under way.
+    /// The time after which no earlier request is still in progress.
     pub const SETTLED: Duration = Duration::from_millis(MOST_LATE_MS + 1);
 
     /// The time at which simulations begin, in milliseconds since the epoch.
@@ -48,7 +48,7 @@ impl Process {
         Some(Self { shared: Arc::clone(&self.shared), id: front })
     }
 
-    /// Returns whether the process that was the `life`th in this place, counted from 0, goes on.
+    /// Returns whether the `life`th process in this slot, counted from 0, is still running.
     pub fn is_alive(&self, life: u32) -> bool {
         let world = self.shared.world();
         let member = &world.members[self.id];

@@ -17,7 +17,7 @@ pub struct Profile {
     pub bursts: u64,
     /// How many of 1,000 requests end their process.
     pub crashes: u64,
-    /// How often the turn goes to another process, of 1,000 requests and pauses.
+    /// How many of 1,000 requests and pauses switch to another process.
     pub switches: u64,
     /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
     /// are created while they run, as listings of a local directory may.

@@ -17,10 +17,10 @@ const MOST_LIVES: u32 = 12;
 /// How long it takes at most until a process that crashed is replaced.
 const LONGEST_REPLACEMENT_MS: u64 = 5_000;
 
-/// What a process does, from its start to its end.
+/// The program of a process, from its start to its end.
 type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
 
-/// A process to run: its name, and what it does. A crash ends both of its threads, and both begin anew.
+/// A process to run: its name, and what it does. A crash ends both of its threads, and both start over.
 pub struct Actor<'a> {
     name: String,
     body: Body<'a>,
@@ -33,7 +33,7 @@ impl<'a> Actor<'a> {
         Self { name: name.into(), body: Box::new(body), second: None }
     }
 
-    /// Gives the process a second thread.
+    /// Adds a second thread to the process.
     #[must_use]
     pub fn with_second(self, body: impl Fn(&Process) + Send + Sync + 'a) -> Self {
         Self { second: Some(Box::new(body)), ..self }
@@ -45,11 +45,11 @@ impl<'a> Actor<'a> {
 pub struct Simulation {
     /// The objects of the store.
     pub objects: Arc<Mutex<Objects>>,
-    /// What happened so far.
+    /// The trace so far.
     pub trace: Trace,
     /// When files were deleted, as the times of [`Process::tick`].
     pub deletions: Vec<u64>,
-    /// What went wrong in the simulation itself, such as a panic.
+    /// Errors of the simulation itself, such as a panic.
     pub failures: Vec<String>,
     now_us: i64,
     ticks: u64,
@@ -62,7 +62,7 @@ impl Simulation {
     }
 
     /// Runs processes until all have ended, and all their requests have taken effect. A process that crashes is
-    /// replaced by one that begins anew.
+    /// replaced by one that starts over.
     pub fn run(&mut self, random: Random, profile: Profile, actors: Vec<Actor<'_>>) {
         let (mut names, mut bodies) = (Vec::new(), Vec::new());
         for Actor { name, body, second } in actors {

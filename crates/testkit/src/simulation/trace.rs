@@ -1,4 +1,4 @@
-//! What happened in a run, in order.
+//! The events of a run, in order.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(super) enum What {
     Note(String),
 }
 
-/// What happened in a run, in order.
+/// The events of a run, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Trace(pub(super) Vec<Event>);
 

@@ -1,4 +1,4 @@
-//! What all processes of a run share: the time, the turn, the faults and the trace.
+//! The state that all processes of a run share: the time, the turn, the faults and the trace.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -67,7 +67,7 @@ pub(super) struct World {
     pub(super) trace: Trace,
     /// When files were deleted.
     pub(super) deletions: Vec<u64>,
-    /// What went wrong in the run itself.
+    /// The errors of the run itself.
     pub(super) failures: Vec<String>,
     /// The run is given up.
     pub(super) is_stopped: bool,
@@ -249,7 +249,7 @@ impl Shared {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the first turn away.
+    /// Starts the first turn.
     pub(super) fn start(&self) {
         let mut world = self.world();
         self.give_away(&mut world, 0);

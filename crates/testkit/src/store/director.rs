@@ -36,7 +36,7 @@ pub struct Call {
     pub path: String,
 }
 
-/// What came of a request, as a trace shows it.
+/// The outcome of a request, as a trace shows it.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// The bytes that were read or written.

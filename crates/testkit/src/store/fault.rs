@@ -28,7 +28,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns the faults of requests of kind `op`, apart from crashes and late effects.
+    /// Returns the faults of requests of kind `op`, except for crashes and late effects.
     pub fn of(op: Op) -> &'static [Self] {
         match op {
             Op::List => &[Self::LostBefore, Self::Denied],

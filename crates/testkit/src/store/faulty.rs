@@ -45,7 +45,7 @@ impl FaultyStore {
         Self { objects: Arc::clone(&self.objects), state: Arc::default() }
     }
 
-    /// Makes `script` decide whether each further call fails. It receives the number of the call, starting at
+    /// Makes `script` decide whether each later call fails. It receives the number of the call, starting at
     /// 0, and the call.
     pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {
         let mut state = self.state();

@@ -22,7 +22,7 @@ pub use fault::Fault;
 pub use faulty::FaultyStore;
 pub use objects::{Entry, Object, Objects};
 
-/// What a thread unwinds with that crashes in a request.
+/// The panic payload of a thread that crashes in a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Crash;
 

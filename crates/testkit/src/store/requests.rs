@@ -43,7 +43,7 @@ impl Store {
         if let Fault::Late(after_ms) = fault {
             self.objects().defer(path.as_ref(), effect, now_ms + after_ms);
         } else if fault.has_effect() {
-            // What the store would have answered is lost.
+            // The store's response is lost.
             let _ = self.objects().change(path.as_ref(), effect, now_ms);
         }
         self.director.end(&call, Answer::Failed(fault));

@@ -1,4 +1,4 @@
-//! What tests see of the requests.
+//! The recorded requests that tests see.
 
 use bytes::Bytes;
 use deltalog_testkit::s3::{Kind, count};
@@ -62,7 +62,7 @@ fn each_request_is_recorded_with_its_kind_key_and_sizes() {
     assert!(server.requests().is_empty());
 }
 
-/// What a bench fills a server with.
+/// Data for filling a server in a benchmark.
 #[test]
 fn many_objects_are_filled_in_quickly() {
     let server = server();

@@ -10,7 +10,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutResult, Resul
 
 use crate::client::{BUCKET, builder, client, options, retries, run, server};
 
-/// Puts the object `t/a` if it is not there.
+/// Puts the object `t/a` if it does not exist.
 async fn create(client: &AmazonS3) -> Result<PutResult> {
     client.put_opts(&Path::from("t/a"), "content".into(), PutMode::Create.into()).await
 }

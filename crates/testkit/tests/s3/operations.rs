@@ -32,7 +32,7 @@ fn objects_are_put_read_and_deleted() {
         client.delete(&key).await.unwrap();
         assert!(matches!(client.head(&key).await, Err(Error::NotFound { .. })));
         assert!(matches!(client.get(&key).await, Err(Error::NotFound { .. })));
-        // As on S3, what is not there is deleted without an error.
+        // As on S3, deleting a missing object is not an error.
         client.delete(&key).await.unwrap();
     });
 }

@@ -1,4 +1,4 @@
-//! What stands in answers, byte by byte.
+//! The content of responses, byte by byte.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -28,7 +28,7 @@ fn versitygw_keeps_the_contract_of_object_store() {
     });
 }
 
-/// It knows no `startFrom`: a listing with an offset begins at the beginning, so that two tests fail.
+/// It does not support `startFrom`: a listing with an offset begins at the beginning, so that two tests fail.
 #[test]
 fn azurite_keeps_the_contract_of_object_store() {
     let server = Azurite::start();

@@ -1,4 +1,4 @@
-//! What the object-store servers of other projects do that deltalog depends on.
+//! The behavior of other projects' object-store servers on which deltalog depends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 

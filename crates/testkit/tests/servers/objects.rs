@@ -21,7 +21,7 @@ fn versitygw() {
     });
 }
 
-/// Azure itself knows no suffixes.
+/// Azure itself does not support suffixes.
 #[test]
 fn azurite() {
     let server = Azurite::start();

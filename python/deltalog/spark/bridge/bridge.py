@@ -30,8 +30,7 @@ ROLES: tuple[type[Role], ...] = (
 class Bridge:
     """The roles, for all sessions of a JVM.
 
-    Args:
-        failed: makes a `DeltalogException` of the exception of a call.
+    Args: failed: converts the exception of a call to a `DeltalogException`.
     """
 
     def __init__(self, jvm: Jvm, failed: Callable[[Jvm, BaseException], Any]) -> None:

@@ -67,6 +67,9 @@ class Refusals(Role):
     def expression(self, refusal: str) -> NoReturn:
         raise rule_errors.of_json(refusal)
 
+    def feature(self, reason: str) -> NoReturn:
+        raise UnsupportedFeatureError(reason)
+
     def field(self, name: str, column_type: str) -> NoReturn:
         raise SchemaMismatchError(
             f"a value has the field {name}, which the column of the type {column_type} does not have: MERGE adds "

@@ -1,4 +1,4 @@
-"""What the roles have in common."""
+"""The common base of the roles."""
 
 from deltalog.spark.jvm import Jvm
 

@@ -1,1 +1,1 @@
-"""DELETE, UPDATE and MERGE under Spark Connect, where there is no JVM: the client makes DataFrames, workers write."""
+"""DELETE, UPDATE and MERGE under Spark Connect, where there is no JVM: the client builds DataFrames, workers write."""

@@ -77,7 +77,7 @@ def _described(
 
 
 def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
-    # Spark 4.0 would execute the statement to say what columns its result has, so that nothing else may be asked.
+    # Spark 4.0 would execute the statement to say what columns its result has, so no other attribute may be requested.
     answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
     if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
         raise UnsupportedFeatureError(

@@ -86,7 +86,7 @@ def convert(
     time_zone: str,
     user_metadata: str | None,
 ) -> None:
-    """Makes a table of the directory that the options name. The second time, it is a table already."""
+    """Converts the directory that the options name to a table. The second time, it is already a table."""
     from deltalog.spark.sql.convert import Directory, converted
 
     place = place_of(options)

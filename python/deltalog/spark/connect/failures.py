@@ -13,7 +13,7 @@ _converted: set[Callable[..., Any]] = set()
 
 
 def install_conversion() -> None:
-    """Makes Spark's client raise errors of deltalog; others are converted as before. Further calls have no effect."""
+    """Makes Spark's client raise errors of deltalog; others are converted as before. Later calls have no effect."""
     from pyspark.sql.connect.client import core
 
     client: Any = core

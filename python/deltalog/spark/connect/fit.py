@@ -86,7 +86,7 @@ def _names(struct: StructType) -> set[str]:
 
 
 def same(one: DataType, other: DataType) -> bool:
-    """Returns whether two types are the same apart from NULLs and the case of names."""
+    """Returns whether two types are the same, ignoring nullability and the case of names."""
     if isinstance(one, StructType) and isinstance(other, StructType):
         return len(one.fields) == len(other.fields) and all(
             a.name == b.name and same(a.dataType, b.dataType)

@@ -2,7 +2,7 @@
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
 2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
-3. Those that match none, for WHEN NOT MATCHED BY SOURCE.
+3. Rows that match no row of the source, for WHEN NOT MATCHED BY SOURCE.
 4. The rows of the source whose numbers the second step does not have, for WHEN NOT MATCHED. If there are clauses
    for both, the rows of the second step are kept by the executors as well.
 
@@ -33,7 +33,7 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 _SOURCE = "__deltalog_source"
 _CLAUSE = "__deltalog_clause"
 _MATCHED = "__deltalog_matched"
-# Sources that are certainly small are broadcast. Of others, Spark decides when it knows more.
+# Sources that are certainly small are broadcast. For others, Spark decides when it knows more.
 _BROADCAST_ROWS = 100_000
 _BROADCAST_VALUES = 2_000_000
 
@@ -150,7 +150,7 @@ class _Joined:
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:
         """Returns the rows to write and to remove, by the clauses of each kind.
 
-        If each row may match only `once`, also those that match and stay.
+        If each row may match only `once`, also rows that match but are not changed.
         """
         pairs = self._join("inner")
         for clauses, frame in ((matched, pairs), (by_source, self.target), (not_matched, self.source)):
@@ -228,8 +228,8 @@ class _Joined:
 
 
 def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
-    """Returns the evaluated rows of the source as a DataFrame whose columns are found by the names and through the
-    DataFrames by which they are found in the source.
+    """Returns the evaluated rows of the source as a DataFrame. Its columns are found by the same names, and through the
+    same DataFrames, as in the source.
     """
     plan: Any = source._plan
     outer: list[tuple[str, int]] = []

@@ -6,7 +6,7 @@ profiles, or the machine. Options of a read or a write say the rest.
 - An option that may be a secret (`secrecy.py`) is refused by name, and so are settings of Hadoop, which have no meaning
   here. It is in the plan that the client sends, and a Connect server shows
   plans: in the descriptions of its jobs and in its event log.
-- What is pickled for workers has no secret either.
+- Data that is pickled for workers contains no secret either.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from deltalog.spark.location import ensure_known
 from deltalog.spark.options import Options
 from deltalog.spark.secrecy import possible_secrets
 
-# What Java does not escape in the paths of URLs.
+# The characters that Java does not escape in the paths of URLs.
 _UNESCAPED = "/!$&'()*+,;=:@-._~"
 
 

@@ -1,4 +1,4 @@
-"""What a statement under Spark Connect reads beside the rows that it looks for.
+"""What a statement under Spark Connect reads in addition to the rows that it looks for.
 
 The server resolves names, so a client only sees that something may be the table: what cannot be excluded is taken for a
 reference to it. Then the whole table counts as read, and more commits of others are conflicts.

@@ -13,9 +13,9 @@ _asked: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()
 
 
 def has_our_catalog(spark: Any) -> bool:
-    """Returns whether the catalog of a Connect session is ours, so that the server does what a classic session does.
+    """Returns whether a Connect session uses our catalog. The server then does what a classic session does.
 
-    Otherwise it has the format `deltalog` as a Python Data Source, if at all.
+    Otherwise the server has the format `deltalog` only as a Python Data Source, or does not have it.
     """
     if spark not in _asked:
         # A session gets the setting with its analyzer.

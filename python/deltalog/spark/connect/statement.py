@@ -1,4 +1,5 @@
-"""What a client tells the server about a DELETE, UPDATE or MERGE, and what the columns of its rows are called.
+"""The description of a DELETE, UPDATE or MERGE that a client sends to the server, and the names of the columns of its
+rows.
 
 | option of the read | |
 | --- | --- |

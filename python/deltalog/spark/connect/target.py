@@ -64,7 +64,7 @@ class Target:
         store: Mapping[str, str],
         own: OwnFrames,
     ) -> None:
-        """Creates it; `ask` has the server execute a command of `sql/commands.py`, `store` are options."""
+        """Creates the target; `ask` makes the server execute a command of `sql/commands.py`, `store` are options."""
         self._spark, self._path, self._ask, self._own = spark, path, ask, own
         self.alias, self.store = alias, store
 

@@ -59,7 +59,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # Generated columns are computed anew.
+        # Generated columns are computed again.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)
@@ -102,7 +102,7 @@ def analyzed(
     if not expressions:
         return []
     selected = [value.alias(f"_{index}") for index, value in enumerate(values)]
-    # Of the operators that a DataFrame can have, joins are among those whose conditions Spark checks.
+    # Joins are among the operators of DataFrames whose conditions Spark checks.
     one = begun.target.spark.range(1).select(sf.lit(0).alias("__deltalog_one"))
     tested = reduce(lambda a, b: a & b, [expression.isNull() for expression in expressions])
     try:

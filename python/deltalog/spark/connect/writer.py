@@ -3,7 +3,7 @@
     driver                            workers                        driver, another process
     StatementTask.begin        →      StatementTask.run (Arrow) →    StatementTask.commit
 
-Without deletion vectors, the process that commits also copies the rows that stay in the files concerned.
+Without deletion vectors, the process that commits also copies the rows that stay in the affected files.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class Committing(NamedTuple):
 
 
 class StatementMessage(WriterCommitMessage):
-    """What a task has done."""
+    """The result of a task."""
 
     def __init__(self, fragment: StatementFragment) -> None:
         self.fragment = fragment
@@ -121,7 +121,7 @@ class StatementWriter(DataSourceArrowWriter):
         committing = Committing(
             request.text,
             request.reads,
-            # Rows that match and stay matter to a MERGE that inserts the others.
+            # Rows that match but are not changed matter to a MERGE that inserts the others.
             bool(request.text.not_matched),
             request.matches_once,
             request.source_rows,

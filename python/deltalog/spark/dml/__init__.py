@@ -1,1 +1,1 @@
-"""DELETE, UPDATE and MERGE: Spark finds and writes the rows, and the core commits what has become of them."""
+"""DELETE, UPDATE and MERGE: Spark finds and writes the rows, and the core commits the changes."""

@@ -1,4 +1,4 @@
-"""What a statement is, as `StatementDescription.java` describes it."""
+"""The statement that `StatementDescription.java` describes."""
 
 import json
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Description(NamedTuple):
     sources: list[Source]
     """All tables that the statement reads."""
     other_sources: list[Source]
-    """The tables that it reads beside its target."""
+    """The tables that it reads in addition to its target."""
     has_subquery: bool
     settings: Settings
     assigned: set[str]

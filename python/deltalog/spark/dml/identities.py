@@ -20,7 +20,7 @@ def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
 def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[int], set[str]]]:
     """Returns the INSERT clauses of a MERGE in groups that give values to the same identity columns, which follow.
 
-    Each group is inserted by a job of its own, which generates the other values: the core reads these from the files of
+    Each group is inserted by its own job, which generates the other values: the core reads these from the files of
     the job. Only the last group lacks any.
     """
     given = dict(_given(write, [columns for _, columns in clauses]))

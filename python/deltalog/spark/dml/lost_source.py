@@ -12,7 +12,7 @@ _CONDITION = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND]"
 def error_of(java_exception: Any, source: int) -> UnavailableError | None:
     """Returns the error for a job that needed a lost block of the source, an RDD with this id; None for others.
 
-    What the user has kept on executors may be lost as well.
+    Data that the user has cached on executors may be lost as well.
     """
     for cause in causes(java_exception):
         message = cause.getMessage() or ""

@@ -1,8 +1,9 @@
 """MERGE.
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
-2. Files of the target whose statistics hold none of the source's keys are left out, and the keys' range goes into the
-   scan, for row groups and pages. Neither with WHEN NOT MATCHED BY SOURCE, for which every row of the target counts.
+2. Files of the target whose statistics hold none of the source's keys are left out, and the range of the keys is passed
+   to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, for which every row
+   of the target counts.
 3. One job joins the target with the source: changed rows, removed positions, and the numbers of the source's rows that
    have matched. The source is broadcast while it is small.
 4. The rows of the source that have not matched are inserted by a second job.
@@ -77,7 +78,7 @@ def _merge(statement: Statement, running: RunningWrite) -> None:
                 return run.change(text, records, _BROADCAST)
 
             missing = left_out(write, updates)
-            # The rows have the numbers of the source's rows, which tell what is inserted.
+            # The rows have the numbers of the source's rows, which decide what is inserted.
             statement.change(change, running, bool(updates), missing, 1 if inserts else 0, records)
         statement.plan_copies()
         if inserts:

@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame
 
 
 class OwnFrames:
-    """What is known of the frames of a table."""
+    """The known frames of a table."""
 
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
-        """What the columns of these frames have in a classic session (`OwnColumns.java`)."""
+        """The id in the columns of these frames, in a classic session (`OwnColumns.java`)."""
         self.plan_ids: set[int] = set()
         """The plans of these frames under Spark Connect."""
 

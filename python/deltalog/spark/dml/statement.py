@@ -23,7 +23,7 @@ from deltalog.spark.write.record import log_applied
 from deltalog.spark.write.rows import FileRows, described
 
 Metrics = dict[str, int]
-"""What a statement has done, by the names of the JVM connector."""
+"""The metrics of a statement, by the names of the JVM connector."""
 
 _log = logging.getLogger("deltalog.spark")
 
@@ -66,7 +66,7 @@ class Statement:
     def planned(self, filters: str, keeps_matches: bool = False, removed: str | None = None) -> Any:
         """Returns the files that may have rows for which the filters, as `FilterText.java` writes them, are true.
 
-        Rows that stay may matter to the statement as well (`keeps_matches`), so that it depends on these files. If
+        Unchanged rows may matter to the statement as well (`keeps_matches`), so that it depends on these files. If
         the statement removes exactly the rows that meet a condition (`removed`), files whose rows all do are
         removed unread, and are not among the files.
         """
@@ -162,9 +162,9 @@ class Statement:
         receive(self.target.write, partial(step, text), self.run.reports)
 
     def plan_copies(self) -> None:
-        """Plans the copies of rows that stay, of files with rows that go, after the job that has found these.
+        """Plans the copies of the remaining rows of files with deleted rows, after the job that has found these rows.
 
-        If changes were not recorded, the plan has the rows that go as well, of all files.
+        If changes were not recorded, the plan also has the deleted rows, of all files.
         """
         if not self.uses_vectors:
             self._copies_with_removed = self.has_feed and not self._has_recorded
@@ -180,7 +180,7 @@ class Statement:
         return statement.has_change_files(self.target.write) or (self.has_feed and self._copies is not None)
 
     def copy(self, running: RunningWrite) -> None:
-        """Carries out the copies, and records the rows that go if the plan has them."""
+        """Carries out the copies, and records the deleted rows if the plan has them."""
         started = time.monotonic()
         if self._copies is not None:
             write = self.target.write

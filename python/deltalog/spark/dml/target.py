@@ -30,14 +30,14 @@ class Target:
         location.ensure_in_reach()
         self.uri = location.uri
         roots = [uri_of(jvm, session, root) for root in self.options.allowed_roots]
-        # What Spark has resolved; the oldest version if the statement reads the table more than once.
+        # The version that Spark has resolved; the oldest one if the statement reads the table more than once.
         own = own_rows(description.sources, self.uri, roots)
         if own is None:
             raise InvalidArgumentError(
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
         self.snapshot: Snapshot = own.base
-        # What the source of a MERGE reads of the table.
+        # The rows of the table that the source of a MERGE reads.
         self.source_filters = own_filters(description.other_sources, self.uri)
         self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.

@@ -1,4 +1,4 @@
-"""What a statement is, as the history of the table shows it."""
+"""The description of a statement in the history of the table."""
 
 from typing import NamedTuple
 

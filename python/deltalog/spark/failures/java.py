@@ -18,7 +18,7 @@ def kept(jvm: Jvm, error: BaseException) -> Any:
 
 
 def told(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a JVM without a program of Python. A failure of Spark stays what it is, unless it is
+    """Returns the failure for a JVM without a program of Python. A failure of Spark is returned unchanged, unless it is
     one of deltalog that Spark has wrapped."""
     of_spark = java_exception(error)
     own = error if of_spark is None else translated(of_spark)

@@ -11,25 +11,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
 # The id of the object that the JVM calls.
 _TARGET = "deltalog"
-
-
-def check_pinned(gateway: Any) -> None:
-    """Raises an error unless each Python thread has its own JVM thread.
-
-    Otherwise the jobs of a statement would run in another thread, without the statement's job group, tags and
-    active session.
-    """
-    from py4j.clientserver import ClientServer  # Missing in installations for Connect only.
-
-    if not isinstance(gateway, ClientServer):
-        raise UnsupportedFeatureError(
-            "deltalog does not support PYSPARK_PIN_THREAD=false: unset it before Spark starts"
-        )
 
 
 def serve(jvm: Jvm, bridge: Any) -> Any:
@@ -37,10 +22,14 @@ def serve(jvm: Jvm, bridge: Any) -> Any:
 
     Returns its client in the JVM, a `PythonCalls`.
     """
+    # Missing in installations for Connect only.
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 
+    from deltalog.spark.jvm.connections import thread_client
+
     gateway = jvm.gateway
+    client = thread_client(gateway._gateway_client)
     shared = gateway.gateway_property
     properties = GatewayProperty(shared.auto_field, PythonProxyPool(), shared.enable_memory_management)
     properties.pool.put(bridge, force_id=_TARGET)
@@ -48,9 +37,9 @@ def serve(jvm: Jvm, bridge: Any) -> Any:
     parameters = PythonParameters(
         port=0, daemonize=True, daemonize_connections=True, eager_load=True, auth_token=token
     )
-    server = PythonServer(gateway._gateway_client, gateway.java_parameters, parameters, properties)
+    server = PythonServer(client, gateway.gateway_parameters, parameters, properties)
     server.start()
-    java_server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+    java_server = JavaObject("GATEWAY_SERVER", client)
     return jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET, os.getpid())
 
 
@@ -58,7 +47,8 @@ _answered = threading.local()
 
 
 def answer(failed: Callable[[BaseException], Any], serve: Any, *arguments: Any) -> Any:
-    """Executes one call; returns its value, or what `failed` makes of an exception instead of raising it.
+    """Executes one call and returns its value. An exception is not raised but passed to `failed`, whose result is
+    returned.
 
     This includes interrupts, because the JVM must first release the resources of the interrupted statement.
     """

@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltalog._internal import UnsupportedFeatureError
 from deltalog.spark.jvm.jars import driver_classes
 
 _PYTHON_UTILS = "org.apache.spark.api.python.PythonUtils"
@@ -32,7 +33,7 @@ class Jvm:
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
         self.root = gateway.jvm
-        # What reflection found: each step of it is a round trip to the JVM.
+        # The objects that reflection found. They are kept because each step is a round trip to the JVM.
         self._types: dict[str, _Type] = {}
         self._classes: dict[str, Any] = {}
         self._members: dict[tuple[object, ...], Any] = {}
@@ -66,9 +67,15 @@ class Jvm:
         return self.java("org.apache.spark.sql.functions")
 
     def class_of(self, name: str) -> Any:
-        """Returns a class of this package by its simple name."""
+        """Returns a class of this package by its simple name.
+
+        Raises `UnsupportedFeatureError` if the build of Spark lacks what the class needs.
+        """
         if name not in self._classes:
-            self._classes[name] = self.classes.type(name)
+            found = self.classes.type(name)
+            if found is None:
+                raise UnsupportedFeatureError(self.static("FeatureGroup", "refusal", name))
+            self._classes[name] = found
         return self._classes[name]
 
     def new(self, name: str, *arguments: Any) -> Any:

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from deltalog._internal import UnsupportedFeatureError
+from deltalog.caller import warn_caller
 
 # The name is the same in every version, because settings of sessions contain names of classes.
 PACKAGE = "io.deltalog.spark"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 _MARKER = "META-INF/deltalog-spark-version"
+# The group of features without which there is nothing (`FeatureGroup.java`).
+_READ = "read"
 _DIRECTORY = Path(__file__).parent.parent / "jars"
 
 
@@ -46,8 +49,9 @@ def _newest() -> Path:
 def driver_classes(gateway: Any) -> Any:
     """Returns the object through which Python asks the driver for the classes, and gives it a jar.
 
-    There is one for each JVM, because py4j confuses classes of the same name. So it is of the driver's own classes, if
-    these are there, which a sidecar may have used in the same thread. Raises `ClassesError` if there are no jars.
+    There is one for each JVM, because py4j confuses classes of the same name. So it comes from the driver's own
+    classes, if these are loaded, because a sidecar may have used them in the same thread. Raises `ClassesError` if
+    there are no jars.
     """
     own_version()
     jvm = gateway.jvm
@@ -88,16 +92,32 @@ def load(classes: Any, spark_version: str) -> str:
 def _fitting(classes: Any, spark_version: str) -> str:
     """Returns the jar of the minor release of Spark, or the newest one, if one of them fits.
 
-    The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release.
+    The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release. If neither
+    of them fits as a whole, one that can read is enough. Then a warning names what is missing.
     """
     jars, newest = _releases(), _newest()
     own = jars.get(_minor(spark_version), newest)
-    missing = {}
+    lost: dict[Path, dict[str, str]] = {}
     for jar in dict.fromkeys((own, newest)):
-        missing[jar] = str(classes.missing(str(jar)))
-        if not missing[jar]:
+        lines = str(classes.missing(str(jar))).splitlines()
+        lost[jar] = dict(line.split(": ", 1) for line in lines)
+        if not lost[jar]:
             return str(jar)
-    raise ClassesError(f"missing: {missing[own]}")
+    for jar, groups in lost.items():
+        if _READ not in groups:
+            _warn(spark_version, groups)
+            return str(jar)
+    raise ClassesError(f"missing: {lost[own][_READ]}")
+
+
+def _warn(spark_version: str, lost: dict[str, str]) -> None:
+    """Warns of the groups of features that are refused, by what they lack."""
+    named = "; ".join(f"{group}, for which {symbols} is missing" for group, symbols in lost.items())
+    warn_caller(
+        f"this build of Spark {spark_version} lacks what some feature groups of deltalog need, whose statements are "
+        f"refused: {named}",
+        RuntimeWarning,
+    )
 
 
 def jar_of(spark_version: str) -> Path:

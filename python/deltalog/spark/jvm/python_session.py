@@ -44,7 +44,7 @@ def _forget(stopped: SparkContext) -> None:
 
 @contextmanager
 def _unchanged_sessions() -> Iterator[None]:
-    """Keeps the default and the active session of the JVM, which PySpark sets when it makes its first session."""
+    """Keeps the default and the active session of the JVM, which PySpark sets when it creates its first session."""
     gateway: Any = SparkContext._gateway
     sessions = gateway.jvm.org.apache.spark.sql.classic.SparkSession
     default, active = sessions.getDefaultSession(), sessions.getActiveSession()

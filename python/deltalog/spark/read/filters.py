@@ -1,4 +1,4 @@
-"""Conversion of the Python Data Source's filters to SQL text, by which the core prunes files.
+"""Converts the Python Data Source's filters to SQL text, with which the core prunes files.
 
 A filter without an exact text is left out and prunes nothing.
 """

@@ -166,7 +166,7 @@ def register(planner: Planner) -> str:
 
 
 def forget() -> None:
-    """Drops all planners. Those that are asked for again are made again from their keys."""
+    """Drops all planners. They are created again from their keys when they are needed."""
     with _lock:
         _planners.clear()
 

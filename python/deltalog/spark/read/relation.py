@@ -1,6 +1,6 @@
 """Snapshots as relations of Spark: its own Parquet scan over files that Rust selects.
 
-The relations are described here, each by one JSON text, from which `RelationDescription.java` makes them.
+The relations are described here, each by one JSON text, from which `RelationDescription.java` builds them.
 """
 
 import json

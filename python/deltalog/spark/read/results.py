@@ -108,7 +108,7 @@ def _timestamp(milliseconds: int) -> datetime:
 
 
 def json_rows(schema: StructType, rows: list[tuple[Any, ...]]) -> str:
-    """Returns rows as an array of JSON objects, from which Spark makes rows with the same schema."""
+    """Returns rows as an array of JSON objects, from which Spark creates rows with the same schema."""
     return json.dumps([_json_value(schema, row) for row in rows])
 
 

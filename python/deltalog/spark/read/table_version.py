@@ -23,7 +23,7 @@ class TableVersion(NamedTuple):
         return cls(snapshot.uri, snapshot.version, snapshot.table_id, roots, location.number)
 
     def open(self) -> Snapshot:
-        """Opens the version again; raises `TableReplacedError` if another table is in its place."""
+        """Opens the version again; raises `TableReplacedError` if another table has replaced it."""
         return Snapshot.open(
             self.uri,
             version=self.version,

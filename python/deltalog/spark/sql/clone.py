@@ -55,7 +55,7 @@ _QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", 
 
 
 class CloneRequest(NamedTuple):
-    """What a CLONE is asked for."""
+    """The arguments of a CLONE."""
 
     target: str
     """The name of the clone, its path, or deltalog.`/path`."""
@@ -83,12 +83,12 @@ def path_in(name: str) -> str | None:
 def cloned(
     jvm: Jvm, session: Any, source: Snapshot, request: CloneRequest, user_metadata: str | None
 ) -> list[int]:
-    """Makes a clone of a version, and an entry in the catalog if it has a name. Returns a row of `CLONED`."""
+    """Creates a clone of a version, and an entry in the catalog if it has a name. Returns a row of `CLONED`."""
     mode = _MODES.get(request.mode.strip().lower())
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
     properties = clone_properties(request.properties)
-    # Before another place is asked for: how a store is reached depends on who asks.
+    # Before another location is resolved: how a store is reached depends on the session.
     origin = last_location(source.uri)
     path = path_in(request.target)
     spark = python_session(session)

@@ -160,7 +160,8 @@ def _generate(snapshot: Snapshot, mode: str) -> int:
 def _statement_target(
     snapshot: Snapshot, name: str, version: int | None, app_transaction: list[Any] | None
 ) -> dict[str, Any]:
-    """Returns what a client needs to know of the table that a statement changes, at a version or the newest one.
+    """Returns the information that a client needs about the table that a statement changes, at a version or the newest
+    one.
 
     Raises an error if the table cannot be changed by a statement with this name.
     """

@@ -1,6 +1,6 @@
 """CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
 
-Of a table of the session catalog, the catalog says what its columns and partitions are, and Spark which files: the
+For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files: the
 Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where
 there is a Delta table already, the entry becomes this table's, as in the JVM connector: its log says which rows it
 has.
@@ -36,16 +36,16 @@ CONVERTED = StructType(
 
 _DIRECTORY = re.compile(r"(?:parquet|deltalog|delta)\.`((?:[^`]|``)+)`", re.IGNORECASE)
 _NAMED = 10
-# What does not matter to reading the files of a table.
+# Options that do not affect how the files of a table are read.
 _HARMLESS = ("compression", "mergeschema", "parquet.compression", "path", "serialization.format")
 _HIVE = "spark.sql.hive.convertMetastoreParquet"
-# Spark takes each of these bytes for a character, and the core all of them for UTF-8.
+# Spark reads each of these bytes as a character, and the core reads all of them as UTF-8.
 _NOT_ASCII = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _log = logging.getLogger("deltalog.spark")
 
 
 class Directory(NamedTuple):
-    """What is to be converted, and how."""
+    """The source and the options of a conversion."""
 
     uri: str
     storage_options: Mapping[str, str] | None
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
     """Whether it has been converted already."""
     is_bucketed: bool
     columns: str
-    """The schema of the columns beside the partition columns."""
+    """The schema of the columns other than the partition columns."""
     partition_by: str
     properties: dict[str, str]
     comment: str | None
@@ -156,7 +156,7 @@ class Entry(NamedTuple):
             )
 
     def convert(self, uri: str, version: int | None) -> None:
-        """Makes it an entry of ours, after `version` was committed."""
+        """Turns it into an entry of ours, after `version` was committed."""
         hint = f"call CONVERT TO DELTA {self.name} once more"
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
             reaching = self.jvm.scala_map(Options(self.options).hadoop)
@@ -172,15 +172,15 @@ def converted(
     statistics: bool = True,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Makes a table of a directory of Parquet files. Returns a row of `CONVERTED`.
+    """Converts a directory of Parquet files to a table. Returns a row of `CONVERTED`.
 
-    Of a table it is said that there is one, and nothing happens, as in the JVM connector.
+    If there is already a table, a message says so and nothing else happens, as in the JVM connector.
 
     Args:
         directory: the directory.
         entry: its entry in the session catalog, which says what the columns are, and becomes one of ours.
         defaults: properties of the table, unless the entry has them.
-        statistics: whether there are statistics beside the numbers of rows.
+        statistics: whether there are statistics other than the numbers of rows.
         dry_run: whether nothing is committed.
     """
     uri, store, partition_by, user_metadata, time_zone = directory

@@ -7,7 +7,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.protocol_properties import features_of_versions
 from deltalog.spark.write.defaults import with_defaults
 
-# Properties by which Spark tells a catalog other things.
+# Properties with which Spark passes other information to a catalog.
 RESERVED = (
     "provider",
     "location",
@@ -66,7 +66,7 @@ class Definition(NamedTuple):
         )
 
     def with_defaults(self, defaults: dict[str, str]) -> "Definition":
-        """Returns the definition with further properties, which `defaults_of` a session returns."""
+        """Returns the definition with more properties, which `defaults_of` a session returns."""
         return self._replace(properties=with_defaults(self.properties, defaults))
 
     @property

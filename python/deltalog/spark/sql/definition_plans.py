@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from deltalog.spark.jvm import Jvm
 
-# The command by which a client of Spark Connect has the server define a table.
+# The command with which a client of Spark Connect makes the server define a table.
 DEFINE = "define"
 
 Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]

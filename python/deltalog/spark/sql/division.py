@@ -1,4 +1,4 @@
-"""What of a verb that moves data the driver does, and what executors do.
+"""How the driver and the executors divide the work of verbs that move data.
 
 - A job costs about a second before its first row is written, and Spark's reader and writer take more time for a row
   than the core. So the driver does what is small, and everything in local mode, where the tasks run in the driver.

@@ -9,7 +9,8 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of
 from deltalog.spark.write.outcome import after_commit
 
-# The command by which a client of Spark Connect has the columns of an entry brought into step with the table.
+# The command with which a client of Spark Connect makes the server update the columns of an entry to those in the
+# table.
 UPDATE_ENTRY = "updateEntry"
 
 
@@ -25,7 +26,7 @@ class NewEntry(NamedTuple):
     options: Mapping[str, str]
 
     def create(self, jvm: Jvm, session: Any, version: int | None) -> None:
-        """Makes the entry, after `version` was committed, which an error then names."""
+        """Creates the entry, after `version` was committed. An error names the version."""
         path = path_of(jvm, session, self.uri)
         with self._registering(path, version):
             self._put(jvm, session, path)

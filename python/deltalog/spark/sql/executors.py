@@ -39,7 +39,7 @@ MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 # The columns after the files' own: the number of the old file, and the position of the row there.
 _MARKERS = 2
-# The columns after those, if rows are ordered: which task writes the row, and its place there.
+# The columns after the markers if rows are ordered: the task that writes the row, and its position there.
 _KEYS = 2
 
 _log = logging.getLogger("deltalog.spark")
@@ -66,7 +66,8 @@ class Executors(NamedTuple):
         z_order: tuple[Sequence[str], str] | None = None,
         full: bool = False,
     ) -> dict[str, Any]:
-        """Makes fewer, larger files of small ones, or files without what was deleted, or orders rows by columns along a
+        """Merges small files into fewer, larger ones, or rewrites files without deleted data, or orders rows by columns
+        along a
         curve; clusters new files of a clustered table, or all of them. Returns the metrics."""
         plan = SparkOptimize.begin(snapshot, predicate, purges, commit, self.target_size(), z_order, full)
         reason = self._reason_for_driver(snapshot, plan)

@@ -141,7 +141,7 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, or writes files again without deleted rows and dropped columns, or
+    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or
     orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
 
     The files are written by the executors, if there are some and it pays.
@@ -243,7 +243,7 @@ def recomputed(
     all_files: bool = False,
     dry_run: bool = False,
 ) -> list[Any]:
-    """Computes statistics of files that have none or poor ones. Returns a row of `RECOMPUTED`."""
+    """Computes statistics for files that have no statistics or poor ones. Returns a row of `RECOMPUTED`."""
     arguments = commit_arguments(None, user_metadata)
     metrics, _ = recompute_statistics(snapshot, predicate, all_files, dry_run, arguments)
     return _values(RECOMPUTED, metrics)
@@ -259,7 +259,7 @@ def _values(schema: StructType, metrics: dict[str, Any]) -> list[Any]:
 
 
 def row_of(schema: StructType, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns values as a row. A Connect client takes no lists for rows in rows, which are what JSON has."""
+    """Returns values as a row. A Connect client does not accept lists, which JSON has, for rows within rows."""
     return tuple(
         row_of(field.dataType, value)
         if isinstance(field.dataType, StructType) and value is not None

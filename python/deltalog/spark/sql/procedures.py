@@ -1,7 +1,7 @@
 """The procedures of deltalog: `CALL deltalog.<name>(…)`, and statements that Spark's grammar lacks.
 
-A further procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
-`DeltalogProcedure.java` hands them over. Statements with a syntax of their own are in `OwnStatement.java`.
+Another procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
+`DeltalogProcedure.java` hands them over. Statements with their own syntax are in `OwnStatement.java`.
 """
 
 import difflib
@@ -50,7 +50,7 @@ class Place(NamedTuple):
     """The directory that a procedure is called for, which need not be a table."""
 
     name: str
-    """What the caller has called it: a path, or the name of a table of Parquet files."""
+    """The caller's name for it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
     """The user's text for a commit."""
@@ -414,7 +414,7 @@ PROCEDURES = {
                 Parameter(
                     "inventory",
                     "STRING",
-                    "a table, or a query in parentheses, in the place of a listing",
+                    "a table, or a query in parentheses, instead of a listing",
                     "NULL",
                 ),
             ],

@@ -1,7 +1,7 @@
 """The builders of tables: `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
 
-They make the plans that Spark's parser makes of `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
-Connect the server makes them, if its catalog is ours.
+They build the same plans as Spark's parser for `CREATE TABLE` and `REPLACE TABLE` (`definition_plans.py`). Under Spark
+Connect the server builds them, if its catalog is ours.
 """
 
 import json

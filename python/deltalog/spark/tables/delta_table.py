@@ -59,7 +59,7 @@ class DeltaTable:
     """A Delta table, created by `forPath` or `forName`.
 
     Each call uses the newest version: changes of the table act on it, also if other writers have committed it. A
-    DataFrame stays on the version that was the newest when it was made.
+    DataFrame keeps the version that was the newest when it was created.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class DeltaTable:
     @classmethod
     @raises_pyspark_errors
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:  # noqa: N803
-        """Begins the definition of a table, which `execute()` puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` replaces an existing table by it."""
         return DeltaTableBuilder(_session(sparkSession), "replace")
 
     @classmethod
@@ -136,7 +136,7 @@ class DeltaTable:
         cls,
         sparkSession: SparkSession | None = None,  # noqa: N803
     ) -> DeltaTableBuilder:
-        """Begins the definition of a table, which `execute()` creates, or puts in the place of an existing one."""
+        """Begins the definition of a table; `execute()` creates the table, or replaces an existing one."""
         return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
 
     @classmethod
@@ -147,9 +147,9 @@ class DeltaTable:
         identifier: str,
         partitionSchema: str | StructType | None = None,  # noqa: N803
     ) -> "DeltaTable":
-        """Makes a table of a directory of Parquet files, as `deltalog.convert_to_delta` does, and returns it.
+        """Converts a directory of Parquet files to a table, as `deltalog.convert_to_delta` does, and returns it.
 
-        A directory that is a table already stays as it is. The driver lists the directory and reads the footers. A
+        A directory that is already a table is not changed. The driver lists the directory and reads the footers. A
         table of Parquet files in the session catalog has the columns and partitions that the catalog says.
 
         Args:
@@ -189,7 +189,7 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """Returns the newest version as a DataFrame, which stays on that version.
+        """Returns the newest version as a DataFrame, which keeps that version.
 
         Conditions and values of this table's statements may refer to its columns: `table.delete(frame.id == 1)`.
         """
@@ -353,13 +353,14 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the newest version elsewhere, as Python's `DeltaTable.clone` does, and returns it.
+        """Clones the newest version to another location, as Python's `DeltaTable.clone` does, and returns the new
+        table.
 
         Args:
             target: the path of the clone, deltalog.`/path`, or a name in the session catalog; under Spark Connect a
                 path.
             isShallow: whether the clone refers to the files of this table, instead of having copies of them.
-            replace: whether a table in the place of the clone is replaced.
+            replace: whether an existing table at the clone's location is replaced.
             properties: properties that the clone has instead of this table's.
         """
         return self._cloned(target, isShallow, replace, properties)
@@ -373,7 +374,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of a version elsewhere, as `clone` does."""
+        """Clones a version to another location, as `clone` does."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._cloned(target, isShallow, replace, properties, version=version)
@@ -387,7 +388,7 @@ class DeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table of the version that was the newest at a time, as `clone` does."""
+        """Clones the version that was the newest at a time, as `clone` does."""
         if timestamp is None:
             raise InvalidArgumentError("the time must be text such as '2025-01-31 12:00:00'")
         return self._cloned(target, isShallow, replace, properties, timestamp=timestamp)
@@ -468,14 +469,14 @@ class DeltaTable:
 
     @raises_pyspark_errors
     def restoreToVersion(self, version: int) -> DataFrame:  # noqa: N802
-        """Makes an earlier version the newest one again, as Python's `DeltaTable.restore` does. Returns the metrics."""
+        """Restores an earlier version as the newest one, as Python's `DeltaTable.restore` does. Returns the metrics."""
         if not isinstance(version, int) or isinstance(version, bool):
             raise InvalidArgumentError(f"the version must be a whole number, not {version!r}")
         return self._restored(version, None, None)
 
     @raises_pyspark_errors
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:  # noqa: N802
-        """Makes the version that was the newest at a time the newest one again. Returns the metrics.
+        """Restores the version that was the newest at a time. Returns the metrics.
 
         A time without a zone is in the session's zone.
         """
@@ -518,7 +519,7 @@ class DeltaTable:
         *,
         allFiles: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Computes statistics for files that have none or poor ones, as Python's `recompute_statistics` does.
+        """Computes statistics for files that have no statistics or poor ones, as Python's `recompute_statistics` does.
 
         `predicate` is SQL on partition columns. Returns the metrics. The driver reads the files, not the executors.
         """
@@ -547,7 +548,7 @@ class DeltaTable:
         removeDamaged: bool = False,  # noqa: N803
         dropFilesWithoutVectors: bool = False,  # noqa: N803
     ) -> DataFrame:
-        """Removes files from the table that are not there any more, as Python's `DeltaTable.repair` does.
+        """Removes missing files from the table, as Python's `DeltaTable.repair` does.
 
         Returns one row per file.
         """
@@ -630,7 +631,7 @@ class DeltaOptimizeBuilder:
         return self
 
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
-        """Makes fewer, larger files of small ones. Returns the table's path and the metrics.
+        """Merges small files into fewer, larger ones. Returns the table's path and the metrics.
 
         In a table with clustering columns, clusters the rows of new files, or of all with `full`. Executors read and
         write the files if these have 256 MiB or more; under Spark Connect, a process of the server does.

@@ -1,4 +1,4 @@
-"""`DeltaTable.delete`, `update` and `merge`: the plans that Spark's parser makes of the statements, made by calls."""
+"""`DeltaTable.delete`, `update` and `merge`: builds the plans that Spark's parser would build for the statements."""
 
 import json
 from typing import Any

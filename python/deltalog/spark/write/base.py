@@ -1,10 +1,10 @@
 """The base of a write: the version of its own table from which its data was read, and the rows that were read.
 
-A DataFrame stays on the version that it was read from. If an overwrite with its rows replaced a newer version, the
+A DataFrame keeps the version that it was read from. If an overwrite with its rows replaced a newer version, the
 commits between the two would be lost. An append, and an overwrite of some rows, would add rows that no order of the
-commits explains. So a commit since that version conflicts if it changes the rows that were read, or adds such rows as
-the isolation level of the table has it. What a plan does not read of the table is not compared, so that an append of
-other rows is blind.
+commits explains. So a commit since that version conflicts if it changes the rows that were read, or adds such rows,
+depending on the table's isolation level. Rows that the plan does not read are not compared, so that an append of other
+rows is blind.
 
 - The option `baseVersion` names the base of an overwrite: a version, or `newest` for the newest version when the write
   begins.
@@ -58,7 +58,7 @@ def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> Non
 
 
 class OwnRows(NamedTuple):
-    """What a write has read of the table that it writes to."""
+    """The reads of a write from the table that it writes to."""
 
     base: Snapshot
     """The version on which the write is based: the oldest that was read."""

@@ -7,7 +7,7 @@
 
 Names and precedence are the same as in the JVM connector. Unlike there, `overwriteSchema` without `partitionBy`
 keeps the partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the
-session's settings. The setting goes for MERGE as well, as `MERGE WITH SCHEMA EVOLUTION` does for one statement;
+session's settings. The setting also applies to MERGE, as `MERGE WITH SCHEMA EVOLUTION` does for one statement;
 which columns a MERGE adds is in `MergeEvolution.java`.
 """
 

@@ -1,7 +1,7 @@
 """Identity columns, whose values Spark's tasks count up (PROTOCOL, "Identity Columns").
 
 - The core says which columns are to be counted, and the first value and the step of each.
-- Each row of the job gets a value of its own (`IdentityNumbers.java`). No shuffle comes between the column and the
+- Each row of the job gets its own value (`IdentityNumbers.java`). No shuffle comes between the column and the
   files: a task that Spark repeats gives its rows the same values, and the files of only one attempt are committed.
 - The core reads the high water mark from the files. Two commits that move it conflict, so no value exists twice.
 """

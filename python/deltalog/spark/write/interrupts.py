@@ -6,6 +6,7 @@ the connection on which this thread waits. Therefore each running write is regis
 before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
 """
 
+import contextlib
 import signal
 import threading
 import time
@@ -15,7 +16,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from py4j.protocol import Py4JError
+
 _CANCEL_EVERY_SECONDS = 0.2
+_JOBS_START_WITHIN_SECONDS = 30.0
 _TASKS_END_WITHIN_SECONDS = 10.0
 
 _lock = threading.RLock()  # The signal may arrive in a thread that holds it.
@@ -46,7 +50,7 @@ class RunningWrite:
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def wait_for_tasks(self) -> None:
-        """Waits until no task of the jobs runs, but not for ever.
+        """Waits until no task of the jobs runs, but not forever.
 
         Spark reports that a job has failed while other tasks of it still run, which it has told to end.
         """
@@ -69,22 +73,28 @@ class RunningWrite:
     @contextmanager
     def tagging(self) -> Iterator[None]:
         """Gives the tag to all jobs that this thread starts. A `FileJob` and a statement tag their jobs themselves."""
-        context = self._session.sparkContext()
-        context.addJobTag(self.tag)
-        try:
-            yield
-        finally:
-            context.removeJobTag(self.tag)
+        from deltalog.spark.jvm.connections import one_connection  # Needs py4j.
+
+        with one_connection(self._session._gateway_client):
+            context = self._session.sparkContext()
+            context.addJobTag(self.tag)
+            try:
+                yield
+            finally:
+                context.removeJobTag(self.tag)
 
     def _cancel(self) -> None:
-        """Cancels the jobs of the write repeatedly until it has ended.
+        """Cancels the jobs of the write repeatedly until it has ended, and for a while longer.
 
-        The interrupt may arrive before a job has started, and a write may have several jobs.
+        The interrupt may arrive before a job has started, and a write may have several jobs. If it ends the thread
+        that waits for the JVM, the JVM goes on: it may still be planning a job for which nothing waits any more.
         """
-        context = self._session.sparkContext()
-        while self in _running:
-            context.cancelJobsWithTag(self.tag)
-            time.sleep(_CANCEL_EVERY_SECONDS)
+        end = time.monotonic() + _JOBS_START_WITHIN_SECONDS
+        with contextlib.suppress(Py4JError):  # The application may end, and all of its jobs with it.
+            context = self._session.sparkContext()
+            while self in _running or time.monotonic() < end:
+                context.cancelJobsWithTag(self.tag)
+                time.sleep(_CANCEL_EVERY_SECONDS)
 
 
 @contextmanager

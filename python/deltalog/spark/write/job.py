@@ -2,12 +2,13 @@
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
-- What is committed is what those tasks report that Spark has accepted (`TableCommitProtocol.java`); no directory is
+- The commit contains the files of the tasks that Spark has accepted (`TableCommitProtocol.java`); no directory is
   listed.
 """
 
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from deltalog.spark.write.record import Record, log_applied, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.rows import FileRows, file_rows
 from deltalog.spark.write.settings import Settings
+
+_log = logging.getLogger("deltalog.spark")
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, location: Location) -> int | None:
@@ -186,13 +189,21 @@ def run_job(
 
 
 def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
-    """Runs a job, and hands to the write what its tasks report. Of a job that fails, the write needs these `reports` to
-    delete its files.
+    """Runs a job, and hands to the write what its tasks report. If a job fails, the write needs these `reports` to
+    delete its files. Without them the files stay, and the job's own error is raised.
     """
     try:
         found = run()
     except BaseException:
-        pending.add_reports(_received(reports()))
+        try:
+            pending.add_reports(_received(reports()))
+        except Exception as error:  # noqa: BLE001 (whatever fails, the first error is the one to raise)
+            _log.warning(
+                "%s: files of a job that has failed stay until VACUUM deletes them, because their names are not known: "
+                "%s",
+                pending.location,
+                error,
+            )
         raise
     pending.add_reports(_received(found))
 

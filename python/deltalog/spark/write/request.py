@@ -32,7 +32,7 @@ class WriteRequest(NamedTuple):
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, location: Location, options: Options, rows: Any) -> "WriteRequest":
-        """Returns the request, for which the JVM is asked once."""
+        """Returns the request; one call to the JVM gets all its parts."""
         location.ensure_in_reach()
         parts = json.loads(jvm.static("WriteDescription", "json", session, rows))
         settings = Settings.of_parts(parts["settings"])

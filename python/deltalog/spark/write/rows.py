@@ -1,9 +1,9 @@
-"""The rows of a write as the files of the table have them.
+"""The rows of a write in the form of the table's files.
 
-All that the table asks for is described with one JSON text, from which `FileRows.java` makes projections in
-Spark's plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does
-not depend on the number of columns. Each part of the description is made by a module of its own: `fit`,
-`identity`, `rules` and `balance`. Columns are known by their positions in the table.
+All requirements of the table are described by one JSON text, from which `FileRows.java` builds projections in Spark's
+plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
+the number of columns. Each part of the description is made by its own module: `fit`, `identity`, `rules` and `balance`.
+Columns are known by their positions in the table.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class FileRows(NamedTuple):
     """How rows become the rows of files."""
 
     parts: dict[str, Any]
-    """What `FileRows.java` makes of them; empty for rows that can be written as they are."""
+    """The description for `FileRows.java`; empty for rows that can be written unchanged."""
     partition_columns: list[str]
     """The columns by which Spark then partitions the rows."""
 

@@ -1,4 +1,4 @@
-"""What a table demands of its rows, as expressions in Spark's plan of a write (`RowRules.java`).
+"""The rules of a table for its rows, as expressions in Spark's plan of a write (`RowRules.java`).
 
 - A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
@@ -44,7 +44,7 @@ def enforced(
     """Describes how missing columns are computed, and what all rows must meet, for rows with the columns `names`.
 
     With the condition `is_written`, only rows for which it is true are computed and checked. Of the columns `partly`,
-    only rows that meet the column's condition lack the value. Further columns stay as they are. Returns None if there
+    only rows that meet the column's condition lack the value. Other columns stay as they are. Returns None if there
     is nothing to compute and to check.
     """
     positions = {name.lower(): position for position, name in enumerate(names)}

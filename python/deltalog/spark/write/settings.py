@@ -20,7 +20,7 @@ class Settings(NamedTuple):
     is_adaptive: bool
     """Whether Spark's adaptive execution is on."""
     ignores_missing_files: bool
-    """Whether Spark leaves out files that are not there."""
+    """Whether Spark skips missing files."""
     delta: dict[str, str]
     """The settings of the JVM connector, `spark.databricks.delta.…`, that have a value."""
 

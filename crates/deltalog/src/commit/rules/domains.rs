@@ -1,8 +1,8 @@
 //! Metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict if they both contain a domain
 //! metadata action for the same metadata domain".
 //!
-//! The domain of row tracking is no exception, but no transaction holds it: each attempt writes it anew, on top of the
-//! winner's.
+//! The domain of row tracking is not an exception, but no transaction holds it: each attempt writes it again, on top of
+//! the winner's.
 //!
 //! Some transactions depend on domains that they do not change:
 //!

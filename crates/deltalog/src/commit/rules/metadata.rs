@@ -1,6 +1,7 @@
 //! Changes of the metadata. Protocol: "Change Metadata".
 //!
-//! Writers depend on the schema, on the partitioning and on many properties. These changes concern no writer of rows:
+//! Writers depend on the schema, on the partitioning and on many properties. These changes do not affect writers of
+//! rows:
 //!
 //! - the name and the description of the table, comments of columns, and high water marks of identity columns;
 //! - new nullable columns without further rules: files that lack them have NULL there;
@@ -17,7 +18,7 @@ use crate::protocol::schema::PART_IDS;
 use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
 use crate::protocol::{DataType, MATERIALIZE_PARTITION_COLUMNS, Metadata, StructField, StructType};
 
-/// The properties of the protocol that concern no writer of rows.
+/// The protocol's properties that do not affect writers of rows.
 const HARMLESS: [&str; 19] = [
     "delta.autoOptimize",
     "delta.autoOptimize.autoCompact",
@@ -54,7 +55,7 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(is_conflict.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns whether a writer that has read `old` must not go on under `new`.
+/// Returns whether a writer that has read `old` must not continue under `new`.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.

@@ -62,7 +62,7 @@ fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "dataChange": true}})
 }
 
-/// The same action, as a compaction has it.
+/// The same action in a compaction.
 fn moved(mut action: Value) -> Value {
     for action in action.as_object_mut().unwrap().values_mut() {
         action["dataChange"] = false.into();
@@ -236,7 +236,7 @@ fn the_whole_table_conflicts_with_every_change_of_files() {
     assert_eq!(conflicts("whole table", IsolationLevel::Serializable), expected);
 }
 
-/// Rows that are only moved are not read, so that nothing that others add matters, at whatever level.
+/// Rows that are only moved are not read, so files that other writers add do not matter at any isolation level.
 #[test]
 fn compactions_conflict_with_the_removal_of_their_files_only() {
     let expected = [("delete of a", READ), ("update of a", READ), ("compaction of a", READ)];

@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that given rows must fit: the table's, in which the columns may be NULL that are not given
-    /// and will be filled.
+    /// Returns the schema that given rows must fit: the table's, but with nullable columns where they are not given and
+    /// will be filled.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {
@@ -62,7 +62,7 @@ impl Constraints {
     ///
     /// # Errors
     /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
-    /// and for a string that is too long for its column. InvalidArgument if an identity column has no further values.
+    /// and for a string that is too long for its column. InvalidArgument if an identity column has no other values.
     pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let given = Given::of(given);
         let mut columns = NamedColumns::of(rows);
@@ -120,7 +120,7 @@ impl Constraints {
         columns.batch_of(table)
     }
 
-    /// Gives strings the lengths that their columns demand.
+    /// Pads strings to the lengths of their columns; refuses longer ones.
     fn pad(&self, columns: &mut NamedColumns) -> Result<()> {
         for length in &self.lengths {
             let at = columns.place(length.column())?;

@@ -1,7 +1,7 @@
 //! Values of columns that a writer leaves out. (PROTOCOL, "Default Columns".)
 //!
 //! - A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
-//! - `current_timestamp()` is one moment for all rows of a write; `uuid()` is another value for each row.
+//! - `current_timestamp()` is the same time for all rows of a write; `uuid()` has a different value in each row.
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;

@@ -1,5 +1,5 @@
-//! The rules that a table demands of rows, for rows that have only some of its columns. A table that is made of such
-//! rows can have a rule only if its expression finds all columns that it reads.
+//! The rules that a table demands of rows, for rows that have only some of its columns. A table that is created from
+//! such rows can have a rule only if they have all columns that the expression reads.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
     }
     let schema = BindSchema::of(table).ok();
     let is_met = |sql: &str| {
-        // What cannot be bound may read any column.
+        // An expression that cannot be bound may read any column.
         let bound = schema.as_ref().and_then(|schema| schema.bind(sql, "UTC").ok());
         let is_there = |name: &str| table.field(name).is_some_and(|field| has(&field.name));
         bound.is_some_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))

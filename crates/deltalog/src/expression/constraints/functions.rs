@@ -5,10 +5,10 @@
 //! environment, a setting, the network or the names of users and catalogs, and none runs code of the session.
 //!
 //! - This crate evaluates the functions of its own expressions, and no others.
-//! - Spark evaluates further ones, [`OF_SPARK`], in tables that other engines have defined. A table that is defined or
-//!   changed by deltalog has only the functions of this crate, so that every one of its writers can write to it.
+//! - Spark evaluates more functions, [`OF_SPARK`], in tables that other engines have defined. A table that is defined
+//!   or changed by deltalog has only the functions of this crate, so that every one of its writers can write to it.
 //! - Left out on purpose, though they have the same value for the same arguments: functions of XML, whose parsers can
-//!   open files; of Protobuf and Avro, which read descriptors from files or are no part of Spark; of sketches, whose
+//!   open files; of Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose
 //!   parsers of bytes look beyond them; of geometries, which no table has; those that are meant to fail; and those that
 //!   Spark has for itself (pandas, partition transforms, windows of streams). `aes_encrypt` has another value
 //!   each time.
@@ -54,7 +54,7 @@ const OF_SPARK: &str = "
 ";
 
 /// Returns the names, in lower case and sorted, of the functions that an expression of a table may call:
-/// deterministic functions, and functions of the moment when the statement began.
+/// deterministic functions, and functions of the time at which the statement began.
 ///
 /// A default value may use both kinds, and so may a constraint in Spark; a generated column only the first.
 pub fn rule_functions() -> (Vec<String>, Vec<String>) {

@@ -108,13 +108,13 @@ pub struct IdentityValues {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
-    /// The place of each column by its name.
+    /// The index of each column by its name.
     places: Arc<HashMap<String, usize>>,
     used: Arc<Mutex<Used>>,
     counting: Counting,
 }
 
-/// Which values the writers of one process give.
+/// Which values the writers of one process assign.
 #[derive(Debug, Clone, Copy, Default)]
 enum Counting {
     /// All of them.
@@ -122,7 +122,7 @@ enum Counting {
     Alone,
     /// The values of one lane.
     InLane(Lane),
-    /// None, because writers in other processes would give the same.
+    /// None, because writers in other processes would assign the same ones.
     Never,
 }
 
@@ -151,7 +151,7 @@ impl Identities {
         self.columns.get(*self.places.get(column)?)
     }
 
-    /// Returns the same columns for a writer beside others: it counts in its lane, or never if it has none.
+    /// Returns the same columns for one of several writers: it counts in its lane, or not if it has none.
     pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
@@ -201,7 +201,7 @@ impl Identities {
     /// Returns the next values of a column.
     ///
     /// # Errors
-    /// InvalidArgument if there are not as many, or if other writers would give the same values.
+    /// InvalidArgument if there are not enough values, or if other writers would assign the same values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let (number, of) = match self.counting {
             Counting::Alone => (0, 1),
@@ -288,7 +288,7 @@ impl Identities {
     /// columns that the rows have, compared as Spark compares names.
     ///
     /// # Errors
-    /// As [`Identities::generates`]; InvalidArgument if a column has no further value.
+    /// As [`Identities::generates`]; InvalidArgument if a column has no other value.
     pub(crate) fn for_engine(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         let given: BTreeSet<String> = given.iter().map(|name| name.to_lowercase()).collect();
         let mut values = Vec::new();
@@ -358,7 +358,7 @@ impl Identities {
     }
 }
 
-/// Returns the error for values that writers without numbers would give twice.
+/// Returns the error for values that writers without numbers would assign twice.
 fn not_numbered(column: &str) -> Error {
     Error::invalid_argument(format!(
         "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \

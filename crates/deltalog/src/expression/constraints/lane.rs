@@ -1,4 +1,4 @@
-//! Values of identity columns that writers in several processes give at once. (PROTOCOL, "Identity Columns".)
+//! Values of identity columns that writers in several processes assign concurrently. (PROTOCOL, "Identity Columns".)
 //!
 //! ```text
 //!   lane 0 of 3:   first               first + 3 * step     first + 6 * step   …
@@ -48,7 +48,7 @@ impl Lane {
         self.of
     }
 
-    /// Returns whether there is such a lane, which a text from elsewhere need not tell.
+    /// Returns whether there is such a lane: a text from another process may have an invalid one.
     pub(super) fn exists(self) -> bool {
         self.number < self.of
     }

@@ -2,7 +2,7 @@
 //!
 //! - Spark notes the text in the metadata of a top-level column. Where the schema has strings, it has the lengths.
 //! - The fields of a struct match the fields of the schema in their order. A table whose fields were changed since is
-//!   refused: the text no longer tells which of them has which length, and Spark would take the order of fields from
+//!   refused: the text no longer shows which field has which length, and Spark would take the order of fields from
 //!   it.
 
 use std::borrow::Cow;
@@ -26,9 +26,9 @@ pub(super) enum Limit {
 /// The limit of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Characters {
-    /// `char(n)`: exactly as many, with spaces at the end.
+    /// `char(n)`: exactly `n` characters, with spaces at the end.
     Exactly(usize),
-    /// `varchar(n)`: at most as many.
+    /// `varchar(n)`: at most `n` characters.
     AtMost(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What a table demands of each row that is written to it, as expressions in the table's metadata.
+//! The rules of a table for each row that is written to it: expressions in the table's metadata.
 //!
 //! | file | what it does | PROTOCOL |
 //! | --- | --- | --- |

@@ -36,7 +36,7 @@ impl NamedColumns {
         &self.columns
     }
 
-    /// Returns the place of a column.
+    /// Returns the index of a column.
     ///
     /// # Errors
     /// SchemaMismatch if there is none of that name.
@@ -55,7 +55,7 @@ impl NamedColumns {
     /// Returns the rows with the columns that an expression reads.
     ///
     /// # Errors
-    /// SchemaMismatch if one of them is not there.
+    /// SchemaMismatch if one of them is missing.
     pub(super) fn read_by(&self, columns: &[BoundColumn]) -> Result<RecordBatch> {
         let names = columns.iter().filter_map(BoundColumn::top_level);
         self.at(names.map(|name| self.place(name)).collect::<Result<_>>()?)

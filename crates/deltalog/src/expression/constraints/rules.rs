@@ -26,9 +26,9 @@ pub struct RuleText {
     pub(crate) time_zone: Option<String>,
 }
 
-/// What a table demands of its rows, as text that was not bound to the schema yet.
+/// The rules of a table for its rows, as text that is not bound to the schema yet.
 ///
-/// A feature that the table's protocol does not support is not in force, whatever the metadata say.
+/// A feature that the table's protocol does not support is not in force, even if the metadata has its properties.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RowRules {
@@ -125,8 +125,8 @@ impl RowRules {
     /// the columns that the rows have. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
-    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no
-    /// further value.
+    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no other
+    /// value.
     pub fn identity_values(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         self.identities.for_engine(given)
     }

@@ -8,8 +8,8 @@ use crate::runtime::byte_size::bytes_of;
 
 const VARIABLE: &str = "DELTALOG_EXPRESSION_BYTES";
 
-/// Returns the bytes that the values of an expression may have at once: the value of the environment variable, which is
-/// read once, or else `limits::EXPRESSION_BYTES`.
+/// Returns how many bytes of memory the values of an expression may use at the same time: the value of the environment
+/// variable, which is read once, or else `limits::EXPRESSION_BYTES`.
 ///
 /// # Errors
 /// InvalidArgument if the variable is not a number of bytes.

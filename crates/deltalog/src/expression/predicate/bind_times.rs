@@ -51,7 +51,7 @@ impl Binder<'_> {
         let Some(value) = node.constant() else { return Ok(literal.clone()) };
         let read = |clock: Clock| cast(value, to, clock).map(|value| literal_of(&value));
         let found = read(self.clock.unwrap_or(Clock::UTC))?;
-        // A text with a zone of its own is the same instant by any clock.
+        // A text with its own zone is the same instant by any clock.
         if self.clock.is_none() && found != read(Clock::ELSEWHERE)? {
             return Err(unknown_zone(&data_type, to));
         }

@@ -122,8 +122,9 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds operators from the left. The constants that a chain begins with are computed, as many as have a value. A
-    /// text of what was bound so far is only made for an error: it would be the whole chain for each of its constants.
+    /// Binds operators from the left. The leading constants of a chain are computed, up to the first that has no value.
+    /// A text of what was bound so far is only made for an error: it would be the whole chain for each of its
+    /// constants.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
@@ -171,7 +172,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // It will be a part of a chain, which has parentheses of its own.
+            // It will be a part of a chain, which has its own parentheses.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -278,7 +279,7 @@ fn described(value: &Value, digits: Option<u8>) -> Argument {
     }
 }
 
-/// Returns the moment when a statement began.
+/// Returns the time at which a statement began.
 fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     let local = || {
         clock.local(begun).ok_or_else(|| Error::invalid_argument("the clock of this machine is out of range"))

@@ -36,7 +36,7 @@ pub(super) struct Term {
     pub(super) is_shared: bool,
 }
 
-/// What a condition or a value refers to.
+/// The references of a condition or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Index into [`Arena::columns`].
@@ -45,7 +45,7 @@ pub(super) enum Part {
     Term(usize),
 }
 
-/// Where a term's values come from.
+/// The source of a term's values.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// A column, or nested functions of a column, innermost first. Bounds of the column are bounds of the term.
@@ -58,7 +58,7 @@ pub(super) enum Source {
     Computed { of: Expr, value: Node },
 }
 
-/// What bound conditions and values refer to by index.
+/// The items that bound conditions and values refer to by index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arena {
     pub(super) columns: Vec<BoundColumn>,
@@ -132,8 +132,8 @@ pub(super) enum Bound {
 }
 
 impl Arena {
-    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. However
-    /// often a term is referred to, it is looked at once.
+    /// Returns the columns that parts depend on, without duplicates. `visit` calls its argument for each part. Each
+    /// term is visited once, even if there are several references to it.
     pub(super) fn columns_of(&self, visit: impl FnOnce(&mut dyn FnMut(Part))) -> Vec<BoundColumn> {
         let (mut seen_columns, mut seen_terms) =
             (vec![false; self.columns.len()], vec![false; self.terms.len()]);
@@ -246,7 +246,7 @@ impl Bound {
     }
 
     fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
-        // Functions of a column are NULL for NULL only, apart from values for which they have no result.
+        // Functions of a column are NULL only for NULL, and for values for which they have no result.
         let is_column = |term: &usize| {
             terms.get(*term).is_some_and(
                 |term| matches!(&term.source, Source::Column { functions, .. } if are_total(functions)),

@@ -190,7 +190,7 @@ impl Expression {
         &self.data_type
     }
 
-    /// Returns whether the value has the type of a column, apart from what may be NULL in it and from its metadata.
+    /// Returns whether the value has the type of a column, ignoring nullability and metadata.
     pub(crate) fn is_of(&self, column: &DataType) -> bool {
         self.data_type == plain(column)
     }
@@ -227,7 +227,7 @@ impl Expression {
     /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
     /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        // What is too large may be an intermediate result.
+        // The value that is too large may be an intermediate result.
         let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
         self.by_halves(batch, is_small)
     }
@@ -255,7 +255,7 @@ impl Expression {
     }
 
     /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
-    /// values take much memory, for as many as have some megabytes.
+    /// values take much memory, for rows with a few megabytes at a time.
     pub fn evaluate_in_parts(
         self: Arc<Self>,
         batch: &RecordBatch,

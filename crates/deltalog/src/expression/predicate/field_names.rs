@@ -31,7 +31,7 @@ impl FieldNames {
         names
     }
 
-    /// Returns the place of the field `name`: the exact match, or else the only match that ignores case.
+    /// Returns the index of the field `name`: the exact match, or else the only match that ignores case.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.exact(name).or_else(|| match self.similar(&name.to_lowercase()) {
             [only] => Some(*only),
@@ -39,7 +39,7 @@ impl FieldNames {
         })
     }
 
-    /// Returns the place of the field with exactly this name.
+    /// Returns the index of the field with exactly this name.
     pub(crate) fn exact(&self, name: &str) -> Option<usize> {
         self.exact.get(name).copied()
     }

@@ -167,7 +167,7 @@ impl Rows<'_> {
         Values::new(&self.term(term, active)?, data_type, domain)
     }
 
-    /// Computes a term for each row. Those that are shared are computed once.
+    /// Computes a term for each row. Shared terms are computed once.
     pub(super) fn term(&self, term: usize, active: &BooleanBuffer) -> Result<ArrayRef> {
         let Term { source, is_shared, .. } = self.arena.terms.get(term).ok_or_else(not_bound)?;
         match source {
@@ -244,7 +244,7 @@ pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
 }
 
-/// Does the same as [`leaf`]. `place_of` returns the place of a column, for conditions that use many columns of a
+/// Does the same as [`leaf`]. `place_of` returns the index of a column, for conditions that use many columns of a
 /// batch.
 pub(super) fn leaf_placed(
     batch: &RecordBatch,

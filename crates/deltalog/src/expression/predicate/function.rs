@@ -2,7 +2,7 @@
 //!
 //! - A column's bounds therefore become bounds of the function's values: files are skipped for `year(t) =
 //!   2024` as they are for a condition on `t` itself.
-//! - Each function is NULL for NULL and for nothing else. A value that the result type cannot represent has
+//! - Each function is NULL only for NULL. A value that the result type cannot represent has
 //!   no result; such values lie only below or above all values that have one.
 //! - The semantics are Spark's: dates and times in the proleptic Gregorian calendar, in the session's time
 //!   zone.
@@ -318,7 +318,7 @@ impl Function {
     }
 }
 
-/// The most days by which the dates of the years 1 to 9999 can be moved.
+/// The maximum number of days by which the dates of the years 1 to 9999 can be moved.
 const MOST_DAYS: i64 = 2_000_000_000;
 
 /// Returns whether `functions`, applied one after another, have a result for each value that statistics can bound:

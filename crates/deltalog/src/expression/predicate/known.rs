@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the index of a column, and whether it was added to the arena: that is done unless it is there.
+    /// Returns the index of a column, and whether it was added to the arena, which is done if it is missing.
     pub(super) fn column(&mut self, arena: &mut Arena, column: BoundColumn) -> (usize, bool) {
         let hash = self.hasher.hash_one(&column.path);
         let is_same = |at: usize| arena.columns.get(at).is_some_and(|known| known.path == column.path);
@@ -32,7 +32,7 @@ impl Known {
         }
     }
 
-    /// Returns the index of the term for functions of a column, which is added unless it is there.
+    /// Returns the index of the term for functions of a column, which is added if it is missing.
     pub(super) fn ordered(
         &mut self,
         arena: &mut Arena,
@@ -51,7 +51,7 @@ impl Known {
         })
     }
 
-    /// Returns the index of the term for the value that was computed of `of`. It is added unless it is there, or if
+    /// Returns the index of the term for the value that was computed of `of`. It is added if it is missing, or if
     /// values are not `shared` because they change.
     pub(super) fn computed(&mut self, arena: &mut Arena, of: &Expr, value: Value, shared: bool) -> usize {
         let Value { node, data_type } = value;

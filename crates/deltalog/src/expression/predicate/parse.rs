@@ -13,7 +13,7 @@
 //!
 //! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
 //!   smallest part of the text that can safely be cut out becomes [`Expr::Unknown`].
-//! - Parentheses delimit a unit whatever their contents, so a group that is not understood is Unknown as a
+//! - Parentheses delimit a unit regardless of their contents, so a group that is not understood is Unknown as a
 //!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the
 //!   same group, because `OR` would bind them differently.
 //! - In pruning mode a value is known only if it can restrict a column: a literal, a column, or functions that

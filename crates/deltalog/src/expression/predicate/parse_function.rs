@@ -35,7 +35,7 @@ const OTHERS: [&str; 18] = [
     "STRUCT",
 ];
 
-/// The functions of the moment when the statement began, in upper case.
+/// The functions of the time at which the statement began, in upper case.
 const MOMENTS: [(&str, Moment); 5] = [
     ("NOW", Moment::CurrentTimestamp),
     ("CURRENT_TIMESTAMP", Moment::CurrentTimestamp),
@@ -53,7 +53,8 @@ pub fn function_names() -> Vec<String> {
     all
 }
 
-/// Returns when a function, whose name is in any case, has another value for the same arguments.
+/// Returns when the value of a function may change although its arguments are the same. The name is in upper or lower
+/// case.
 pub(crate) fn function_changes(name: &str) -> Changes {
     let name = name.to_ascii_uppercase();
     match MOMENTS.iter().any(|(moment, _)| *moment == name) {
@@ -92,8 +93,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the moment when the statement began, if that is what the name, in upper case, stands for. A condition of
-    /// an engine has such a value as a constant.
+    /// Returns the time at which the statement began, if that is what the name, in upper case, stands for. A condition
+    /// of an engine has such a value as a constant.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
         let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
@@ -207,7 +208,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operation with its arguments. The function of an operator gives what the operator would.
+/// Returns an operation with its arguments. The function of an operator returns the operator's operation.
 fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
         (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,

@@ -229,7 +229,7 @@ impl Parser<'_> {
         if !self.symbol("(") {
             let now = self.now(&upper);
             return match (now, self.column(word)?) {
-                // A column of the name goes before.
+                // A column with the name takes precedence.
                 (Some(Expr::Apply(now, _)), Node::Value(column)) => {
                     Ok(Node::Value(Expr::Apply(now, vec![column])))
                 }

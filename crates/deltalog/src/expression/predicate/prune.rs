@@ -29,7 +29,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What is known about the columns of a batch of files, with one row per file.
+/// The statistics of the columns of a batch of files, with one row per file.
 ///
 /// Columns are leaf columns, named as in the table's schema. `None` instead of an array, and a NULL in an
 /// array, mean that nothing is known. A partition column has its value as `min` and `max`. Its `null_count`
@@ -57,7 +57,7 @@ pub trait FileBounds {
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
 
     /// Returns whether the column may have one of `values` in file `file`; true if that is not known. `values` are of
-    /// the column's type and not NULL. Only values are asked for that the other answers do not rule out.
+    /// the column's type and not NULL. It is called only for values that are not ruled out otherwise.
     fn may_have(&self, _file: usize, _column: &ColumnPath, _values: &ArrayRef) -> bool {
         true
     }
@@ -92,7 +92,7 @@ impl Answer {
     }
 }
 
-/// What is known about one column, in one domain.
+/// The statistics of one column, in one domain.
 struct Known {
     min: Option<Values>,
     max: Option<Values>,

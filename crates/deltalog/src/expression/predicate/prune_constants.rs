@@ -57,7 +57,7 @@ impl Pruner<'_> {
     /// Returns the files in which the column certainly has one value, or only NULLs.
     fn only_values(&self, column: &BoundColumn) -> BooleanBuffer {
         let only_nulls = self.only_nulls_of(column);
-        // A floating-point column may have NaNs beside its bounds, and zeros of both signs.
+        // A floating-point column may have NaNs outside of its bounds, and zeros of both signs.
         let is_float = matches!(column.data_type, DataType::Float32 | DataType::Float64);
         let bounds = |bound: Option<ArrayRef>| {
             let bound = bound.filter(|bound| bound.len() == self.files && !is_float)?;

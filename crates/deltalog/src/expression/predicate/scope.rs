@@ -42,7 +42,7 @@ struct Table {
     alias: String,
     fields: Vec<FieldRef>,
     names: Arc<FieldNames>,
-    /// What the names of its columns begin with.
+    /// The prefix of the names of its columns.
     prefix: String,
 }
 
@@ -170,8 +170,8 @@ impl Scope {
         Some([first?, second?])
     }
 
-    /// Parses and binds a value that is to be stored in the column `to`. A column is returned as it is, whatever its
-    /// type; a value that is computed is cast.
+    /// Parses and binds a value that is to be stored in the column `to`. A column is returned unchanged, with its own
+    /// type; a computed value is cast.
     ///
     /// # Errors
     /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and
@@ -287,7 +287,7 @@ impl Table {
 
 impl ScopedValue {
     /// Returns the value for each row of `rows`, which have the columns of the scope that it reads. `place_of` returns
-    /// the place of a column there.
+    /// the index of a column there.
     ///
     /// # Errors
     /// As [`Expression::evaluate`].

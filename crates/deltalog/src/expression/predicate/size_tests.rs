@@ -28,7 +28,7 @@ const KINDS: [&str; 13] = [
 ];
 
 fn nested(kind: &str, levels: usize) -> String {
-    // What stands twice in a text doubles the text itself.
+    // An expression that occurs twice also makes the text twice as long.
     let (once, levels) = (kind.matches("{}").count() == 1, levels);
     let levels = if once { levels } else { levels.min(5) };
     (0..levels).fold("a".to_owned(), |inner, _| kind.replace("{}", &inner))

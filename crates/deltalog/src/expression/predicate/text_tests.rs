@@ -433,7 +433,7 @@ fn chains_are_not_nesting() {
     let chain = parse(&format!("{text} = 'a'"), "UTC", ParseMode::Strict).expect("a chain");
     assert_eq!(strict(&chain.to_string()), chain);
     assert!(parse(&format!("{}1", "(1 + ".repeat(101)), "UTC", ParseMode::Strict).is_err());
-    // A value that is not understood costs pruning nothing else.
+    // A value that is not understood does not affect the pruning by other conditions.
     let sum = vec!["a"; 200].join(" + ");
     let known = conjuncts(pruning(&format!("a > 1 AND {sum} > 1 AND b > 2")));
     assert_eq!(known.into_iter().flatten().count(), 2);

@@ -1,4 +1,4 @@
-//! The tokens of Spark SQL, as `sqlparser` has them, adjusted where Spark differs.
+//! The tokens of Spark SQL: the tokens of `sqlparser`, adjusted where Spark differs.
 //!
 //! - A number and the suffix that follows it directly (`1L`, `1S`, `1Y`, `1.5D`, `1.5F`, `1.5BD`) are one
 //!   token.

@@ -54,7 +54,7 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAdds)
     }
 
-    /// Reads a commit with the statistics of its `remove` actions, which tell how many rows were removed.
+    /// Reads a commit with the statistics of its `remove` actions, which show how many rows were removed.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -274,7 +274,7 @@ impl CommitParts {
             // The last line is seen first, and the last action wins.
             Action::Metadata(metadata) => self.metadata = self.metadata.take().or(Some(metadata)),
             Action::Protocol(protocol) => self.protocol = self.protocol.take().or(Some(protocol)),
-            // The first line is the one that counts. (PROTOCOL, "In-Commit Timestamps".)
+            // Only the first line counts. (PROTOCOL, "In-Commit Timestamps".)
             Action::CommitInfo(info) => self.commit_info = Some(info),
             _ => {}
         }

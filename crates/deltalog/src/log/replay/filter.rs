@@ -25,7 +25,7 @@ pub struct FileFilter {
     /// and those below `minValues`, `maxValues` and `nullCount` at these paths (with the names of the log)
     /// are decoded, with the types of the checkpoint. Effective only if `columns` contains `Stats`.
     pub parsed_stats: Option<Arc<[Vec<String>]>>,
-    /// Whether the struct is only to take the place of a text that the checkpoint does not have.
+    /// Whether the struct is only read where the checkpoint does not have the text.
     pub prefers_text: bool,
     /// The decision, for batches in the form of the log. It must not depend on how files are grouped into
     /// batches.

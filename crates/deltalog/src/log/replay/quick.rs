@@ -8,7 +8,7 @@
 //! - It accepts no space between tokens, the usual fields in any order and none twice, and escapes only in
 //!   `stats`. For any other line it returns [`None`], and [`ActionLine::parse`](crate::protocol::ActionLine)
 //!   decides.
-//! - What it accepts has the value that the general parser gives. (Tested against it.)
+//! - For every line that it accepts, it returns the same value as the general parser. (Tests compare the two.)
 //! - Statistics are most of the bytes. Where they are not wanted, only their end is searched for.
 
 use std::borrow::Cow;

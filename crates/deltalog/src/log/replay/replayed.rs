@@ -1,4 +1,4 @@
-//! What the files of a log after a checkpoint hold: commits, or compactions in their place.
+//! The content of the files of a log after a checkpoint: commits, or compactions in their place.
 //!
 //! A compaction has the newest action for each file, application and domain, and no other. That suffices to know the
 //! state of a table. It does not say what each of its commits has done: a file that one commit has added and a later
@@ -17,7 +17,7 @@ pub(crate) enum Replayed {
     Compaction(Compaction),
 }
 
-/// A compaction. It is no commit, so that nothing that needs each commit can take it for one.
+/// A compaction. It is not a commit, so that nothing that needs each commit can take it for one.
 #[derive(Debug, Clone)]
 pub(crate) struct Compaction {
     start: u64,
@@ -53,8 +53,8 @@ impl Replayed {
         }
     }
 
-    /// Returns the newest actions of the versions, which are all that the state of the last version depends on. What
-    /// the versions have done, one by one, they do not tell.
+    /// Returns the newest actions of the versions, which are all that the state of the last version depends on. They do
+    /// not show the changes of the individual versions.
     pub(crate) fn newest_actions(&self) -> &Arc<Commit> {
         match self {
             Self::Commit(commit) => commit,

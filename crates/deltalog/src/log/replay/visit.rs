@@ -12,7 +12,7 @@ const AT_ONCE: usize = 8;
 /// Reads commits without the statistics of their files and calls `visit` with each, in the order of `files`, until it
 /// returns false. A commit that cannot be read is passed to `visit` as an error.
 ///
-/// At most a few commits are in memory at a time, and as many may be read in vain.
+/// At most a few commits are in memory at a time, and as many may be read unnecessarily.
 ///
 /// # Errors
 /// The errors of `visit`.

@@ -1,6 +1,6 @@
 //! The columns of a table that is to be defined, and their rules.
 //!
-//! A schema may come from another table. What tells of that table's files is left out: names and ids in files, type
+//! A schema may come from another table. Metadata about that table's files is left out: names and ids in files, type
 //! changes, and how far identity columns have counted.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +13,7 @@ use crate::protocol::schema::type_name;
 use crate::protocol::{DataType, Metadata, PrimitiveType, Protocol, StructField, StructType};
 use serde_json::Value;
 
-/// Returns `schema` without what tells of the files of another table.
+/// Returns `schema` without metadata about the files of another table.
 pub(super) fn without_files(schema: &StructType) -> StructType {
     schema.with_metadata(&|metadata| metadata.retained(|key| !is_of_files(key)))
 }

@@ -63,7 +63,7 @@ pub enum CreationMode {
     ErrorIfExists,
     /// Leave the table unchanged.
     Ignore,
-    /// Replace it: schema, partitioning, properties, rules and rows, in one commit. The history stays.
+    /// Replace it: schema, partitioning, properties, rules and rows, in one commit. The history is kept.
     CreateOrReplace,
 }
 
@@ -120,7 +120,7 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Creates the definition of a table with this schema and nothing else.
+    /// Creates the definition of a table that has only this schema.
     pub fn new(schema: StructType) -> Self {
         Self {
             schema,
@@ -133,7 +133,7 @@ impl TableDefinition {
         }
     }
 
-    /// Returns what the first commit of such a table says. Ids and physical names are new each time.
+    /// Returns the table-level actions of the first commit of such a table. Ids and physical names are new each time.
     ///
     /// # Errors
     /// `SchemaMismatch` or `InvalidArgument` if such a table cannot exist; `Unsupported` if it needs a feature

@@ -1,6 +1,6 @@
-//! A table in place of another one. Protocol: "Change Metadata", "Supported Features".
+//! Replaces a table by another one. Protocol: "Change Metadata", "Supported Features".
 //!
-//! What stays of the old table, as in the JVM implementation:
+//! The following is kept from the old table, as in the JVM implementation:
 //!
 //! | what | why |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | where in-commit timestamps began, if both tables have them | earlier versions have none |
 //! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
 //!
-//! The table id is a new one, by which readers of a stream see that this is another table. No column of the old table
+//! The table gets a new id, which shows readers of a stream that this is another table. No column of the old table
 //! had the physical name of a new one, nor its id if the columns of the old table were mapped. A table whose columns
 //! are not mapped has no highest id, so ids begin again after one, as in the JVM implementation, which removes it
 //! together with the mapping. No file of an earlier table remains.
@@ -28,12 +28,12 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The properties that say how rows and files are kept.
+/// The properties that determine how rows and files are stored.
 const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 impl TableDefinition {
-    /// Returns what a commit says that puts such a table in the place of `base`.
+    /// Returns the actions of a commit that replaces `base` by such a table.
     ///
     /// # Errors
     /// As [`TableDefinition::resolve`]. `InvalidArgument` too if `base` is append-only, or if it is clustered and the

@@ -103,8 +103,8 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
-    /// Calls `visit` with rows and with the same ones with the new values, as many at once as are a batch. `before` are
-    /// the rows of the table, perhaps with further columns, which are kept; `rows` are the same rows in the scope.
+    /// Calls `visit` with rows and with the same ones with the new values, one batch at a time. `before` are
+    /// the rows of the table, perhaps with more columns, which are kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
     /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
@@ -129,7 +129,7 @@ impl Assignments {
         Ok(())
     }
 
-    /// Calls `visit` with new rows with the assigned columns only, as many at once as are a batch.
+    /// Calls `visit` with new rows with the assigned columns only, one batch at a time.
     ///
     /// # Errors
     /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
@@ -148,7 +148,7 @@ impl Assignments {
         Ok(())
     }
 
-    /// Returns rows with the new values. `before` are the rows of the table, perhaps with further columns, which are
+    /// Returns rows with the new values. `before` are the rows of the table, perhaps with more columns, which are
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use crate::snapshot::Snapshot;
 /// without a zone are in UTC.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that cannot be evaluated, and for a table whose rows must stay. `CommitConflict`,
+/// `InvalidArgument` for a predicate that cannot be evaluated, and for an append-only table. `CommitConflict`,
 /// `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Result<RowChangeOutcome> {
     let statement = Statement::Delete { predicate: predicate.map(str::to_owned) };

@@ -22,9 +22,9 @@ const MOST_ROWS: u64 = 1 << 28;
 /// Files that lose all rows.
 #[derive(Debug)]
 pub(super) struct Emptied {
-    /// Those that are removed.
+    /// The files that are removed.
     pub(super) removed: Vec<Add>,
-    /// Those whose rows are deleted wherever they are, with the positions of all their rows.
+    /// The files whose rows were moved and are deleted in their new places, with the positions of all their rows.
     pub(super) rows: Vec<(Add, RoaringTreemap)>,
 }
 

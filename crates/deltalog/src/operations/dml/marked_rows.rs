@@ -25,7 +25,7 @@ pub(super) const FILE: &str = "__deltalog_file";
 /// The name of the column with the position of a row in its file.
 pub(super) const ROW: &str = "__deltalog_row";
 
-/// The row of the target goes.
+/// The row of the target is removed.
 const REMOVE: i32 = 1;
 /// The columns are written as a row of the table. Together with [`REMOVE`]: the row is changed.
 const WRITE: i32 = 2;
@@ -40,7 +40,7 @@ pub struct MarkedRows {
     removed: RowsByFile,
     /// Rows that the task has removed before.
     removed_again: RowsByFile,
-    /// Rows that match and stay.
+    /// Rows that match and are not changed.
     staying: RowsByFile,
     /// The pairs among them that the task has met before.
     staying_again: RowsByFile,

@@ -1,8 +1,8 @@
-//! What a commit says about a statement: the metrics of the JVM implementation under its names, which stand nowhere
-//! else.
+//! The metrics of a statement in its commit, under the names of the JVM implementation. Only this module has these
+//! names.
 //!
 //! - Vectors that replace others count as updated, and as added and as removed.
-//! - Files that go as a whole are removed, and only their bytes are. A file that gets a vector is neither.
+//! - Only files that lose all rows count as removed, with their bytes. A file that gets a vector does not count.
 
 use serde_json::{Map, Value};
 
@@ -130,7 +130,7 @@ pub(super) fn metrics(
     metrics
 }
 
-/// Returns the metrics as a commit has them.
+/// Returns the metrics in the form of a commit.
 pub(super) fn as_json(metrics: &StatementMetrics) -> Map<String, Value> {
     metrics.iter().map(|(name, value)| ((*name).to_owned(), Value::String(value.to_string()))).collect()
 }

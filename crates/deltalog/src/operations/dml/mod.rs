@@ -18,7 +18,7 @@
 //! | `statement` | the description of a statement in the log |
 //! | `metrics` | names and computes what a commit says about a statement |
 //!
-//! - A statement that changes nothing makes no commit.
+//! - A statement that changes nothing does not commit.
 //! - Two statements on different rows of one file both commit, if rows are deleted by vectors.
 
 mod assignments;

@@ -1,7 +1,7 @@
 //! Files by numbers, and rows with their positions, for an engine whose tasks find rows in several processes.
 //!
-//! - The number of a file is its place among the paths of all files of a version, in the order of these paths. Each
-//!   process finds the same numbers, whatever part of the files it looks at, and in whatever form the log is kept.
+//! - The number of a file is its index in the sorted paths of all files of a version. Every process computes the same
+//!   numbers, for any subset of the files, and for any form of the log.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::once;
@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 /// The numbers of the files of a version.
 #[derive(Debug)]
 pub struct FileNumbers {
-    /// The paths as the log has them, in their order.
+    /// The paths in the log, sorted.
     paths: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl FileNumbers {
         Ok(Self { paths })
     }
 
-    /// Returns the number of the file with this path, as the log has it.
+    /// Returns the number of the file with this path in the log.
     pub fn number(&self, path: &str) -> Option<u32> {
         let place = self.paths.binary_search_by(|other| other.as_str().cmp(path)).ok()?;
         u32::try_from(place).ok()

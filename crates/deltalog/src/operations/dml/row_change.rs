@@ -1,6 +1,6 @@
 //! The commit of what a statement has done to the rows of a table.
 //!
-//! - Rows that go are given by their positions in a file of the base. Their deletion vectors are merged with vectors
+//! - Deleted rows are given by their positions in a file of the base. Their deletion vectors are merged with vectors
 //!   that other writers have committed in the meantime; a row that both delete is a conflict. A file whose rows are all
 //!   gone is removed.
 //! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
@@ -30,7 +30,7 @@ use crate::runtime::environment::{AutoCompaction, Environment};
 use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
-/// What a statement has done to the rows of a table, ready to be committed.
+/// The changes of a statement to the rows of a table, ready to be committed.
 #[derive(Debug)]
 pub struct RowChange {
     base: Snapshot,
@@ -50,7 +50,7 @@ pub struct RowChange {
     id: Option<String>,
 }
 
-/// The rows that a statement has read beside the rows of single files.
+/// The rows that a statement has read in addition to the rows of individual files.
 #[derive(Debug)]
 enum Reads {
     Nothing,
@@ -58,7 +58,7 @@ enum Reads {
     WholeTable,
 }
 
-/// What became of a statement, with its metrics by the names of the JVM implementation.
+/// The outcome of a statement, with its metrics by the names of the JVM implementation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChangeOutcome {
     /// It was committed.
@@ -70,7 +70,7 @@ pub enum RowChangeOutcome {
 }
 
 impl RowChange {
-    /// Begins a statement on exactly `base`. Its time counts from now.
+    /// Begins a statement on exactly `base`. The execution time of the statement is measured from this call.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is append-only.
@@ -97,7 +97,7 @@ impl RowChange {
     }
 
     /// Records that the statement was begun at `started_ms`, in milliseconds since the epoch, and that `id` is the id
-    /// of its transaction, by which another process finds the commit. The id must be new.
+    /// of its transaction, with which another process finds the commit. The id must be new.
     pub(super) fn began(&mut self, started_ms: i64, id: &str) {
         self.started_ms = started_ms;
         self.id = Some(id.to_owned());
@@ -112,9 +112,9 @@ impl RowChange {
     /// table.
     ///
     /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
-    ///   `WriteSerializable`, the default. That other rows go is no conflict.
+    ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
     /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
-    ///   looks at each row by itself, but whose condition cannot be expressed, passes the predicate `true`.
+    ///   evaluates each row separately, but whose condition cannot be expressed, passes the predicate `true`.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
         self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
     }
@@ -125,8 +125,8 @@ impl RowChange {
         self.source = rows;
     }
 
-    /// Records that the statement depends on all rows of files of the base, such as those that have rows that match the
-    /// source of a MERGE and stay as they are. A commit that deletes rows of them is a conflict.
+    /// Records that the statement depends on all rows of files of the base, such as files with rows that match the
+    /// source of a MERGE but are not changed. A commit that deletes rows of these files is a conflict.
     pub fn read_files(&mut self, files: impl IntoIterator<Item = Add>) {
         self.read_files.extend(files);
     }
@@ -171,8 +171,8 @@ impl RowChange {
         self.added.extend(files);
     }
 
-    /// Adds files with all changes of rows that this statement makes, for the change data feed. They belong to the
-    /// statement from now on. Protocol: "Change Data Files".
+    /// Adds files with all row changes of this statement, for the change data feed. From now on, the statement owns the
+    /// files. Protocol: "Change Data Files".
     pub fn add_changes(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.change_files.extend(files);
     }
@@ -338,7 +338,7 @@ impl RowChange {
         Ok(transaction)
     }
 
-    /// Counts the files. Another commit on the same files may change what becomes of them; it is not counted.
+    /// Counts the files. Concurrent commits on the same files may change the result; that is not counted.
     fn file_counts(&self) -> FileCounts {
         let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
         let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));

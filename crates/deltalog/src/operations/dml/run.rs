@@ -1,4 +1,4 @@
-//! What all statements of this crate have in common.
+//! The common parts of all statements of this crate.
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -17,10 +17,10 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::values::stats::with_num_records;
 
-/// Who makes a statement, and when.
+/// The author and the time of a statement.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,

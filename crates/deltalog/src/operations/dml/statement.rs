@@ -36,7 +36,7 @@ pub enum Statement {
 pub struct MergeClause {
     /// The condition, if it has one.
     pub predicate: Option<String>,
-    /// What it does: `update`, `delete` or `insert`.
+    /// Its kind: `update`, `delete` or `insert`.
     pub action: String,
 }
 

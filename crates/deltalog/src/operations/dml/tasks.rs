@@ -7,8 +7,8 @@
 //!                                         writer ── StatementFragment ──────────► commit
 //! ```
 //!
-//! - Tasks name the rows that go by the numbers of their files ([`super::FileNumbers`]) and their positions there.
-//! - Without deletion vectors, the process that commits copies the other rows of the files concerned.
+//! - Tasks name removed rows by the numbers of their files ([`super::FileNumbers`]) and their positions there.
+//! - Without deletion vectors, the process that commits copies the other rows of the affected files.
 //! - All new files of tasks are below one directory, whose name is also the id of the transaction.
 //! - If the commit fails for certain, or has no effect, all files of the tasks are deleted.
 
@@ -31,11 +31,11 @@ use crate::storage::Storage;
 use crate::write::row_copy::with_ids;
 use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 
-/// What a task of a statement needs to know, and what its commit does. It holds no credentials.
+/// The data that a task of a statement and its commit need. It holds no credentials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
-/// What a task has done: the files that it has written, and the rows that go.
+/// The result of a task: the files that it has written, and the rows that it removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementFragment {
     /// The files.
@@ -49,13 +49,13 @@ pub struct StatementFragment {
 pub struct TaskedStatement {
     /// The text of the statement.
     pub statement: Statement,
-    /// Who makes it.
+    /// The author.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
     /// The rows that the statement has read; `None` for the whole table. See [`RowChange::reads`].
     pub reads: Option<Predicate>,
-    /// Whether rows that stay matter as well, so that the statement depends on all files that it has read.
+    /// Whether unchanged rows matter as well, so that the statement depends on all files that it has read.
     pub keeps_matches: bool,
     /// Whether it is an error if several rows of the source match a row, as in most kinds of MERGE.
     pub matches_once: bool,

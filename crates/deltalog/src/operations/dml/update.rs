@@ -21,7 +21,7 @@ use crate::write::TableWriteSpec;
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate or a value that cannot be evaluated, for a row that the table does not allow, and
-/// for a table whose rows must stay. `SchemaMismatch` for values that a column cannot have. `CommitConflict`,
+/// for an append-only table. `SchemaMismatch` for values that a column cannot have. `CommitConflict`,
 /// `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn update(
     base: &Snapshot,

@@ -78,7 +78,7 @@ impl PendingWrite {
         }
     }
 
-    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    /// Commits `files`. Other files that are written for the commit are added to `written`.
     fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
@@ -136,13 +136,13 @@ impl PendingWrite {
         }
     }
 
-    /// Returns what becomes of a creation if another writer has created the table first.
+    /// Returns the outcome of a creation if another writer has created the table first.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // What the other creation recorded is only known now: it may be this same write.
+        // Only now is it known what the other creation recorded: it may be this same write.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {

@@ -1,4 +1,4 @@
-//! Writes that define their table: it is created, or it replaces the one that is there, with or without rows.
+//! Writes that define their table: they create it, or replace an existing one, with or without rows.
 
 use super::{PendingWrite, Target, base, spec_of};
 use crate::commit::{AlreadyApplied, Operation, PartitionOverwrite, RowsRead, SaveMode, check_distinct};

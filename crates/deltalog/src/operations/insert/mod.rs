@@ -10,7 +10,7 @@
 //! | `base` | the version that a write is based on |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
 //! | `define` | begins the creation or the replacement of a table by its definition |
-//! | `outcome` | what became of a write |
+//! | `outcome` | the outcome of a write |
 //!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
@@ -66,7 +66,7 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
-    /// The same as it was asked for, by which new rows are checked.
+    /// The same as given by the caller. New rows are checked by it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table that the data are computed from.
     reads: RowsRead,
@@ -137,9 +137,9 @@ impl PendingWrite {
     }
 
     /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
-    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably be in vain. A write
-    /// that fails may have failed because `read` is not the newest version. Either way [`PendingWrite::begin_on`]
-    /// tells.
+    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably fail. A write
+    /// that fails may have failed because `read` is not the newest version. In both cases, [`PendingWrite::begin_on`]
+    /// returns the exact error.
     #[doc(hidden)]
     pub fn begin_append_at(
         read: &Snapshot,

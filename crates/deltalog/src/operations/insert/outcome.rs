@@ -1,9 +1,9 @@
-//! What became of a write.
+//! The outcome of a write.
 
 use crate::commit::{AlreadyApplied, Committed, Conflict, Outcome};
 use crate::error::Result;
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// The write was committed.
@@ -19,7 +19,7 @@ pub enum WriteOutcome {
 }
 
 impl WriteOutcome {
-    /// Returns what became of a write by the outcome of its transaction.
+    /// Returns the outcome of a write for the outcome of its transaction.
     ///
     /// # Errors
     /// `CommitConflict` or `TableAlreadyExists` for a conflict.

@@ -12,9 +12,9 @@
 //!
 //! - A row is replaced only if the predicate is true for it, not if it is false or NULL.
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
-//! - What was read is the predicate: a commit that adds a file that may have such a row conflicts.
+//! - The predicate counts as read: a commit that adds a file that may have such a row is a conflict.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
-//! - If rows are copied, change data files say what has changed, with the rows that go and the new ones. These are read
+//! - If rows are copied, change data files say what has changed, with the deleted rows and the new ones. These are read
 //!   back from their files, because it is not known earlier whether rows are copied. (PROTOCOL, "Change Data Files".)
 
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub(crate) struct NewRows<'a> {
     pub(crate) files: &'a [Add],
 }
 
-/// The paths of files that were written for a commit, as its actions have them.
+/// The paths of files that were written for a commit, in the form of its actions.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     pub(crate) files: Vec<String>,
@@ -192,7 +192,7 @@ struct Remover<'a> {
     by_vectors: bool,
     /// Copies the other rows of files, once there are some.
     writer: Option<RowWriter>,
-    /// The rows that go, if the feed may have to have them.
+    /// The deleted rows, if the change data feed may need them.
     removed: Vec<DataFile>,
 }
 

@@ -1,4 +1,4 @@
-//! What a write asks for, and the checks of it against the table that is there, before a row is written.
+//! The options of a write, and their checks against the existing table, before a row is written.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub struct WriteRequest {
     /// The size in bytes at which a file is closed and the next one is begun; `None` for the table's
     /// (`delta.targetFileSize`).
     pub target_file_size: Option<u64>,
-    /// The table as the schema mode makes it, if another process has resolved that.
+    /// The table after the schema mode is applied, if another process has done that.
     #[doc(hidden)]
     pub evolved: Option<TableHeader>,
 }
@@ -83,7 +83,7 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and
+/// Returns the spec of a write for `request`: its rows meet the predicate of the rows that they replace, and
 /// its files have the size that it asks for.
 ///
 /// # Errors
@@ -146,7 +146,7 @@ fn check_schema_mode(request: &WriteRequest) -> Result<()> {
     .with_hint("merge the schema, or overwrite all rows"))
 }
 
-/// Checks a request against the table that is there.
+/// Checks a request against the existing table.
 pub(crate) fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<()> {
     let metadata = snapshot.metadata();
     if let Some(replaced) = &request.replace_where {

@@ -120,11 +120,11 @@ fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
 /// The files of a snapshot that matter to a statement that removes all rows for which a condition is true.
 #[derive(Debug, Default)]
 pub struct FilesApart {
-    /// Those with some such rows, perhaps none, perhaps only such rows.
+    /// Files that may have some such rows, or only such rows.
     pub others: Vec<ListedFile>,
-    /// Those with only such rows, which need not be read.
+    /// Files that have only such rows, and need not be read.
     pub whole: Vec<ListedFile>,
-    /// The number of rows of the latter.
+    /// The number of rows of the files in `whole`.
     pub whole_rows: u64,
 }
 

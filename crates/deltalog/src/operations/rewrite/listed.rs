@@ -1,4 +1,4 @@
-//! The files of a version, with what a statement needs to know of them.
+//! The files of a version, with the facts that a statement needs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -133,8 +133,8 @@ pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Ve
     list(base, predicate, |_| true)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, whatever the statistics of other
-/// writers say.
+/// Returns the files of `base` that may have rows for which `predicate` is true, even if other writers' statistics are
+/// wrong.
 ///
 /// # Errors
 /// As [`listed_files`].
@@ -148,8 +148,8 @@ pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<V
     Ok(found)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths, as the log has them,
-/// are `wanted`.
+/// Returns the files of `base` that may have rows for which `predicate` is true, and whose paths in the log are
+/// `wanted`.
 ///
 /// # Errors
 /// As [`listed_files`].

@@ -6,10 +6,10 @@
 //!   another writer has added files that the commit depends on ──► the chosen ones are written too, and again
 //! ```
 //!
-//! - Rows that deletion vectors delete are left out. All other rows stay as they are, so that constraints are not
-//!   evaluated and a change data feed has nothing of it.
+//! - Rows that deletion vectors delete are left out. All other rows are not changed, so constraints are not evaluated
+//!   and the change data feed does not show a rewrite.
 //! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
-//! - Nothing but the files is read: concurrently added rows do not matter, and a commit that removes one of the files
+//! - Only the files count as read: concurrently added rows do not matter, and a commit that removes one of the files
 //!   or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
 //! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
 //!   and protocol, metadata and clustering columns are the same.
@@ -32,7 +32,7 @@ use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 /// files that were added since the last.
 const MOST_CATCH_UPS: u32 = 100;
 
-/// What is written again, and as what.
+/// Which files are rewritten, and in which form.
 pub(crate) struct Rewriter<'a> {
     copy: RowCopy,
     partitions: PartitionColumns,
@@ -51,8 +51,8 @@ pub(crate) struct Rewritten {
 }
 
 impl<'a> Rewriter<'a> {
-    /// Returns what writes those files of `base` again that `choose` selects of each batch of `add` actions. The new
-    /// files are as `spec` says; its rules for rows are left out.
+    /// Returns the rewriter of the files of `base` that `choose` selects from each batch of `add` actions. The new
+    /// files follow `spec`, without its rules for rows.
     ///
     /// # Errors
     /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id

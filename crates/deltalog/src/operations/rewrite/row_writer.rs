@@ -25,10 +25,10 @@ use crate::write::{DataWriter, RowCompletion, TableWriteSpec, WriteOptions};
 pub(crate) struct RowWriter {
     base: Snapshot,
     environment: Environment,
-    /// What the table demands, without the columns for ids.
+    /// The requirements of the table, without the columns for ids.
     spec: TableWriteSpec,
     copy: RowCopy,
-    /// Makes changed rows complete, once there are some.
+    /// Completes changed rows. Created when the first row changes.
     changed: Option<RowCompletion>,
     /// The same for new rows.
     inserted: Option<RowCompletion>,
@@ -81,7 +81,7 @@ impl RowWriter {
     }
 
     /// Replaces the rows `before` of the scan by the rows `after`, in the same order. `after` lacks the columns that
-    /// are generated anew; it has the ids of the rows.
+    /// are generated again; it has the ids of the rows.
     ///
     /// # Errors
     /// `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow; errors of the store.
@@ -94,7 +94,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Values that are computed anew may be far larger than those that were given.
+            // Values that are computed again may be far larger than those that were given.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;

@@ -1,6 +1,6 @@
 //! How much a batch may have.
 
-/// The files of a batch, if nothing else is said. The JVM connector has the same number.
+/// The default number of files of a batch. The JVM connector has the same number.
 const FILES: u64 = 1000;
 
 /// The limits of a batch. A file is admitted while something is left of each, so that a batch has at least one.
@@ -37,7 +37,7 @@ impl StreamLimits {
     }
 }
 
-/// What is left of the limits of a batch.
+/// The remaining limits of a batch.
 pub(super) struct Admission {
     files: u64,
     bytes: u64,

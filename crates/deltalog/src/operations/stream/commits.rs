@@ -18,7 +18,7 @@ use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 
-/// How long a stream that has nothing new does not ask the store again, in milliseconds.
+/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
@@ -52,7 +52,7 @@ pub(super) struct Commits {
     /// The time of the last look at the store, in milliseconds since the epoch; `None` if it found something new.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
-    /// Commits that were read ahead and not looked at.
+    /// Commits that were read ahead but not used yet.
     ahead: BTreeMap<u64, Commit>,
     /// The protocol of the last commit that was checked, if it has set one.
     protocol: Option<Protocol>,
@@ -75,7 +75,7 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Asks the store for newer versions, unless it was asked a moment ago and had none.
+    /// Looks for newer versions, unless a look a moment ago has found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -133,7 +133,8 @@ impl Commits {
         Ok(commit)
     }
 
-    /// Returns the files of a commit with their statistics, read again; as they were kept if it is not there any more.
+    /// Returns the files of a commit with their statistics, read again, or the kept ones if the commit no longer
+    /// exists.
     ///
     /// # Errors
     /// As [`Commits::commit`].
@@ -154,7 +155,7 @@ impl Commits {
         self.ahead = self.ahead.split_off(&version);
     }
 
-    /// Reads a commit, and some after it. Returns `None` for one that is not there any more.
+    /// Reads a commit, and some after it. Returns `None` for one that no longer exists.
     fn read_commit(&mut self, version: u64) -> Result<Option<Commit>> {
         if let Some(commit) = self.ahead.remove(&version) {
             return Ok(Some(commit));

@@ -17,11 +17,11 @@
 //! - Only `add` actions with `dataChange` are rows of the stream. A commit that removes rows is an error unless the
 //!   reader has said what it means: see [`ChangeHandling`].
 //! - All rows have the schema of the snapshot with which the stream was opened. A commit that changes the schema so
-//!   that this is no longer possible is an error; opened again, the stream goes on with the new schema where that is
+//!   that this is no longer possible is an error; opened again, the stream continues with the new schema where that is
 //!   possible.
 //! - The files of a commit are read once, and kept until [`TableStream::release`]. A look for news reads new commits,
-//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new asks the store once a
-//!   second at most.
+//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new sends at most one
+//!   request per second.
 
 mod admission;
 mod batch;

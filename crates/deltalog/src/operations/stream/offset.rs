@@ -12,14 +12,14 @@ const BASE: [i64; 2] = [-1, -100];
 /// The indexes at which a stream stops for a change of the schema. (JVM connector: `schemaTrackingLocation`.)
 const SCHEMA_BARRIERS: [i64; 2] = [-20, -19];
 
-/// A place within a version.
+/// A position within a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Index {
     /// Before the first file.
     Base,
     /// After this file.
     File(u64),
-    /// After the last file. It is the same place as the base of the next version, and is written as that.
+    /// After the last file. It is the same position as the base of the next version, and is written as that.
     End,
 }
 
@@ -46,7 +46,7 @@ struct Written {
 }
 
 impl StreamOffset {
-    /// Returns the offset after the place `index` of `version`.
+    /// Returns the offset after position `index` of `version`.
     pub(super) fn new(table_id: &str, version: u64, index: Index, is_initial: bool) -> Self {
         let (version, index, is_initial) = match index {
             Index::End => (version + 1, Index::Base, false),
@@ -83,7 +83,7 @@ impl StreamOffset {
                 ));
             }
             index => Index::File(u64::try_from(index).map_err(|error| {
-                Error::invalid_argument(format!("the offset has an index that cannot be: {text}"))
+                Error::invalid_argument(format!("the offset has an impossible index: {text}"))
                     .with_source(error)
             })?),
         };

@@ -1,4 +1,4 @@
-//! What a stream reads.
+//! The options of a stream.
 
 use regex::Regex;
 
@@ -17,7 +17,7 @@ pub enum StreamStart {
     Latest,
 }
 
-/// What a commit means that removes rows: one with `remove` actions with `dataChange`.
+/// How a stream treats a commit that removes rows, which has `remove` actions with `dataChange`.
 ///
 /// | commit | `Refuse` | `IgnoreDeletes` | `Ignore` | `Skip` |
 /// | --- | --- | --- | --- | --- |
@@ -37,7 +37,7 @@ pub enum ChangeHandling {
     Skip,
 }
 
-/// What a stream reads.
+/// The content that a stream reads.
 #[derive(Debug, Clone, Default)]
 pub struct StreamOptions {
     pub(super) start: StreamStart,

@@ -5,7 +5,7 @@ use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensur
 use crate::scan::changes::Shape;
 use crate::snapshot::Snapshot;
 
-/// Checks that a stream with the schema of `read` can go on where a commit of `version` has set `metadata`.
+/// Checks that a stream with the schema of `read` can continue where a commit of `version` has set `metadata`.
 ///
 /// | the schema of `version` | |
 /// | --- | --- |
@@ -37,7 +37,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
     let has_mapping =
         mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
-    // What one of them has lost, the stream would never see.
+    // The stream would miss columns that one of the schemas lacks.
     let lost = if has_mapping { older.obstacle(newer) } else { None };
     if let Some(lost) = lost {
         return Err(Error::schema_mismatch(format!(
@@ -55,7 +55,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     ))
     .at_version(version);
     Err(match is_newer && own.obstacle(&other).is_none() {
-        true => error.with_hint("open the stream again: it goes on with the new schema"),
+        true => error.with_hint("open the stream again: it continues with the new schema"),
         false => error.with_hint("begin with a new checkpoint"),
     })
 }

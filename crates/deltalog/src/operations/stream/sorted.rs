@@ -151,7 +151,7 @@ impl Blocks {
 struct Writer {
     schema: SchemaRef,
     blocks: FileWriter<BufWriter<File>>,
-    /// What is no whole block yet.
+    /// The rows that do not fill a block yet.
     rest: RecordBatch,
 }
 
@@ -197,7 +197,7 @@ struct Run {
     files: RecordBatch,
     keys: Keys,
     row: usize,
-    /// The place of `files` among the batches of the block that is being merged.
+    /// The index of `files` among the batches of the block that is being merged.
     batch: Option<usize>,
 }
 
@@ -251,7 +251,7 @@ impl Merge {
     }
 }
 
-/// What files are sorted by.
+/// The key by which files are sorted.
 struct Keys {
     times: Int64Array,
     paths: StringArray,

@@ -211,7 +211,7 @@ impl TableStream {
         })
     }
 
-    /// Returns the files of a part in the form of the log; with statistics, if they are asked for and still there.
+    /// Returns the files of a part in the form of the log; with statistics, if they are requested and still available.
     pub(super) fn files(&self, part: &Part, with_statistics: bool) -> Result<Vec<arrow::array::RecordBatch>> {
         self.located(|| {
             let mut state = self.state();
@@ -227,7 +227,7 @@ impl TableStream {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a panic has left is still consistent: each step changes one thing.
+        // The state after a panic is still consistent, because each step changes one thing.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -79,7 +79,7 @@ fn offset(version: u64, index: i64, is_initial: bool) -> String {
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
-/// What the JVM connector gives for the same table and the same limits.
+/// The results of the JVM connector for the same table and the same limits.
 #[test]
 fn the_snapshot_comes_first_and_then_each_commit() {
     let mut table = table();
@@ -191,7 +191,7 @@ fn excluded_files_count_for_offsets() {
     assert_eq!(found[1].0, offset(1, 1, true));
 }
 
-/// The stream goes on where it is opened again.
+/// The stream continues where it is opened again.
 #[test]
 fn a_new_column_ends_a_stream_until_it_is_opened_again() {
     let mut table = table();
@@ -378,7 +378,7 @@ enum Step {
     Append(u8),
     /// Moves the rows of all files to one.
     Optimize,
-    /// Changes nothing of the rows.
+    /// Does not change the rows.
     Nothing,
     Checkpoint,
 }
@@ -429,7 +429,7 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the limits are, and wherever the reader begins again: each row comes once.
+    /// For any limits, and for any offset at which the reader resumes, each row comes once.
     #[test]
     fn every_row_comes_once(
         before in prop::collection::vec(step(), 0..5),

@@ -2,7 +2,7 @@
 //!
 //! This is the only parser of lines. Commits, compactions and JSON checkpoints go through it, as do the few
 //! rows of Parquet checkpoints that become structs. File actions borrow from the line, because a log may have
-//! millions of them; [`Action::parse_line`] gives them as owned structs.
+//! millions of them; [`Action::parse_line`] returns them as owned structs.
 //!
 //! ```text
 //! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}

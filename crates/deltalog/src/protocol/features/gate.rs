@@ -7,7 +7,7 @@ use crate::protocol::action::{Metadata, Protocol};
 /// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Support {
-    /// Fully implemented, or it requires nothing of this side.
+    /// Fully implemented, or without requirements for this side.
     Full,
     /// Not implemented.
     Missing,
@@ -26,7 +26,7 @@ fn reader_support(feature: &TableFeature) -> Support {
         TableFeature::V2Checkpoint => Support::Full,
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
-        // A writer feature requires nothing of readers, whichever list it is in.
+        // A writer feature has no requirements for readers, in either list.
         feature if feature.kind() == Some(FeatureKind::Writer) => Support::Full,
         _ => Support::Missing,
     }
@@ -39,7 +39,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::AppendOnly => Support::Full,
         // Replay preserves domains, and two commits of one domain conflict.
         TableFeature::DomainMetadata => Support::Full,
-        // Each attempt to commit assigns timestamps and row ids anew. Rows that are copied keep their ids (`row_copy`).
+        // Each attempt to commit assigns timestamps and row ids again. Rows that are copied keep their ids
+        // (`row_copy`).
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints of all allowed forms are written, and no multi-part ones.

@@ -1,9 +1,9 @@
 //! Table features, and the gates that refuse tables with unimplemented ones. (PROTOCOL, "Table Features",
 //! "Valid Feature Names in Table Features", "Reader Version Requirements", "Writer Version Requirements".)
 //!
-//! - A feature is *supported* by a table if its protocol implies it (legacy versions) or lists it. It is
-//!   *active* if the table's metadata makes use of it. Some features can be active without a trace in the
-//!   metadata; those count as active as soon as they are supported.
+//! - A feature is *supported* by a table if its protocol implies it (legacy versions) or lists it. It is *active* if
+//!   the table's metadata uses it. Some features can be active without a trace in the metadata; those count as active
+//!   as soon as they are supported.
 //! - Features that are unknown or not implemented are refused by name. The gates start strict; code that
 //!   implements a feature changes its entry in `gate.rs`.
 

@@ -179,9 +179,9 @@ impl TableFeature {
         }
     }
 
-    /// Returns whether a table that supports this feature makes use of it, as far as its metadata tells.
+    /// Returns whether the metadata of a table that supports this feature uses it.
     ///
-    /// Returns `true` if the metadata cannot tell. For example, the log may hold deletion vectors although
+    /// Returns `true` if the metadata does not show it. For example, the log may hold deletion vectors although
     /// the property that allows new ones is off.
     ///
     /// # Errors

@@ -101,7 +101,7 @@ fn fields_to_arrow(fields: &StructType, place: &Place<'_>, metadata: Metadata) -
 }
 
 fn field_to_arrow(field: &StructField, parent: &Place<'_>, metadata: Metadata) -> Result<Field> {
-    // A void column contains only nulls, whatever the schema says.
+    // A void column contains only nulls, even if the schema says that it has none.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
     let place = parent.child(&field.name);
     let mut arrow = named_to_arrow(&field.name, &field.data_type, nullable, &place, metadata)?;

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 /// The key of the names of those keys whose values are JSON although nothing is known about them.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
-/// What a value is, if it is not text.
+/// The kind of a value that is not text.
 #[derive(Clone, Copy)]
 enum Kind {
     Whole,
@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// Returns metadata as Arrow has them.
+/// Returns metadata in Arrow's form.
 pub(super) fn to_arrow(metadata: &FieldMetadata) -> HashMap<String, String> {
     let entries = metadata.entries();
     let is_as_expected = |key: &str, value: &Value| match kind_of(key) {
@@ -119,10 +119,10 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 }
 
 impl StructType {
-    /// Returns the schema of rows of this table (`rows` may have some of its columns and others beside), with the
-    /// metadata of the table's fields: comments and what says which values they take. What tells of files, or of
-    /// values that only this table gives, is left out: a table that is made of the rows has none of it. Rules stay,
-    /// whatever they read.
+    /// Returns the schema of rows of this table (`rows` may have some of its columns, and other columns), with the
+    /// metadata of the table's fields: comments and what says which values they take. Metadata about files, or about
+    /// values that only this table assigns, is left out, because it does not apply to a table that is created from the
+    /// rows. Rules are kept, no matter which columns they read.
     #[must_use]
     pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())

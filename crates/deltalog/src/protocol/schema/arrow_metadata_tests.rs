@@ -71,7 +71,7 @@ fn fields(types: impl Strategy<Value = DataType>) -> impl Strategy<Value = Struc
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever metadata there are, they come back from Arrow.
+    /// Any metadata survives the conversion to Arrow and back.
     #[test]
     fn a_schema_comes_back_from_arrow(schema in fields(data_type())) {
         let arrow = schema.to_arrow_with_metadata().unwrap();
@@ -100,7 +100,7 @@ fn malformed_metadata_is_refused_by_name() {
         ("delta.typeChanges", "[", "JSON: ["),
         ("deltalog.jsonKeys", "a", "a JSON array of keys: a"),
     ] {
-        // Only beside another key do the names of keys matter.
+        // The names of keys matter only if there is another key.
         let error = match key {
             "deltalog.jsonKeys" => {
                 let metadata =
@@ -125,7 +125,7 @@ fn metadata_of_arrow_are_left_out() {
     assert_eq!(kept.fields()[0].metadata.as_json(), r#"{"anything":"7"}"#);
 }
 
-/// Rows have what describes their values, and not what tells of the table's files.
+/// Rows have the metadata that describes their values, but no metadata about the table's files.
 #[test]
 fn rows_are_described_by_what_goes_with_them() {
     let schema = StructType::from_json(

@@ -22,7 +22,7 @@ pub(crate) const EXISTS_DEFAULT: &str = "EXISTS_DEFAULT";
 /// The description of a column for people.
 pub(crate) const COMMENT: &str = "comment";
 
-/// What the metadata of identity columns begin with.
+/// The prefix of the metadata keys of identity columns.
 pub(crate) const IDENTITY: &str = "delta.identity.";
 /// The first value of an identity column.
 pub(crate) const IDENTITY_START: &str = "delta.identity.start";
@@ -33,7 +33,7 @@ pub(crate) const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 /// Whether users may give values of an identity column.
 pub(crate) const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
-/// Returns whether the metadata `key` tells of the files of a table: names and ids in files, type changes, values of
+/// Returns whether the metadata `key` is about the files of a table: names and ids in files, type changes, values of
 /// older rows, and how far identity columns have counted.
 pub(crate) fn is_of_files(key: &str) -> bool {
     key.starts_with("delta.columnMapping.")

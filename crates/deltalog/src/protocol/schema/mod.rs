@@ -136,7 +136,7 @@ pub struct StructField {
     pub data_type: DataType,
     /// Whether a value may be null.
     pub nullable: bool,
-    /// Further metadata of the column.
+    /// Other metadata of the column.
     pub metadata: FieldMetadata,
 }
 

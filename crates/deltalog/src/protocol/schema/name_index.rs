@@ -93,7 +93,7 @@ mod tests {
             ] {
                 assert_eq!(fields.index_of(name), index, "{name}");
                 assert_eq!(fields.exact_index_of(name), exact, "{name}");
-                // What was looked up makes no difference.
+                // The lookups before make no difference.
                 assert_eq!(fields, fields.clone());
             }
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - The nearest field above a part has its id, by the path from the name of that field on.
-//! - An id is given once and stays. It differs from the ids of all columns and of all other parts.
+//! - An id is assigned once and never changes. It differs from the ids of all columns and of all other parts.
 //! - Ids are written under the key and by the physical names that the JVM implementation has, which newer editions of
 //!   the protocol's text specify. Those under the key of older editions, and by the logical name, are read as well.
 
@@ -45,7 +45,7 @@ fn identified(field: &StructField, last_id: &mut i64) -> Result<StructField> {
         ids.insert(format!("{}{path}", physical_name(field)), id.into());
     }
     let says_so = ids.is_empty() || field.metadata.get(PART_IDS) == Some(Value::Object(ids.clone()));
-    // What says so already stays byte for byte.
+    // Metadata that already has the ids is unchanged byte for byte.
     let metadata = match says_so {
         true => field.metadata.clone(),
         false => without_part_ids(&field.metadata).with(PART_IDS, Some(Value::Object(ids))),

@@ -171,7 +171,7 @@ proptest! {
         let mapped = MappedSchema::with_part_ids(identified.clone()).unwrap();
         let in_files = arrow_ids(mapped.physical_arrow().fields(), "");
         prop_assert_eq!(in_files.len(), ids.len());
-        // New columns get ids after all others, which stay.
+        // New columns get ids after all others, whose ids do not change.
         let mut more = NewMapping::new(last_id, |field: &StructField| format!("new-{}", field.name));
         let added = more.assign(&new).unwrap();
         let mut last_id = more.last_id();

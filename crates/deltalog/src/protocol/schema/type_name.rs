@@ -1,4 +1,4 @@
-//! What types of Arrow are called in messages: as Delta calls them, if Delta has the same type.
+//! The names of Arrow types in messages: Delta's name, if Delta has the same type.
 
 use arrow::datatypes::{DataType, TimeUnit};
 

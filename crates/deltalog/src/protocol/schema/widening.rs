@@ -39,8 +39,7 @@ impl StructType {
         self.any_field(&mut |field| field.metadata.get(TYPE_CHANGES).is_some())
     }
 
-    /// Returns the schema without the type changes of its fields, as a table has it in which no file has an older
-    /// type.
+    /// Returns the schema without the type changes of its fields, as in a table without files of an older type.
     #[must_use]
     pub(crate) fn without_type_changes(&self) -> Self {
         self.with_metadata(&|metadata| match metadata.get(TYPE_CHANGES) {

@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AutoCompaction {
-    /// Whether it is done, whatever the table says; `None` if the table's properties decide:
+    /// Whether files are compacted, which overrides the table's properties; `None` if these decide:
     /// `delta.autoOptimize.autoCompact`, or `delta.autoOptimize`.
     pub enabled: Option<bool>,
     /// The size in bytes that new files have at most; `None` for the table's own (`delta.targetFileSize`, else

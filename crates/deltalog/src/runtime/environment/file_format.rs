@@ -21,7 +21,7 @@ pub struct FileFormat {
     pub data_page_rows: Option<usize>,
     /// The most bytes of a dictionary.
     pub dictionary_page_bytes: Option<usize>,
-    /// After how many values the limits of pages are looked at.
+    /// The number of values after which the limits of pages are checked.
     pub batch_rows: Option<usize>,
     /// The length to which bounds of texts and bytes are cut off in the file's own statistics.
     pub statistics_length: Option<usize>,

@@ -75,7 +75,7 @@ impl Iterator for ChangeFiles {
                 Ok(files) => self.current = files.into_iter(),
                 Err(error) => {
                     let error = error.at_version(commit.version).in_table(self.storage.url());
-                    // Nothing follows an error.
+                    // The iterator ends after an error.
                     self.next = usize::MAX;
                     return Some(Err(error));
                 }

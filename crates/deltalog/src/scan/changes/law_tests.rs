@@ -20,7 +20,7 @@ enum Step {
     Drop(prop::sample::Index),
     /// Rewrites a file without `dataChange`.
     Rewrite(prop::sample::Index),
-    /// Records changes in `cdc` files, beside file actions that do not show the changes.
+    /// Records changes in `cdc` files, together with file actions that do not show the changes.
     Record(prop::sample::Index),
 }
 

@@ -208,7 +208,7 @@ impl<'a> FeedLog<'a> {
     }
 
     fn check_version(&self, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-        // If a catalog had to be asked, that was done when the snapshot was opened.
+        // If a catalog had to be queried, that was done when the snapshot was opened.
         ensure_readable_with_catalog(protocol, metadata)?;
         let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
         let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };

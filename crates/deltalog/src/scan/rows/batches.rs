@@ -130,7 +130,7 @@ impl FileBatches {
             let Some(read) = reader.next_batch()? else {
                 let rows = reader.rows().unwrap_or(usize::MAX);
                 self.rows = match &self.reading {
-                    // There were at most as many as the predicate has columns.
+                    // There were at most as many arrays as the predicate has columns.
                     Some(Reading::Rest(..)) => self.rows.min(rows),
                     _ => rows,
                 };
@@ -212,7 +212,7 @@ impl FileBatches {
             }
         }
         self.rows = reader.rows().unwrap_or(usize::MAX);
-        // What is kept is put together with as many rows of the other columns.
+        // The kept rows are combined with as many rows of the other columns.
         let most = reader.fewest_rows();
         if kept.0.is_empty() {
             return Ok(None);

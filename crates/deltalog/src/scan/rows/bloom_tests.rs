@@ -190,7 +190,7 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
     table.rows(table.where_(sql)).map(|rows| rows.num_rows())
 }
 
-/// A file whose pages cannot be read tells which columns are looked up. There are enough different values that columns
+/// A file whose pages cannot be read shows which columns are looked up. There are enough different values that columns
 /// are larger than their filters.
 #[test]
 fn filters_are_used_for_values_of_one_form_only() {
@@ -211,7 +211,7 @@ fn filters_are_used_for_values_of_one_form_only() {
                 Err(error) => assert!(error.kind() == ErrorKind::CorruptData && !is_used, "{sql}: {error}"),
             }
         }
-        // A value that is there, the absence of a value, and another value that may be there.
+        // A value that the column contains, the absence of a value, and another value that it may contain.
         for sql in [
             format!("{name} = {}", literal(7)),
             format!("{name} <> {}", literal(6)),
@@ -285,7 +285,7 @@ fn filters_of_unknown_length_are_used() {
     assert_eq!(count(&table, "long = 702").unwrap_err().kind(), ErrorKind::CorruptData);
 }
 
-/// Returns conditions on columns, of all forms that ask filters, and some that do not.
+/// Returns conditions on columns, of all forms that use filters, and some that do not.
 fn condition() -> impl Strategy<Value = String> {
     let columns = kinds().len();
     let leaf = (0..columns, 0usize..7, -12i64..12, -12i64..12).prop_map(|(column, form, a, b)| {

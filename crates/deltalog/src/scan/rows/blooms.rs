@@ -6,12 +6,12 @@
 //!   row groups that may have a match ◄── the predicate again, with the answers ◄──────────────┘
 //! ```
 //!
-//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is asked for `=`,
-//!   `<=>` and `IN` with literals, also below AND, OR and NOT, where the statistics do not rule the value out already.
+//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is used for `=`,
+//!   `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value out.
 //! - Only values that have one form in the file are looked up: equal values of the table must be the same bytes, those
 //!   that the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of the
 //!   scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
-//! - A filter that is larger than the column is not read: the column tells more.
+//! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
 //! - A filter that does not have the form of one is not used, with a warning: the rows are read. Which bits are set
 //!   cannot be checked, because Parquet has no checksum for them. So a writer with wrong filters, or a change of single
@@ -40,7 +40,7 @@ use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune
 /// The most bytes of a filter's header.
 const HEADER: u64 = 32;
 
-/// What follows the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
+/// The fields after the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
 const HEADER_END: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
 /// A value in the form in which it is stored, and hashed.
@@ -51,7 +51,8 @@ enum Stored {
     Bytes(Vec<u8>),
 }
 
-/// For each row group and leaf column, the values that are asked for together, and whether one of them may be there.
+/// For each row group and leaf column, the groups of values that are looked up together, and whether the column may
+/// contain one of them.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
 /// Returns which of the row groups `groups` may have a row for which `predicate` is true, by the Bloom filters of the
@@ -98,7 +99,7 @@ pub(super) fn groups_by_filters(
     Ok(groups)
 }
 
-/// Reads the filters and answers the questions. Returns whether a value is certainly not there.
+/// Reads the filters and answers the questions. Returns whether a value is certainly absent.
 fn answer(
     questions: &mut Questions,
     metadata: &ParquetMetaData,

@@ -18,7 +18,7 @@ use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
 use crate::runtime::spelling::nearest_first;
 
-/// The columns to read: first the output's, then the ones that only the predicate needs.
+/// The columns to read: first the columns of the output, then columns that only the predicate needs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
@@ -408,7 +408,7 @@ impl<'a> FileFields<'a> {
     }
 }
 
-/// Returns which of the numbered keys are there once, and which are there several times.
+/// Returns which of the numbered keys occur once, and which occur several times.
 fn indexed<K: Eq + Hash>(keys: impl Iterator<Item = (K, usize)>) -> HashMap<K, NameMatch> {
     let mut index = HashMap::with_capacity(keys.size_hint().0);
     for (key, at) in keys {

@@ -2,7 +2,7 @@
 //!
 //! - A bound is used only if it was computed in the order of the values. This excludes INT96, unsigned and
 //!   half-precision numbers, and byte values in the deprecated form. NaN is not a bound.
-//! - A maximum of floating-point numbers bounds NaN only if the footer tells that there is none ([`KnownNans`]).
+//! - A maximum of floating-point numbers bounds NaN only if the footer shows that there is none ([`KnownNans`]).
 //! - A column that the file lacks is NULL in every row.
 
 use std::collections::HashMap;

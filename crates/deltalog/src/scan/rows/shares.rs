@@ -72,7 +72,7 @@ pub(super) struct ColumnReader {
     /// The number of rows that have been read.
     done: usize,
     source: Source,
-    /// What is left of a batch that was too large.
+    /// The rest of a batch that was too large.
     pieces: VecDeque<RecordBatch>,
 }
 

@@ -38,7 +38,7 @@ use crate::runtime::row_bytes::weight_of;
 
 /// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
-/// The same for remote stores, where several files are read in the time of one.
+/// The same for remote stores, where reading several files at once takes no longer than reading one.
 pub(super) const SMALL_REMOTE_READ: (usize, u64) = (1, 64 << 10);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
@@ -281,7 +281,7 @@ struct Results {
 /// Where a worker sends the batches of a task.
 struct Target {
     messages: SyncSender<Message>,
-    /// What waits there, if each task has a channel.
+    /// The waiting batches, if each task has its own channel.
     waiting: Option<Arc<Waiting>>,
 }
 

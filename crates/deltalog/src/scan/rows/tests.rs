@@ -329,7 +329,7 @@ fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
     for sql in ["f > 28", "f < 3", "f != 80", "f IS NOT NULL"] {
         assert!(is_read(true, 99.0, sql), "{sql}");
     }
-    // Another writer, or a NaN somewhere in the file: whatever is greater than a number may be NaN.
+    // In a file of another writer, or with a NaN: `>` may be true for a NaN, which is greater than all numbers.
     for (lists_nan, last) in [(false, 99.0), (true, f64::NAN)] {
         assert!(is_read(lists_nan, last, "f > 70") && is_read(lists_nan, last, "f > 40"));
         assert!(!is_read(lists_nan, last, "f = 70") && !is_read(lists_nan, last, "f = 40"));

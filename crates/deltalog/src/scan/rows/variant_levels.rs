@@ -11,7 +11,7 @@ use crate::limits::VARIANT_LEVELS;
 /// The bytes that each level of a value takes at least: its header, the number of its elements and an offset.
 const BYTES_PER_LEVEL: usize = 3;
 
-/// Refuses variants with a value, at any place of their typed parts, that is nested too deeply.
+/// Refuses variants that have a value, anywhere in their typed parts, that is nested too deeply.
 pub(super) fn check(stored: &StructArray) -> Result<(), ArrowError> {
     for (field, column) in stored.fields().iter().zip(stored.columns()) {
         let is_value = field.name() == super::variant::VALUE;
@@ -53,7 +53,7 @@ fn check_value(value: &[u8]) -> Result<(), ArrowError> {
                 "a variant has more than {VARIANT_LEVELS} levels of objects and arrays"
             )));
         }
-        // Elements that are not in each other's place take a byte at least.
+        // Elements that do not overlap take at least one byte each.
         seen += elements.count;
         if seen > value.len() {
             return Err(ArrowError::ParseError("a variant has more elements than bytes".to_owned()));
@@ -68,7 +68,7 @@ struct Elements<'a> {
     count: usize,
     offsets: &'a [u8],
     offset_size: usize,
-    /// The place of the first element.
+    /// The offset of the first element.
     first: usize,
 }
 

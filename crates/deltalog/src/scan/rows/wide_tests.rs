@@ -1,4 +1,4 @@
-//! Wide rows: batches are bounded by bytes, whatever a footer says, and the rows are the same.
+//! Wide rows: batches are bounded by bytes, even if a footer understates them, and the rows are the same.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ struct Written {
     /// The number of a text, and its length.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
-    /// Whether the footer tells the size of values that a dictionary repeats.
+    /// Whether the footer shows the size of values that a dictionary repeats.
     tells_sizes: bool,
     group_rows: usize,
     chosen: Option<Vec<bool>>,
@@ -164,7 +164,7 @@ proptest! {
 fn rows_beyond_the_offsets_of_an_array_are_read_again() {
     let table = table(&[repeated(3000, 500, 1000)]);
     for threads in [1, 4] {
-        // 500 bytes are far beyond the offsets' end at 64 times as many as a batch has, for 8,192 rows.
+        // With 500 bytes each, 8,192 rows far exceed the end of the offsets, which is 64 times the size of a batch.
         let limits = BatchBytes::of(3_000);
         let scan = RowScan { batch_bytes: limits, ..table.scan().with_threads(threads) };
         let batches = read(&table, scan);
@@ -183,8 +183,8 @@ fn repeated(rows: usize, length: usize, group_rows: usize) -> Written {
     }
 }
 
-/// What the predicate has read is kept for the matching rows of a row group, unless it is large, whatever the footer
-/// says.
+/// The columns that the predicate has read are kept for the matching rows of a row group, unless they are large. Their
+/// real size counts, not the size in the footer.
 #[test]
 fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
     let table = table(&[repeated(3000, 500, 1000)]);
@@ -225,7 +225,7 @@ fn narrow_rows_after_wide_ones_are_read_many_at_once() {
     }
 }
 
-/// A worker that is ahead of the caller waits when its batches have many bytes, whatever the footer says.
+/// A worker that is ahead of the caller waits when its batches have many bytes, even if the footer understates them.
 #[test]
 fn what_waits_for_the_caller_is_bounded() {
     let table = table(&[repeated(500, 100_000, 1 << 20)]);

@@ -4,7 +4,7 @@
 //!
 //! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
 //!   the millisecond, offsets cut to the minute, wide bounds, and statistics that are missing, partial, truncated or
-//!   nonsensical. Half of them have the mark of this crate, and then no maximum beside a NaN.
+//!   nonsensical. Half of them have the mark of this crate, and then no maximum if there is a NaN.
 //!   Partition values are text.
 //! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
 
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,

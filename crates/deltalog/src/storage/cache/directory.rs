@@ -19,7 +19,7 @@ use crate::storage::per_process::PerProcess;
 const NAME: &str = "deltalog-1";
 const USED: &str = "used";
 const NEW: &str = "new";
-/// What a file takes at least of a disk.
+/// The minimum size of a file on disk.
 const CLUSTER: u64 = 4096;
 /// How often the lock is tried, and the pause between two tries. It is held for microseconds, unless pieces are
 /// evicted.
@@ -122,7 +122,7 @@ impl Directory {
         }
     }
 
-    /// Creates a file for `length` bytes, if that many fit beside what others add at the same time.
+    /// Creates a file for `length` bytes, if they fit together with the bytes that others add at the same time.
     fn reserve(&self, length: u64) -> io::Result<Option<NamedTempFile>> {
         let size = on_disk(length);
         if size > self.limit {
@@ -187,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // It mostly has other pieces.
+                    // It usually has other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }
@@ -249,7 +249,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns what a piece takes of the disk. Mostly it has a directory of its own.
+/// Returns what a piece takes of the disk. Mostly it has its own directory.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }

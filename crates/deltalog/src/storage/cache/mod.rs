@@ -1,4 +1,4 @@
-//! A cache of immutable objects on the local disk, for this process, those beside it and those that come later.
+//! A cache of immutable objects on the local disk, shared by this process, concurrent ones and later ones.
 //!
 //! ```text
 //! <cache_dir>/deltalog-1/                    0700
@@ -8,25 +8,26 @@
 //!         <tag>-<start>-<end>                a piece: one range of the object's bytes (`piece`)
 //! ```
 //!
-//! What is believed, and why:
+//! What is trusted, and why:
 //!
 //! - **Files of the log** (commits, compactions, checkpoints, checksums) come from a listing, which is never cached and
 //!   says which entity tag and size each file has. A piece with the same tag and size is what the store would have
 //!   returned at the time of the listing. So it costs no request.
-//! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are asked for with the condition
+//! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are requested with the condition
 //!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
-//!   time that such a file is opened costs one request, as without a cache, but mostly one without a body, and what is
-//!   read of it after that costs none. The protocol forbids to write to the name of a data file again, but tables are
-//!   dropped and made anew, and files are copied by hand; and a store that refuses access must be able to.
-//! - **Everything else** goes to the store: `_last_checkpoint`, listings, existence, all writes, and commits that are
-//!   read by their name only. So the commit rule, which reads a commit back whose put had no answer, and the protocol
-//!   of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`]) does.
+//!   time that such a file is opened costs one request, as without a cache, but usually one without a body, and reading
+//!   from it afterwards costs none. The protocol forbids to write to the name of a data file again, but tables are
+//!   dropped and made again, and files are copied by hand; and a store that refuses access must be able to.
+//! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
+//!   commits that are read by their name only. So the commit rule, which reads a commit back whose put had no answer,
+//!   and the protocol of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`])
+//!   does.
 //! - Objects without an entity tag, or with a weak one, are not cached.
 //!
-//! What is on disk is checked before it is used:
+//! Cached data is checked before it is used:
 //!
 //! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
-//!   other content: each block of it has a hash. A piece that is not right is deleted, and the store is asked.
+//!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
 //! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only find it.
 //! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
 //!   The content is not encrypted. Files of the log are read without asking whether the store would still permit it, so
@@ -35,7 +36,7 @@
 //! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
 //! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
 //! that does not get the lock soon does not add the piece. A crash between the two steps makes the sum too large,
-//! never too small, and the next eviction counts anew. There are no threads, and nothing in memory but counts, so a
+//! never too small, and the next eviction counts again. There are no threads, and nothing in memory but counts, so a
 //! forked child works like any other process. Failures, such as a full disk, are a warning and never an error of a
 //! read.
 //!
@@ -65,7 +66,7 @@ use piece::{Identity, Piece};
 pub use statistics::CacheStatistics;
 use statistics::Counts;
 
-/// What a listing says of a file: enough to recognize its content.
+/// The metadata of a file in a listing, which identifies its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
     pub(super) size: u64,
@@ -174,8 +175,8 @@ impl Cache {
         found
     }
 
-    /// Returns the object as it was read last, and the last `length` bytes of it. The store must be asked whether it
-    /// still has it, and [`Cache::validated`] told.
+    /// Returns the object as it was read last, and the last `length` bytes of it. The caller must validate it with the
+    /// store, and then call [`Cache::validated`].
     pub(super) fn newest_end(
         self: &Arc<Self>,
         url: String,

@@ -18,7 +18,7 @@ pub(in crate::storage) struct CachedObject {
     tag: u64,
 }
 
-/// What the cache has of a range: what it lacks is in one range.
+/// The parts of a range that the cache has; the missing bytes are one range.
 struct Known {
     before: Bytes,
     missing: Range<u64>,
@@ -83,7 +83,7 @@ impl CachedObject {
             if is_whole {
                 self.add(known.missing.start, &bytes);
             }
-            // What comes after a gap would be taken for what is in it. The reader goes on where the bytes end.
+            // Bytes after a gap would be mistaken for the bytes of the gap. The reader continues where the bytes end.
             let after = if is_whole { known.after } else { Bytes::new() };
             if known.before.is_empty() && after.is_empty() {
                 return bytes;

@@ -1,4 +1,4 @@
-//! One range of an object, in a file.
+//! One range of an object, stored in a file.
 //!
 //! ```text
 //! magic "deltalog"                            8 bytes
@@ -9,8 +9,8 @@
 //! content
 //! ```
 //!
-//! - The name says what the file is said to have, so that it can be passed over without opening it. Nothing of it is
-//!   believed that the head does not say as well.
+//! - The name contains the properties of the file, so a piece can be skipped without opening it. They are trusted only
+//!   if the head has the same.
 //! - Only the blocks that are read are compared with their hashes.
 
 use std::borrow::Cow;
@@ -105,7 +105,7 @@ impl Piece {
         directory.join(self.name())
     }
 
-    /// Opens the piece, if it is there and its head is right.
+    /// Opens the piece, if it exists and its head is valid.
     pub(super) fn open(&self, directory: &Path) -> Option<OpenPiece> {
         let file = File::open(self.path(directory)).ok()?;
         let length = file.metadata().ok()?.len();

@@ -22,8 +22,8 @@ pub(in crate::storage) struct CacheSettings {
 }
 
 impl CacheSettings {
-    /// Returns the cache that the options or the variables ask for. An empty directory as an option turns off the
-    /// cache of the variables.
+    /// Returns the cache that the options or the environment variables configure. An empty directory as an option turns
+    /// off the cache of the variables.
     ///
     /// # Errors
     /// `InvalidArgument` for a size that is none or is too small, or that has no directory, and for a relative one.

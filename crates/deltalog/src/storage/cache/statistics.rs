@@ -1,17 +1,17 @@
-//! What caches were asked for, and what they had.
+//! Counts of requests to caches and of their hits.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::storage::per_process::PerProcess;
 
-/// How often a cache on the local disk was asked for a file or a range of one, and what it had.
+/// Counts of the requests to a cache on the local disk, for files or ranges of files, and of its hits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStatistics {
-    /// What it had.
+    /// The hits.
     pub hits: u64,
-    /// What the store was asked for.
+    /// What was requested from the store.
     pub misses: u64,
     /// The bytes that were read from the cache.
     pub hit_bytes: u64,
@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// The counts of all caches of a process. A forked child begins anew.
+/// The counts of all caches of a process. A forked child starts with zero.
 static TOTALS: PerProcess<Numbers> = PerProcess::new();
 
 fn totals() -> &'static Numbers {

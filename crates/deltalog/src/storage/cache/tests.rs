@@ -91,7 +91,7 @@ fn another_tag_size_url_or_store_is_a_miss() {
     assert!(!whole(&other, URL, listed("one", 1000)));
     assert!(other.newest_end(URL.to_owned(), None, 10).is_none());
     assert!(cache.end(URL.to_owned(), listed("two", 1000), 10).is_none());
-    // What was replaced is not kept.
+    // Replaced content is not kept.
     cache.add_whole(URL.to_owned(), "two", &content(500));
     assert_eq!(files(directory.path()).len(), 1);
     assert!(whole(&cache, URL, listed("two", 500)) && !whole(&cache, URL, listed("one", 1000)));
@@ -121,7 +121,7 @@ fn a_fetch_that_fails_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let object = object(&cache(directory.path()), "one", 1000);
     assert_eq!(object.ranges(&[0..10], |_| Err("failed")), Err("failed"));
-    // Nor does an answer that is too short.
+    // Neither does a response that is too short.
     assert!(object.ranges(&[0..10], |_| Ok::<_, ()>(vec![content(9)])).is_ok());
     assert!(files(directory.path()).is_empty());
 }
@@ -220,7 +220,7 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
     assert!(is_there(0) && is_there(10) && is_there(9));
     assert!(!is_there(1) && !is_there(2));
     assert!(files(directory.path()).iter().map(|(_, size)| size).sum::<u64>() <= 1 << 20);
-    // Nothing is left of what was evicted, and what is larger than the cache is not added.
+    // Evicted files are deleted completely, and files that are larger than the cache are not added.
     cache.add_whole(url(11), "one", &content(2 << 20));
     assert!(!is_there(11) && is_there(0));
 }
@@ -244,8 +244,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
         assert_eq!(fs::read(root.join("used")).unwrap()[..8], ((before + 1) * one).to_le_bytes());
         fs::write(root.join("used"), ((before + 1) * one).to_le_bytes()).unwrap();
     }
-    // A file that somebody is writing is counted. One that no process can still be writing is
-    // deleted.
+    // A file that is being written is counted. A file that is too old to be still written is deleted.
     let (young, old) = (root.join("new/young"), root.join("new/old"));
     fs::write(&young, [0; 5000]).unwrap();
     fs::write(&old, [0; 5000]).unwrap();
@@ -256,7 +255,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
     assert!(young.exists() && !old.exists());
 }
 
-/// Each thread has a cache of its own, as processes have: all they share is the directory. The limit holds at any time.
+/// Each thread has its own cache, as processes have: all they share is the directory. The limit holds at any time.
 #[test]
 fn processes_add_and_evict_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
@@ -285,7 +284,7 @@ fn processes_add_and_evict_at_the_same_time() {
             while !is_done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(5));
                 let Ok(used) = fs::File::open(&used) else { continue };
-                // Nothing is evicted and no place reserved while the files are counted.
+                // No piece is evicted and no space reserved while the files are counted.
                 used.lock().unwrap();
                 let sum: u64 = files(path).iter().map(|(_, size)| size).sum();
                 used.unlock().unwrap();
@@ -418,7 +417,8 @@ mod with_a_store {
         // Without a listing, as the commit rule reads commits.
         assert_eq!(next.read("f").unwrap(), content(300_000));
         assert_eq!(place.requests(), 1);
-        // The file is replaced: the cache has what the first listing has shown, and asks for what the second one shows.
+        // The file is replaced: the cache has the version from the first listing, and requests the version from the
+        // second one.
         place.server.put_object("tables", "t/f", content(1000).to_vec());
         let replaced = listed(&next);
         assert_eq!(next.read_listed("f", file).unwrap(), content(300_000));

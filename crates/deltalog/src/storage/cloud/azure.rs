@@ -72,7 +72,7 @@ const SECRETS: [&str; 8] = [
     "azure_use_azure_cli",
 ];
 
-/// What hints call the settings.
+/// The names of the settings in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'azure_storage_account_key', 'azure_storage_sas_token' or 'azure_storage_token'",
     secret: "'azure_storage_account_key' or 'azure_storage_sas_token'",
@@ -114,7 +114,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     }
     let is_emulator = builder.get_config_value(&Key::UseEmulator).is_some_and(|value| is_true(&value));
     if is_emulator && provider.is_some() {
-        return Err(Error::invalid_argument("the emulator of Azure takes no credential provider")
+        return Err(Error::invalid_argument("the emulator of Azure does not accept a credential provider")
             .with_hint("set the option 'azure_storage_endpoint' instead of 'azure_storage_use_emulator'"));
     }
     let url = canonical(url)?;

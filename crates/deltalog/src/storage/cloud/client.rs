@@ -1,8 +1,8 @@
 //! The HTTP client of a store: the client of `object_store`, except for redirects.
 //!
-//! Requests carry secrets that an HTTP client does not recognize: tokens and keys in headers of their own, a
-//! password in the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme,
-//! host and port), and no request has a `Referer`. Any other redirect is an answer that refuses the request.
+//! Requests carry secrets that an HTTP client does not recognize: tokens and keys in their own headers, a password in
+//! the body, a signature in the URL. Therefore a redirect is followed only within its origin (scheme, host and port),
+//! and no request has a `Referer`. Any other redirect is an answer that refuses the request.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -21,7 +21,7 @@ use super::is_true;
 /// The redirects that are followed for one request.
 const REDIRECTS: usize = 10;
 
-/// Makes a client with these options.
+/// Creates a client with these options.
 ///
 /// # Errors
 /// An option has no meaning.
@@ -92,7 +92,7 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     if flag(Key::RandomizeAddresses)? {
         builder = builder.dns_resolver(Arc::new(AnyAddress));
     }
-    // What another crate of the program turns on would hide the length of a file.
+    // Features that another crate of the program enables would hide the length of a file.
     builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
     builder.https_only(!flag(Key::AllowHttp)?).build().map_err(failed)
 }
@@ -101,7 +101,7 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
 /// own limit counts from the beginning of a request, however large its body is.
 ///
 /// # Errors
-/// It is no duration.
+/// It is not a duration.
 pub(super) fn read_timeout(options: &ClientOptions) -> Result<Option<Duration>> {
     duration(options, Key::ReadTimeout)
 }

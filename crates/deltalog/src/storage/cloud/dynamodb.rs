@@ -34,9 +34,9 @@ const EXPIRE_TIME: &str = "expireTime";
 
 /// How often a request is sent, at most.
 const TRIES: u32 = 4;
-/// The first pause between two requests. Each further one doubles it.
+/// The first pause between two requests. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// How often a new table is looked at, and the pause between.
+/// How often the state of a new table is polled, and the pause in between.
 const LOOKS: u32 = 200;
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 

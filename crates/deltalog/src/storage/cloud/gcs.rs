@@ -35,7 +35,7 @@ const SECRETS: [&str; 5] = [
     "google_skip_signature",
 ];
 
-/// What hints call the settings.
+/// The names of the settings in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'google_service_account', 'google_application_credentials' or 'google_bearer_token'",
     secret: "'google_service_account' or 'google_application_credentials'",

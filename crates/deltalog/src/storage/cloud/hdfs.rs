@@ -4,7 +4,7 @@
 //!   port, as in Hadoop.
 //! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
 //!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
-//! - A file is written beside its place, and then gets its name by a rename, so that it appears whole. Creating it if
+//! - A file is written to a temporary path next to its own and then renamed, so that it appears whole. Creating it if
 //!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
 //!   repeat a change to which it got no answer.
 //! - The client waits for a silent name node for ever, and for others of a name service for minutes. So each step has
@@ -118,7 +118,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
     Ok(Place { url, recipe, log_store_scheme: None })
 }
 
-/// What a client is made with.
+/// The arguments that a client is created with.
 #[derive(Default)]
 struct HdfsSettings {
     hadoop: Vec<(String, String)>,
@@ -142,7 +142,7 @@ impl HdfsSettings {
                 "hdfs_kerberos_principal" => settings.principal = Some(value),
                 "hdfs_kerberos_keytab" => settings.keytab = Some(value),
                 "retry_timeout" => settings.silence = Some(duration("retry_timeout", &value)?),
-                // Hadoop tells upper from lower case.
+                // Names in Hadoop are case-sensitive.
                 _ if OF_HADOOP.iter().any(|beginning| name.starts_with(beginning)) => {
                     settings.hadoop.push((name.to_owned(), value));
                 }
@@ -226,7 +226,7 @@ impl Patience {
                 }
             }
         });
-        // `object_store` asks an empty file for its first bytes once more.
+        // For an empty file, `object_store` requests the first bytes again.
         items.fuse().boxed()
     }
 }
@@ -234,14 +234,14 @@ impl Patience {
 /// A file system whose files appear whole.
 #[derive(Debug)]
 struct Store {
-    /// What it is in `object_store`'s terms, for all but puts.
+    /// The corresponding error of `object_store`, except for puts.
     files: HdfsObjectStore,
     client: hdfs_native::Client,
     patience: Patience,
 }
 
 impl Store {
-    /// Writes a file beside `path`, and gives it the name.
+    /// Writes a temporary file next to `path`, and renames it to `path`.
     async fn write(&self, path: &Path, payload: PutPayload, replaces: bool) -> Result<(), HdfsError> {
         let name = format!("/{path}");
         let (directory, last) = name.rsplit_once('/').unwrap_or(("", &name));
@@ -253,7 +253,7 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // Without an answer the rename may still be made, and it must not find half of a file, or none.
+        // Without a response the rename may still take effect, and must not find an incomplete or missing file.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
@@ -340,7 +340,7 @@ impl ObjectStore for Store {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
-        // The bytes pass through the client, which has a limit of its own.
+        // The bytes pass through the client, which has its own limit.
         self.files.copy_opts(from, to, options).await.map_err(told)
     }
 }
@@ -433,7 +433,7 @@ mod tests {
         assert!(refusal("hdfs://user@host/t", &[]).contains("contains credentials"));
     }
 
-    /// A host without a port is asked at Hadoop's usual one.
+    /// For a host without a port, Hadoop's default port is used.
     #[test]
     fn a_name_node_without_a_port() {
         let storage =

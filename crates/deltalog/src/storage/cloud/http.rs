@@ -25,7 +25,7 @@ use super::secrets::Secrets;
 use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Refusal, Request, Settings};
 
-/// Makes clients that note what they are answered. Those with the same options are one, with the same connections.
+/// Creates clients that record the responses. Clients with the same options are the same, with the same connections.
 /// Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
@@ -41,8 +41,8 @@ impl Connector {
         Self { made: Arc::default(), settings, silence }
     }
 
-    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Those that ask
-    /// for credentials are made before it.
+    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Clients for
+    /// credentials are created before it.
     ///
     /// # Errors
     /// None was made.
@@ -253,7 +253,7 @@ impl From<JsonAnswer> for Answer {
 }
 
 impl Answer {
-    /// Reads what is there. Other bodies, such as the page of a proxy, say nothing.
+    /// Reads the fields that the body has. Other bodies, such as the error page of a proxy, have none of them.
     fn parse(body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         if text.starts_with('{') {

@@ -57,7 +57,7 @@ pub(super) struct Settings {
     pub(super) capacity: (u64, u64),
 }
 
-/// What the options of a store say about its log store.
+/// The options of a store for its log store.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     is_dynamodb: bool,

@@ -1,7 +1,7 @@
-//! The credentials that a machine or a container has for S3, when nothing else has any.
+//! The credentials of a machine or a container for S3, if there are no others.
 //!
 //! - The first of the services that is configured answers, as in AWS's own tools; one that is configured by half is an
-//!   error. The client would go on to the next, and in the end to the metadata service of the machine, whose role is
+//!   error. The client would continue to the next, and in the end to the metadata service of the machine, whose role is
 //!   not the one that was meant.
 //! - `AWS_EC2_METADATA_DISABLED` keeps everyone from that service. ("AWS SDKs and Tools Reference Guide: IMDS
 //!   credential provider")
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 
 const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
 
-/// Why no service is asked for credentials.
+/// The reason why no service is asked for credentials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refusal {
     text: &'static str,
@@ -26,7 +26,8 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Returns why the services that `has` says are configured cannot be asked, if they cannot.
+    /// Returns the reason why the services that are configured according to `has` cannot be asked for credentials, if
+    /// there is one.
     pub(super) fn of(has: impl Fn(Key) -> bool) -> Option<Self> {
         let is_disabled = env::var(DISABLED).is_ok_and(|value| is_true(&value));
         let (token, role) = (has(Key::WebIdentityTokenFile), has(Key::RoleArn));

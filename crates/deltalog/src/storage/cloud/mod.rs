@@ -1,6 +1,6 @@
 //! Locations in object stores, and the clients of their stores.
 //!
-//! - A place has one name, whatever its spelling: `s3a` and `s3n` are `s3`, and the account of an Azure location is
+//! - A location has one name for all its spellings: `s3a` and `s3n` are `s3`, and the account of an Azure location is
 //!   part of it (`protocol::path`). The name has no credentials, because it is shown and compared.
 //! - All tables of a process with the same bucket, options and environment share their clients, and so their
 //!   connections and credentials (`shared`). They are made when the first of these tables is opened.
@@ -55,7 +55,7 @@ const SHORTEST_SECRET: usize = 8;
 /// A provider of credentials, if there is one.
 type Provider = Option<Arc<dyn CredentialProvider>>;
 
-/// A place in a store.
+/// A location in a store.
 pub(super) struct Opened {
     /// The canonical URL.
     pub(super) url: Url,
@@ -72,7 +72,7 @@ pub(super) struct LogStore {
     pub(super) scheme: String,
 }
 
-/// Opens the place `url`.
+/// Opens the location `url`.
 ///
 /// # Errors
 /// `Unsupported` for an unknown scheme, `InvalidArgument` for an invalid location, an unknown option or a bad value.
@@ -117,7 +117,7 @@ pub(super) fn open<'a>(
     let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
     #[cfg(not(feature = "s3"))]
     let files = Vec::new();
-    // What is wrong with the settings is found now, not with the first request.
+    // Invalid settings are detected now, not by the first request.
     let make = || Remote::made(recipe, reads).map_err(|error| invalid(&error, &asked.values()));
     let store = shared::find_or_insert(&url, asked.clone(), asked_provider.as_ref(), files, make)?;
     #[cfg(feature = "s3")]
@@ -151,7 +151,7 @@ fn unsupported(scheme: &str) -> Error {
     }
 }
 
-/// Returns `url` with one name for all spellings of its place.
+/// Returns `url` in the form that is the same for all spellings of its location.
 fn canonical(url: &Url) -> Result<Url> {
     let scheme = path::canonical_scheme(url.scheme());
     let authority = path::canonical_authority(url.scheme(), url.authority());
@@ -192,8 +192,8 @@ fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
 }
 
-/// Refuses values that no header of a request can have, with which the client would panic: mostly one that was read
-/// from a file together with its line break.
+/// Refuses values that no header of a request can have, which would make the client panic: usually a value that was
+/// read from a file together with its line break.
 fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if value(key).is_some_and(|value| value.bytes().any(|byte| !matches!(byte, b' '..=b'~'))) {
@@ -223,12 +223,12 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
-/// What distinguishes stores.
+/// The properties that distinguish stores.
 struct Traits<S> {
     reads_ends: bool,
     /// The endpoint, if it is not known that it replaces nothing.
     unproven: Option<String>,
-    /// Adds to the clients of a process what is made of the store's own client.
+    /// Adds the objects that are built on the store's own client to the clients of a process.
     complete: Complete<S>,
 }
 
@@ -244,7 +244,7 @@ fn complete<S>() -> Complete<S> {
 trait Builder: Clone + Send + Sync + 'static {
     type Store: ObjectStore + PaginatedListStore;
 
-    /// What hints call the settings of the store.
+    /// The names of the store's settings in hints.
     const SETTINGS: &'static Settings;
 
     /// Takes the credentials of a provider, if there is one, instead of the ones in options and
@@ -261,7 +261,7 @@ trait Builder: Clone + Send + Sync + 'static {
 }
 
 /// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
-/// makes the store's credentials from the provider's.
+/// turns the provider's credentials into the store's.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {
@@ -297,7 +297,7 @@ macro_rules! builder {
 }
 use builder;
 
-/// Returns the recipe for the clients of `url` that `builder` makes. The second one, which sends every request once,
+/// Returns the recipe for creating clients of `url` with `builder`. The second one, which sends every request once,
 /// has the connections and the credentials of the first. What `prepare` adds to the builder belongs to a process.
 fn recipe<B: Builder>(
     url: &Url,
@@ -330,7 +330,7 @@ fn recipe<B: Builder>(
     })
 }
 
-/// Refuses an option that names credentials beside a provider of them.
+/// Refuses an option with credentials if there is also a credential provider.
 fn check_provider<K: AsRef<str>>(provider: &Provider, keys: &[(K, String)], secrets: &[&str]) -> Result<()> {
     let key = keys.iter().map(|(key, _)| key.as_ref()).find(|key| secrets.contains(key));
     match key.filter(|_| provider.is_some()) {

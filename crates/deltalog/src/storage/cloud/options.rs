@@ -1,6 +1,7 @@
 //! The options of stores.
 //!
-//! They have the names of the crate `object_store`, which `deltalake` and Polars use as well, in any case.
+//! Options have the names of the crate `object_store`, which `deltalake` and Polars use as well, in upper or lower
+//! case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -141,9 +142,9 @@ impl Options {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
 
-    /// Sets what neither an option nor the environment says, with the names that begin with `prefix`.
+    /// Sets options that neither the caller nor the environment has set, with the names that begin with `prefix`.
     ///
-    /// A request fails when nothing has come for a while, not because its body is large: the clients' own limit of
+    /// A request fails when no bytes have arrived for a while, not because its body is large: the clients' own limit of
     /// 30 seconds for a whole body is too short for many files over a slow connection.
     pub(super) fn set_time_limits(&mut self, prefix: &str) {
         for (name, value) in [("read_timeout", READ_TIMEOUT), ("timeout", TIMEOUT)] {
@@ -300,7 +301,7 @@ mod tests {
         );
     }
 
-    /// Of requests that end after the limit for one, and of such that end at once.
+    /// The share of requests that end after the limit for one request, and the share that end at once.
     #[test]
     fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
         let mut options = Options::new([]).unwrap();

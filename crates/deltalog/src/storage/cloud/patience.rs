@@ -7,10 +7,10 @@
 //! ```
 //!
 //! - Silence is measured from the last byte that has left or come. A large body may take as long as it needs.
-//! - What a store is silent for adds up over the requests of a client, until there is any answer. So a call that tries
+//! - The silence of a store adds up over the requests of a client, until there is any response. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
 //! - A store that has been silent is heard again: every request has time for an answer, and after twice the limit the
-//!   silence begins anew, even if the store has been asked all the time.
+//!   silence starts again, even if requests were sent all the time.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -32,8 +32,8 @@ use url::Url;
 /// The bytes of a body that leave at a time.
 const PIECE: usize = 64 << 10;
 
-/// The share of the limit for all requests that a request may take, however long the store has been silent before. A
-/// store that is there again has to make a connection, too.
+/// The share of the limit for all requests that a request may take, however long the store has been silent before.
+/// After an outage, a request also needs time for a connection.
 const LEAST_SHARE: u32 = 15;
 
 /// The share of the limit for all requests after which a request is not sent again.
@@ -54,8 +54,8 @@ impl Limits {
         self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
     }
 
-    /// Returns how long a request may be silent after a silence. If none could follow that has as much time, it gets
-    /// all that is left: a store that always takes a little longer than the limit is heard then.
+    /// Returns how long a request may be silent after a silence. If no later request could have as much time, it gets
+    /// all the remaining time: a store that always takes a little longer than the limit is heard then.
     fn of_request(&self, waited: Duration) -> Option<Duration> {
         let once = self.once?;
         let left = self.left(waited);
@@ -98,7 +98,7 @@ impl Silence {
     }
 }
 
-/// Waits for an answer of a store that does not tell when bytes leave or come.
+/// Waits for the response of a store that does not report when bytes are sent or received.
 ///
 /// # Errors
 /// The time for which the store has been silent, if that is too long.
@@ -208,7 +208,7 @@ impl Clock {
     }
 }
 
-/// The body of a large request, which notes when bytes leave: the next ones are asked for when there is room for them.
+/// The body of a large request, which notes when bytes leave: the next ones are read when there is room for them.
 #[derive(Debug)]
 struct Noted {
     pieces: VecDeque<Bytes>,

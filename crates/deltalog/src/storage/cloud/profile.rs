@@ -46,7 +46,7 @@ const UNKNOWN_END: Duration = Duration::from_secs(5 * 60);
 /// The reason of an error that only says that a profile has no credentials.
 const NONE: &str = "no_credentials";
 
-/// A profile, which may not exist.
+/// A profile of AWS's configuration files. It need not exist, unless the user has named it.
 #[derive(Clone, Debug)]
 pub(super) struct Profile {
     /// `None` for the profile of the environment, or `default`.

@@ -1,10 +1,10 @@
 //! Credentials of a provider of the caller, for the clients of a store.
 //!
-//! - They are kept until shortly before they expire. One request asks for new ones; the others go on with those that
-//!   are still valid, or wait and share the answer, be it credentials or an error.
-//! - The provider runs on a thread of its own, which may block. It may wait for a lock that the waiting caller has
-//!   released, and for other requests, but not for ever.
-//! - If it fails while the old credentials are valid, they are used, and it is asked again a little later.
+//! - They are kept until shortly before they expire. One request fetches new ones. Others continue with credentials
+//!   that are still valid, or wait and share the result, also if it is an error.
+//! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has released,
+//!   and for other requests, but not forever.
+//! - If it fails while the old credentials are valid, they are used, and the provider is called again a little later.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,14 +17,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::answers::ProviderFailure;
 use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
-/// The time before the end of credentials at which new ones are asked for.
+/// The time before the end of credentials at which new ones are requested.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// The time after a failure for which the old credentials, if still valid, are used without asking again.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The time that a provider has to answer. A person may have to log in during this time.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Makes the credentials of a client.
+/// Creates the credentials of a client.
 pub(super) type Convert<C> = fn(Secret) -> Result<C>;
 
 /// Credentials of the type `C` that are renewed in time.
@@ -32,7 +32,7 @@ pub(super) struct Renewed<C> {
     provider: Arc<dyn CredentialProvider>,
     convert: Convert<C>,
     current: RwLock<Option<Kept<C>>>,
-    /// Held by the request that asks. It has the last failure, and when it was.
+    /// Held by the request that calls the provider. It contains the last failure and its time.
     asking: Mutex<Option<(Instant, Error)>>,
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     type Answer = dyn Fn(usize) -> Result<Credentials> + Send + Sync;
 
-    /// Returns credentials that a provider is asked for by `answer`, with the number of the time; and how often it was.
+    /// Returns credentials whose provider calls `answer` with the number of the call, and the counter of the calls.
     fn renewed(answer: Box<Answer>) -> (Arc<Renewed<String>>, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);

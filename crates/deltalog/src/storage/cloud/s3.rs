@@ -76,7 +76,7 @@ const MACHINES: [&str; 4] = [
 /// The name of the option for a profile.
 const PROFILE: &str = "aws_profile";
 
-/// What hints call the settings.
+/// The names of the settings in hints.
 const SETTINGS: Settings = Settings {
     credentials: "'aws_access_key_id' and 'aws_session_token'",
     secret: "'aws_secret_access_key'",

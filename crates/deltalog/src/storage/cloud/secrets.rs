@@ -4,7 +4,7 @@ use bytes::Bytes;
 use object_store::client::HttpRequest;
 use url::form_urlencoded;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
 /// Headers whose values are secret, or grant access.

@@ -12,7 +12,7 @@ use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 
-/// What two stores must have in common to be one: scheme and bucket, options, the provider of credentials (by its
+/// Two stores are the same if these are equal: scheme and bucket, options, the provider of credentials (by its
 /// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
 /// because it contains secrets.
 ///
@@ -32,7 +32,7 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     Arc::clone(proofs.entry(bucket.to_owned()).or_default())
 }
 
-/// Returns the store that is in use for this place with these options, or else the one that `make` returns.
+/// Returns the store that is in use for this place with these options, or else the store that `make` returns.
 pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,

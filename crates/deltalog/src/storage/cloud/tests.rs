@@ -156,8 +156,7 @@ fn debug_shows_no_secret() {
     assert_eq!(format!("{storage:?}"), "Storage(\"s3://bucket/t\")");
 }
 
-/// What an option has that no store understands is an error, and never a panic of a client, with which a thread of the
-/// caller would end.
+/// An invalid value of an option is an error, and never a panic of a client, which would end a thread of the caller.
 #[test]
 fn odd_values_are_errors() {
     const NAMES: [(&str, &[&str]); 4] = [

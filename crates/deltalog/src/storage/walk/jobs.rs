@@ -1,6 +1,6 @@
 //! Threads that share jobs, which may lead to further ones, and hand what they find to the caller.
 //!
-//! - The consumer runs in the calling thread. If it fails, or if a job does, no further job is started.
+//! - The consumer runs in the calling thread. If it fails, or if a job does, no other job is started.
 //! - The newest job is taken first, so that few of them wait.
 
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -20,7 +20,7 @@ pub(super) struct Stopped;
 /// Takes a batch of files.
 pub(super) type Found<'a> = &'a mut dyn FnMut(Vec<FileMeta>) -> Result<(), Stopped>;
 
-/// What finds files by jobs.
+/// Finds files with jobs.
 pub(super) trait Lister: Sync {
     /// A listing.
     type Job: Send;
@@ -138,7 +138,7 @@ impl<J> Queue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets no further job begin.
+    /// Lets no other job begin.
     fn stop(&self) {
         self.state().is_stopped = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Directories of the local file system, each read by a job of its own.
+//! Directories of the local file system, each read by its own job.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ const BATCH: usize = 1_000;
 pub(super) struct Directories<'a> {
     pub(super) root: &'a Path,
     pub(super) enters: Enters<'a>,
-    /// Makes an error of one of the file system.
+    /// Converts an error of the file system.
     pub(super) named: &'a (dyn Fn(io::Error) -> Error + Sync),
 }
 

@@ -1,9 +1,9 @@
 //! Prefixes of a remote store, listed at the same time.
 //!
-//! - A listing page by page cannot be sped up by itself: each page begins where the one before it ended. Prefixes tell
+//! - A listing page by page cannot be parallelized: each page begins where the one before it ended. Prefixes show
 //!   where other listings can begin.
 //! - A listing by delimiter finds the prefixes of a directory, with the files between them. Where there are few, the
-//!   next level is looked at, so that a table with three years of twelve months is listed by months.
+//!   next level is listed, so that a table with three years of twelve months is listed by months.
 //! - Prefixes that follow each other are a range, which one listing without a delimiter reads: ten thousand partitions
 //!   with a file each take a few hundred requests, not ten thousand. Prefixes that are not entered are in no range.
 //! - Files that are not below a prefix of the range come from the listing by delimiter; ranges leave them out.
@@ -22,7 +22,7 @@ use crate::storage::remote::{Page, Remote};
 const ENOUGH: usize = 16;
 /// The number of ranges of each page of prefixes, if there are several pages.
 const OF_PAGE: usize = 4;
-/// The number of levels that are looked at by delimiter.
+/// The number of levels that are listed by delimiter.
 const LEVELS: usize = 4;
 
 /// The keys below a prefix.
@@ -37,14 +37,14 @@ pub(super) struct Prefixes<'a> {
 
 /// A listing.
 pub(super) enum Job {
-    /// One page of all keys: mostly there are no more.
+    /// One page of all keys: usually there are no more.
     First,
-    /// What is directly in a directory, whose path ends with a slash.
+    /// The direct content of a directory, whose path ends with a slash.
     Level {
         prefix: String,
         /// How many levels are above.
         depth: usize,
-        /// How many directories are being listed beside it.
+        /// How many other directories are being listed at the same time.
         beside: usize,
     },
     /// All keys below neighbouring prefixes of a directory. They end with a slash and are sorted.
@@ -139,7 +139,7 @@ impl<'a> Prefixes<'a> {
                 .map(|(prefix, _)| level(prefix))
                 .collect();
         }
-        // A range must not contain what is not entered: it may be the largest of all.
+        // A range must not contain a directory that is not entered: that may be the largest of all.
         let ranges = ENOUGH.div_ceil(beside.max(1));
         let most = entered.div_ceil(ranges).max(1);
         let neighbours = listed.split(|(_, is_entered)| !is_entered);

@@ -28,7 +28,7 @@ const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The columns of paths.
 const PATHS: [[&str; 2]; 2] = [["add", "path"], ["remove", "path"]];
 
-/// The probability that the Bloom filter of a sidecar does not tell that a path is not in it.
+/// The probability that the Bloom filter of a sidecar does not rule out a path that the sidecar does not have.
 const FALSE_HITS: f64 = 1e-4;
 
 /// A Parquet file of actions that is being written.
@@ -124,7 +124,7 @@ impl ActionFile {
         self.write(&batch)
     }
 
-    /// Writes actions in a row group of their own, so that readers find them without reading others.
+    /// Writes actions in their own row group, so that readers find them without reading others.
     pub(super) fn write_group(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write(batch)?;
         self.writer.flush().map_err(|error| failed(&self.path, error))
@@ -157,7 +157,7 @@ fn properties() -> WriterPropertiesBuilder {
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
         .set_column_statistics_enabled(column(["add", "stats"]), EnabledStatistics::None);
     for path in PATHS {
-        // Counts of nulls tell which row groups have the action.
+        // Counts of nulls show which row groups have the action.
         properties = properties.set_column_statistics_enabled(column(path), EnabledStatistics::Chunk);
     }
     for unique in [["add", "path"], ["add", "stats"], ["add", "modificationTime"], ["remove", "path"]] {

@@ -1,12 +1,12 @@
 //! A version that is gone when its checkpoint has been written.
 //!
-//! - The table was dropped. Without directories a store takes the file wherever it goes, and a checkpoint alone is a
-//!   table: the dropped one would be there again, with no file of its rows, and one that was created in its place would
-//!   be read wrongly. A checkpoint is therefore taken back if the commit that it follows is gone or another one. In a
+//! - The table was dropped. A store without directories accepts the file even then, and a checkpoint alone is a table:
+//!   the dropped one would be there again, with no file of its rows, and one that was created in its place would be
+//!   read wrongly. A checkpoint is therefore taken back if the commit that it follows is gone or another one. In a
 //!   local file system the directory is missing, and nothing is written.
-//! - A clean-up of the log has passed the version. The checkpoint would stand alone below those that are left. It is
-//!   taken back, too. Later commits are there then: no clean-up removes the newest. A clean-up that comes to the commit
-//!   after this look finds the checkpoint (`upkeep::cleanup`).
+//! - A clean-up of the log has passed the version. The checkpoint would stand alone below the remaining ones. It is
+//!   deleted, too. Later commits exist then: no clean-up removes the newest. A clean-up that comes to the commit after
+//!   this look finds the checkpoint (`upkeep::cleanup`).
 //! - A drop that is still deleting what it has listed may overlook the checkpoint, which cannot be detected. Such a
 //!   drop does the same to a commit.
 

@@ -1,9 +1,10 @@
 //! Moving `_last_checkpoint` forward. Protocol: "Last Checkpoint File".
 //!
-//! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]),
-//!   so that a writer with an older checkpoint never replaces the hint of a newer one, whatever their order.
+//! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]), so
+//!   that a writer with an older checkpoint never replaces the hint of a newer one, regardless of the order in which
+//!   they write.
 //! - A store that cannot do that may keep the older hint. Readers then list the log from an older version on and find
-//!   the newer checkpoint there: a hint that is behind costs a longer listing and nothing else.
+//!   the newer checkpoint there: a hint that is behind only costs a longer listing.
 //! - A hint that is ahead of every complete checkpoint is replaced as well: it is of a table that is gone, or damaged.
 
 use crate::error::Result;
@@ -13,7 +14,7 @@ use crate::storage::Storage;
 /// How often a hint is tried that other writers keep replacing. They write newer ones, as a rule.
 const TRIES: u32 = 8;
 
-/// Writes `hint`, unless the hint that is there points at a newer checkpoint.
+/// Writes `hint`, unless the existing hint points at a newer checkpoint.
 pub(super) fn advance(storage: &Storage, hint: &LastCheckpoint) -> Result<()> {
     for _ in 0..TRIES {
         let (found, state) = LastCheckpoint::read_with_state(storage)?;

@@ -47,8 +47,8 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints by the V2 spec, a
-/// version keeps the one that it has, beside which another one would stand under another name.
+/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints of the V2 spec, a
+/// version keeps an existing checkpoint, because a second one would get a different name and not replace it.
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up and no longer has the version, `CorruptLog`, `Unsupported` for a table
@@ -87,7 +87,7 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     }
 }
 
-/// The sizes by which the form of a checkpoint by the V2 spec is chosen.
+/// The sizes that decide the form of a checkpoint of the V2 spec.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct CheckpointLimits {

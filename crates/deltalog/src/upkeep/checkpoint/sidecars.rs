@@ -37,8 +37,8 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The maximum number of paths for which the Bloom filters of sidecars are asked. With more of them, it is faster to
-/// look at the paths of the sidecars.
+/// The maximum number of paths that are looked up in the Bloom filters of sidecars. For more paths, it is faster to
+/// read the paths of the sidecars.
 const FILTERED_PATHS: usize = 10_000;
 
 /// The sidecars of a checkpoint that is being written.

@@ -9,8 +9,8 @@
 //! - The head has a name with a UUID, so that a checkpoint never replaces another one.
 //! - Every tenth checkpoint, and the first, has the classic name instead, so that clients that do not know the other
 //!   names find it and read the protocol that they do not support.
-//! - The sidecars come first, and the head makes them a checkpoint. Without a head they are deleted, unless the store
-//!   did not tell whether the head was written.
+//! - The sidecars are written first; the head completes the checkpoint. Without a head they are deleted, unless it is
+//!   unknown whether the head was written.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ enum Place {
     Commit(usize, usize),
 }
 
-/// What a commit does to live files.
+/// The effect of a commit on live files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileChange {
     /// It adds only files that are not live, and removes only live ones.

@@ -6,9 +6,9 @@
 //!
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
-//! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
+//! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
 //! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
-//!   they are counted for it anew, and the checksums of later versions are deleted, which may have been derived in
+//!   they are counted for it again, and the checksums of later versions are deleted, which may have been derived in
 //!   the meantime.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
 //! - In a store without directories, a file that is not written at once is deleted again if its commit is gone or
@@ -168,9 +168,9 @@ fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> R
     put.map(drop)
 }
 
-/// Returns whether the version still has the commit of the checksum. In a store without directories, a file goes to its
-/// place also if the table was dropped in between: it would be a log of its own there, or say wrong things about a
-/// table that was created in place of the old one.
+/// Returns whether the version still has the commit of the checksum. In a store without directories, a file is created
+/// even if the table was dropped in between: it would be a log by itself, or say wrong things about a table that was
+/// created in place of the old one.
 fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
     match storage.read(&LogFileName::Commit(version).path()) {
         Ok(bytes) => {

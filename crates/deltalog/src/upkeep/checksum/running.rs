@@ -38,7 +38,7 @@ const EXACT_OPERATIONS: [&str; 13] = [
 
 /// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
 /// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known.
-/// Returns `None` if a required field cannot be told exactly.
+/// Returns `None` if the exact value of a required field is unknown.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.
@@ -118,14 +118,14 @@ fn operation_of(commit: &Commit) -> Option<&str> {
     commit.commit_info.as_ref().and_then(|info| info.operation.as_deref())
 }
 
-/// Returns whether a commit of this crate which removes no file may name live files again, to give them other
-/// statistics or row ids: then it changes no rows.
+/// Returns whether a commit of this crate which removes no file may add live files again, with other statistics or row
+/// ids: then it changes no rows.
 fn may_add_again(commit: &Commit) -> bool {
     let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
     commit.adds.num_rows() > 0 && !data_changes(commit).is_some_and(has_changes)
 }
 
-/// Returns whether no file that a commit adds brings other rows.
+/// Returns whether the files that a commit adds contain no new rows.
 fn changes_no_data(commit: &Commit) -> bool {
     data_changes(commit).is_some_and(|changes| changes.null_count() == 0 && !changes.has_true())
 }

@@ -1,9 +1,9 @@
 //! Clean-ups that follow commits. (PROTOCOL, "Metadata Cleanup".)
 //!
-//! - Files are deleted for two seconds at a time. Before that, the table is asked whether it still wants it. A commit
-//!   that cleans up before it returns does this once. Behind a commit it goes on, but makes way for a checkpoint of the
-//!   same table. What remains follows after the next commits on the same snapshot and on those that are refreshed from
-//!   it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a later hour.
+//! - Files are deleted for two seconds at a time. Before each round, the table's properties are read again. A commit
+//!   that cleans up before it returns does one round. In the background, the clean-up continues, but yields to a
+//!   checkpoint of the same table. What remains follows after the next commits on the same snapshot and on those that
+//!   are refreshed from it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a later hour.
 
 use std::collections::VecDeque;
 
@@ -20,15 +20,15 @@ use crate::upkeep::duties::Duties;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The time in milliseconds after which a round begins no further deletion.
+/// The time in milliseconds after which a round begins no other deletion.
 const MOST_MS_OF_ROUND: i64 = 2000;
 
-/// For how long a clean-up may go on.
+/// For how long a clean-up may continue.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::upkeep) enum Pace<'a> {
     /// A commit waits for it.
     Brief,
-    /// No caller waits for it, but it makes way for other work on the table.
+    /// No caller waits for it, but it yields to other work on the table.
     Behind(&'a Turn<'a>),
 }
 
@@ -41,7 +41,7 @@ impl Pace<'_> {
         }
     }
 
-    /// Returns whether no further round may begin.
+    /// Returns whether no other round may begin.
     fn is_over(self) -> bool {
         match self {
             Self::Brief => true,
@@ -106,8 +106,8 @@ fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
         && protected_before(snapshot.protocol(), snapshot.metadata())? <= expired.protected_before)
 }
 
-/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
-/// left: the next clean-up finds them again. Before each round the table is asked whether it still wants that.
+/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, the rest
+/// is skipped: the next clean-up finds it again. Before each round, the table's properties are read again.
 fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
     let mut newest = duties.base.clone();
     while !expired.files.is_empty() {

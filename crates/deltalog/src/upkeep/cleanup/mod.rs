@@ -14,13 +14,13 @@
 //!   checkpoints at its end. A writer whose checkpoint comes even later finds the commit gone, and takes it back.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
-//!   one, whose files have the same names.
+//! - A file is only deleted if it is the one that was listed. Another table, whose files have the same names, may have
+//!   been created in place of this one.
 //! - Checkpoints, checksums, compactions and commits that their writers did not complete are deleted after a day.
-//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they
-//!   belong to, or if every version that is deleted could be read and written here. (Table feature
-//!   `checkpointProtection`.) If the table gets another protection while files are deleted, the rest stays.
-//! - The table must be writable by this crate, whatever its properties say.
+//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they belong
+//!   to, or if every version that is deleted could be read and written here. (Table feature `checkpointProtection`.) If
+//!   the table gets another protection while files are deleted, the remaining files are kept.
+//! - The table must be writable by this crate, and no property overrides this.
 
 mod after_commit;
 mod plan;
@@ -82,8 +82,7 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
 }
 
 /// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if
-/// that leaves nothing of version `last` and the versions before it. Otherwise nothing is deleted, and `None` is
-/// returned.
+/// that deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None` is returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].
@@ -155,8 +154,8 @@ fn never() -> bool {
     false
 }
 
-/// Deletes a file of the log, unless another one has its name: a file of a table that was created in place of this
-/// one.
+/// Deletes a file of the log, unless a different file has its name by now. That happens if another table was created in
+/// place of this one.
 fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     let path = path_of(&file.name);
     match storage.head(&path)? {
@@ -165,8 +164,8 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     }
 }
 
-/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are looked at if a checkpoint has
-/// expired, or if `all_sidecars` says so, because that means reading all checkpoints.
+/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are listed if a checkpoint has expired,
+/// or if `all_sidecars` says so, because that means reading all checkpoints.
 fn find(
     snapshot: &Snapshot,
     now_ms: i64,

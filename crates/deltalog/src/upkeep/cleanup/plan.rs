@@ -1,4 +1,4 @@
-//! What of a log has expired.
+//! The expired parts of a log.
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
@@ -8,12 +8,12 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// What has expired.
+/// The expired files.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The version of the checkpoint that replaces what has expired.
     pub(super) oldest_version: u64,
-    /// The expired files as the listing of the log has them, in the order in which they are deleted.
+    /// The expired files from the listing of the log, in the order in which they are deleted.
     pub(super) files: Vec<FileMeta>,
     /// Whether some of them belong to checkpoints.
     pub(super) has_checkpoints: bool,

@@ -11,7 +11,7 @@
 //!   history for table versions for which they do not support the protocol", unless all of that history is deleted.
 //! - "Writers must remove commits before removing the associated checkpoints."
 //! - A version that cannot be read is not known to be supported, so it stays. This is logged once for each handle.
-//! - Looking at the versions takes no longer than the clean-up may take. Then only those that were looked at are
+//! - Checking the versions takes no longer than the clean-up may take. When the time is up, only checked versions are
 //!   deleted, and the next clean-up begins with the others.
 
 use std::cell::OnceCell;
@@ -24,7 +24,7 @@ use crate::protocol::log_name::LogFileName;
 use crate::protocol::{Protocol, ensure_writable, protected_before};
 use crate::snapshot::Snapshot;
 
-/// What a table protects, and which part of it this crate may delete nevertheless.
+/// The versions that a table protects, and which of them this crate may delete nevertheless.
 pub(super) struct Protection<'a> {
     snapshot: &'a Snapshot,
     inventory: &'a LogInventory,

@@ -10,8 +10,8 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
-/// refers to, whatever its name. Younger ones may belong to a checkpoint that is being written.
+/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on refers to,
+/// including checkpoints with a UUID in their names. Younger ones may belong to a checkpoint that is being written.
 ///
 /// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
 pub(super) fn orphans(

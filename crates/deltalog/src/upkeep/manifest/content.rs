@@ -1,4 +1,4 @@
-//! What manifests say: paths of files, by partition directories.
+//! The content of manifests: paths of files, by partition directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::write::partition_directory;
 /// The texts of manifests, by their directories relative to the root of the manifests.
 pub(super) type Manifests = BTreeMap<String, String>;
 
-/// The partitions that are looked at, by their directories; `None` for all of them.
+/// The partitions to read, by their directories; `None` for all of them.
 pub(super) type Partitions = Option<BTreeSet<String>>;
 
 /// Returns the manifests of `partitions` that have files in `snapshot`. A table without partition columns has one in

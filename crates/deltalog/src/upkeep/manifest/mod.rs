@@ -10,14 +10,14 @@
 //! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
 //!   manifests would lie, and are refused.
 //! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
-//!   one line. The engine that reads manifests has credentials of its own, and trusts them.
+//!   one line. The engine that reads manifests has its own credentials, and trusts them.
 //! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
 //!   they are written.
 //! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
 //!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
-//!   newer versions afterwards, and goes on: of several writers, the last one leaves the manifests of the newest
+//!   newer versions afterwards, and continues: of several writers, the last one leaves the manifests of the newest
 //!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again. It also
-//!   fails if others go on committing for [`MOST_ROUNDS`] rounds.
+//!   fails if others continue committing for [`MOST_ROUNDS`] rounds.
 
 mod content;
 
@@ -43,10 +43,10 @@ const MANIFESTS: &str = "_symlink_format_manifest";
 /// The property that asks for manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
-/// How often an update goes on with newer commits of other writers.
+/// How often an update continues with newer commits of other writers.
 const MOST_ROUNDS: usize = 16;
 
-/// What was done to manifests.
+/// The metrics of an update of manifests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GeneratedManifests {

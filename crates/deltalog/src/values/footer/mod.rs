@@ -37,7 +37,7 @@ pub(crate) fn decode(file: &impl ChunkReader) -> Result<ParquetMetaData> {
     Ok(footer)
 }
 
-/// Checks that no column chunk has a negative place or size, with which the decoder panics.
+/// Checks that no column chunk has a negative offset or size, which would make the decoder panic.
 fn check_places(footer: &ParquetMetaData) -> Result<()> {
     let chunks = footer.row_groups().iter().flat_map(|group| group.columns());
     let is_negative = |chunk: &ColumnChunkMetaData| {

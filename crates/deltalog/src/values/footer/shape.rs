@@ -4,7 +4,7 @@
 use super::thrift::{Input, Kind};
 use crate::limits::{PARQUET_LEVELS, ROW_GROUPS};
 
-/// Refuses a footer with which the decoder would exhaust stack or memory.
+/// Refuses a footer that would make the decoder exhaust stack or memory.
 pub(super) fn check(footer: &[u8]) -> Result<(), String> {
     let mut input = Input(footer);
     let (mut last, mut has_schema) = (0, false);

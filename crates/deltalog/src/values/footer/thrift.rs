@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, as much as is needed to walk through a footer.
+//! The part of Thrift's compact protocol that is needed to walk through a footer.
 //!
 //! It is stricter than the decoder, which ignores the types of fields that it knows: where the two could read the same
 //! bytes in different ways, this one fails.
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// What is left of the bytes of a footer.
+/// The remaining bytes of a footer.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {

@@ -9,8 +9,8 @@
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
 //! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
 //!   For types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
-//! - The structs of a checkpoint do not tell with which offset a timestamp was written. Its bounds have the margin of
-//!   one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
+//! - The structs of a checkpoint do not show the offset with which a timestamp was written. Its bounds have the margin
+//!   of one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
 //! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
 //! - A negative count of NULLs or records is treated as unknown.
 
@@ -33,7 +33,7 @@ pub struct StatsBounds {
     by_path: OnceLock<[ByPath; 2]>,
 }
 
-/// What is known of how the statistics came about.
+/// What is known about the origin of the statistics.
 #[derive(Debug, Clone)]
 enum Origin {
     /// Nothing.
@@ -247,9 +247,9 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
 const KEPT_OF_TEXTS: usize = 31;
 
 /// Returns a bound for the texts of several files, given their greatest maximum `max`. Another maximum may end in
-/// U+FFFD in place of what an old writer has cut ([`above_old_truncations`]). What was cut begins with the same
-/// characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it is
-/// below.
+/// U+FFFD in place of characters that an old writer has cut ([`above_old_truncations`]). What was cut begins with the
+/// same characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it
+/// is below.
 pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
     let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
     let widened = |text: &str| {
@@ -363,7 +363,7 @@ mod tests {
             let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
             assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
         }
-        // The greatest maximum of several files says nothing of how the others end.
+        // The greatest maximum of several files does not show how the others end.
         for (max, greatest, original) in [
             (format!("{a}?\u{fffd}"), format!("{a}b"), format!("{a}\u{1d11e}")),
             (format!("{a}b\u{fffd}"), format!("{a}b\u{10000}"), format!("{a}b\u{1d11e}")),

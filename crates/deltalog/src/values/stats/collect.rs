@@ -5,7 +5,7 @@
 //! - As with the JVM writer, booleans and binary columns have no minimum and maximum. A list or map has no
 //!   `nullCount`, because the footer counts its elements.
 //! - The maximum of a floating-point column in Parquet ignores NaN, but Spark orders NaN above all other
-//!   numbers. The maximum is therefore written only if the footer tells that the column has no NaN.
+//!   numbers. The maximum is therefore written only if the footer shows that the column has no NaN.
 
 use super::footer::FooterColumns;
 use super::json::{Side, value_json};
@@ -73,7 +73,7 @@ pub(crate) struct ColumnStats {
     pub(crate) nulls: Option<i64>,
 }
 
-/// Returns what a footer says of `columns`. A column that it does not have is left out.
+/// Returns the statistics of `columns` in a footer. A column that it does not have is left out.
 pub(crate) fn footer_columns(
     metadata: &ParquetMetaData,
     columns: impl IntoIterator<Item = (ColumnPath, DataType)>,

@@ -27,7 +27,7 @@ pub(super) struct FooterColumns<'a> {
 impl<'a> FooterColumns<'a> {
     pub(super) fn of(metadata: &'a ParquetMetaData) -> Self {
         let columns = metadata.file_metadata().schema_descr().columns().iter().enumerate();
-        // Of several with one path, the first.
+        // If several have the same path, the first one is used.
         let by_path = columns.rev().map(|(index, column)| (column.path().parts(), index)).collect();
         Self { metadata, by_path, is_old: may_be_old(metadata), nans: KnownNans::of(metadata) }
     }

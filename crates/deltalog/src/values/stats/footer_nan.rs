@@ -29,19 +29,19 @@ const PARQUET_MR: std::ops::RangeInclusive<u32> = 10..=17;
 /// writers.
 const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 
-/// What the writer of a file tells of NaN.
+/// How the writer of a file treats NaN in statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownNans {
     /// Nothing: every column may have some.
     Nothing,
-    /// Only these leaf columns have some. Those inside lists and maps are not looked at.
+    /// Only these leaf columns have some. Leaf columns inside lists and maps are not examined.
     Only(BTreeSet<usize>),
     /// A column chunk or a page whose maximum is a number has none.
     ByMaximum,
 }
 
 impl KnownNans {
-    /// Reads what a footer tells.
+    /// Reads the information about NaN in a footer.
     pub(crate) fn of(metadata: &ParquetMetaData) -> Self {
         let file = metadata.file_metadata();
         let value = |key: &str| {
@@ -66,7 +66,7 @@ impl KnownNans {
         }
     }
 
-    /// Returns whether the writer is one of those that tell.
+    /// Returns whether the writer is one whose footers show it.
     pub(crate) fn is_of_known_writer(&self) -> bool {
         *self != Self::Nothing
     }

@@ -9,9 +9,9 @@
 //!   statement removes or changes a file unread because of them, and no maximum of theirs says that there is no NaN.
 //! - The mark is a member of the text that it vouches for, so it goes wherever the text goes: into checkpoints, clones
 //!   and restored versions, and into a file that is added again with a deletion vector. A writer that computes
-//!   statistics anew writes a text of its own, and one that reads them by a schema and writes them again drops a member
-//!   that it does not know. A tag of the action would stay in both cases. (PROTOCOL, "Per-file Statistics", names the
-//!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
+//!   statistics again writes a text of its own, and one that reads them by a schema and writes them again drops a
+//!   member that it does not know. A tag of the action would stay in both cases. (PROTOCOL, "Per-file Statistics",
+//!   names the statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
 //! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
 //!   mark, or none that counts, so that their origin is unknown.
 //! - A writer that marks a text has computed all of it, from rows or from a footer of [a known
@@ -23,7 +23,7 @@ use super::scanner::{Member, Scanner};
 /// The name of the member with the mark.
 pub(crate) const MARK: &str = "deltalog";
 
-/// The rules by which statistics are computed today.
+/// The version of the rules for computing statistics.
 pub(super) const RULES: i64 = 1;
 
 /// Returns whether this crate has computed the statistics `text`.

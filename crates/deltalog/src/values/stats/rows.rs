@@ -25,7 +25,7 @@ pub(crate) fn is_bounded(data_type: &DataType) -> bool {
         )
 }
 
-/// What was seen of a column's values.
+/// The statistics of the column's values so far.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     path: ColumnPath,

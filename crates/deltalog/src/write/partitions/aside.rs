@@ -1,4 +1,4 @@
-//! Rows that wait in memory go to the temporary file.
+//! Moves the rows that wait in memory to the temporary file.
 
 use super::super::held::{Piece, gather};
 use super::super::overflow::Place;

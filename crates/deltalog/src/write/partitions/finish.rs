@@ -31,7 +31,7 @@ struct Whole {
     pieces: Vec<Piece>,
 }
 
-/// What became of a [`Whole`].
+/// The outcome of a [`Whole`].
 struct Outcome {
     path: String,
     is_created: bool,

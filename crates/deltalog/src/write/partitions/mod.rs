@@ -14,7 +14,7 @@
 //! - Few files are open at once, because each of them needs memory for a row group that is worth reading. The other
 //!   partitions wait, and no file is begun for a few rows.
 //! - Memory is used for waiting rows first, and for the row groups of open files. When it is used up, all waiting rows
-//!   go to the temporary file ([`super::overflow`]), or, if they take little of it, the largest row group ends.
+//!   are moved to the temporary file ([`super::overflow`]), or, if they take little of it, the largest row group ends.
 //! - If another partition needs a file, one that has had no rows for a while is completed. For data that are sorted by
 //!   partitions that is its end. If more rows come nevertheless, they wait until the end, and then the file is read
 //!   back and written again with them. This happens once to a partition, so no row is encoded more than twice.
@@ -70,7 +70,7 @@ struct Partition {
     /// The rows that wait: first those in the temporary file, then those in memory.
     places: Vec<Place>,
     pieces: Vec<Piece>,
-    /// The weight of the rows that wait.
+    /// The size of the rows that wait to be written.
     waiting: usize,
     /// The weight of those in memory.
     in_memory: usize,
@@ -141,7 +141,7 @@ impl Partitions {
         self.overflow.written()
     }
 
-    /// Returns whether the next rows of the partition go to its file directly.
+    /// Returns whether the next rows of the partition are written directly to its file.
     pub(super) fn is_direct(&self, id: PartitionId) -> bool {
         self.partitions.get(id).is_some_and(|partition| partition.file.is_some())
     }

@@ -128,7 +128,7 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     assert_eq!(take_deletions(&store), 1);
 }
 
-/// A clean-up behind a commit may take hours. What a user says in between counts.
+/// A clean-up behind a commit may take hours. Changes by the user in the meantime are respected.
 #[test]
 fn a_clean_up_behind_a_commit_asks_the_table_again() {
     for (property, value, expected) in [
@@ -155,7 +155,7 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
     }
 }
 
-/// A commit that asks for the log to be kept does not go on with the clean-up of an earlier one.
+/// A commit that keeps the log does not continue the clean-up of an earlier commit.
 #[test]
 fn a_commit_that_keeps_the_log_deletes_nothing() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);

@@ -16,7 +16,7 @@ use super::{fail_at_each_request, hasty, other_ids};
 use crate::common::store::FaultyStore;
 use crate::common::{empty, schema};
 
-/// Creates a table in a store of its own, with two files, one with a deletion vector.
+/// Creates a table in its own store, with two files, one with a deletion vector.
 fn source() -> Storage {
     let storage =
         Storage::with_immediate_store(Url::parse("memory:///s").unwrap(), FaultyStore::default().connect())
@@ -35,7 +35,7 @@ fn source() -> Storage {
     storage
 }
 
-/// The copy is there with all files, or it is not there. A repetition changes all of it, or nothing.
+/// The copy exists with all files, or does not exist. A repetition changes all of it, or nothing.
 #[test]
 fn a_deep_clone_is_atomic() {
     let source = source();

@@ -28,7 +28,7 @@ fn files() -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// The table is there with all files, or it is not there.
+/// The table exists with all files, or it does not exist.
 #[test]
 fn a_conversion_is_atomic() {
     let convert = |storage: &Storage| -> Result<()> {

@@ -18,7 +18,7 @@ use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, schema, storage_in};
 
-/// Of the failures of a drop, every so many are tried; all of them with `DELTALOG_ALL_CRASHES`.
+/// A sample of the failures of a drop is tried; with `DELTALOG_ALL_CRASHES`, all of them.
 const STEP: usize = 37;
 
 /// Creates a table with the rows 0 to 4 and a property.

@@ -166,7 +166,7 @@ fn fail_at_each_request(
         assert!(found == before || found == after, "{context}: {found:?}");
         match result {
             Err(panic) if !panic.is::<Crash>() => resume_unwind(panic),
-            // The process has reported nothing, even if something has caught its end.
+            // A crashed process reports nothing, even if the unwinding was caught.
             _ if failure.fault.is_crash() => {}
             Err(_) => unreachable!("only a crash unwinds"),
             Ok(Ok(())) => assert_eq!(found, after, "{context}"),

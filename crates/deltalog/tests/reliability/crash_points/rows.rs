@@ -215,7 +215,7 @@ fn clustering_is_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// A file comes back with the vector that it had, and another one goes.
+/// One file is restored with its earlier vector, and another one is removed.
 #[test]
 fn a_restore_is_atomic() {
     let prepare = || {
@@ -257,7 +257,7 @@ fn an_append_that_merges_the_schema_is_atomic() {
 }
 
 /// Carries out `statement`, which has something to do, on tables that copy rows and on tables that delete them by
-/// vectors, with a change data feed. One file goes as a whole, of the other one some rows do.
+/// vectors, with a change data feed. One file loses all its rows, the other one some.
 fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChangeOutcome>) {
     let run = |storage: &Storage| {
         let done = statement(&Snapshot::open(storage, None)?, Request::new(&hasty()))?;

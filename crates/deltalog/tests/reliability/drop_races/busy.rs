@@ -12,7 +12,7 @@ use crate::common::store::Op;
 /// The requests of a drop between two appends of a steady writer.
 const REQUESTS_PER_APPEND: usize = 8;
 
-/// Another process adds a row every few requests of the drop: more often than a drop begins anew.
+/// Another process adds a row every few requests of the drop: more often than a drop starts over.
 #[test]
 fn a_drop_goes_on_while_others_append() {
     for feature in ["deletionVectors", "typeWidening", "columnMapping"] {
@@ -44,7 +44,7 @@ fn a_drop_goes_on_while_others_append() {
     }
 }
 
-/// Each commit is read once for its history, however often the drop begins anew.
+/// Each commit is read once for its history, however often the drop starts over.
 #[test]
 fn a_drop_that_begins_anew_reads_no_commit_again() {
     let (store, storage) = using("typeWidening");

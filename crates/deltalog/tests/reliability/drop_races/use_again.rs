@@ -45,7 +45,7 @@ fn a_column_that_is_widened_again_leaves_no_older_types() {
 }
 
 /// "Deletion Vectors". Whenever the drop is about to make its last commit, a file with deleted rows is restored, and
-/// that is undone. That never ends by itself: each time the last commit conflicts, and the next round makes commits for
+/// that is undone. That never ends: each time the last commit conflicts, and the next round makes commits for
 /// checkpoints, which hide the version with the file, before its last commit.
 #[test]
 fn a_drop_whose_steps_are_undone_gives_up() {

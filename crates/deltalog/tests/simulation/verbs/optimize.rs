@@ -5,7 +5,7 @@ use deltalog_testkit::judge::Intent;
 
 use crate::session::{Session, live_files};
 
-/// Makes one file of some, or orders the rows of all along a curve, in one commit or in several.
+/// Merges some files into one, or orders the rows of all files along a curve, in one commit or in several.
 pub fn run(session: &mut Session<'_>) {
     if !session.cast.has_rows {
         return super::compact::compact(session);

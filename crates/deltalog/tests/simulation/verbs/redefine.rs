@@ -1,4 +1,4 @@
-//! Another table in the place of the one that is there. Protocol: "Change Metadata".
+//! Replaces the table by another one. Protocol: "Change Metadata".
 
 use deltalog::{CreationMode, PendingWrite, TableDefinition};
 use deltalog_testkit::judge::{Intent, Outcome, Write};

@@ -32,7 +32,7 @@ pub fn vacuum(session: &mut Session<'_>) {
         // Other processes write in between.
         session.process.sleep(Duration::from_millis(session.process.below(2_000)));
         match plan.delete() {
-            // Its commits change nothing, so it does not matter whether one of them is there.
+            // Its commits change nothing, so it does not matter whether they exist.
             Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {
                 session.process.note(format!("does not know its commit: {error}"));
             }

@@ -1,4 +1,4 @@
-//! What was acknowledged, what failed, and the order of the versions.
+//! Acknowledged writes, failed writes, and the order of the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl Case {
             let states = self.state(*earlier).zip(self.state(version));
             states.is_some_and(|(earlier, restored)| earlier.files == restored.files)
         } else if write.replaces_class.is_some() {
-            // Rows of other classes stay: in files with other deletion vectors, or in copies.
+            // Rows of other classes are kept: in files with other deletion vectors, or in copies.
             commit.paths.is_superset(&files)
         } else {
             commit.paths == files
@@ -120,7 +120,8 @@ pub(super) fn wanted(case: &Case) -> Result<(), String> {
                 || commit.removed_paths.contains(*path)
                 || restored.is_some_and(|earlier| earlier.files.iter().any(is_restored))
         };
-        // What else a replacement adds are copies of rows, which have no name before, and so is all that a move adds.
+        // All other files of a replacement are copies of rows, which had no names before. So are all files that a move
+        // adds.
         let copies = commit.is_move || commit.is_description || write.replaces_class.is_some();
         if let Some(path) = commit.paths.iter().find(|path| !is_wanted(path) && !copies) {
             return Err(format!("version {version} adds '{path}'"));

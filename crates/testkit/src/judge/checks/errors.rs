@@ -44,8 +44,8 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
             ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
-            // A file was deleted while it was needed; and a checkpoint that was delayed beyond the clean-up makes what
-            // has expired look like a gap.
+            // A file was deleted while it was needed; and expired versions look like a gap if a checkpoint was delayed
+            // beyond the clean-up.
             ("FileNotFound", _) if case.may_lack_files(operation) => true,
             // A listing shows a log compaction, and not yet its commits.
             ("CorruptLog", _) if message.starts_with(ONLY_COMPACTIONS) => !case.listings_are_strong,
@@ -103,7 +103,7 @@ impl Case {
             let recorded = state.and_then(|state| state.progress.get(app));
             commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
         });
-        // What a VACUUM is about to delete is not to be restored.
+        // Files that a VACUUM is about to delete must not be restored.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
         // Files need statistics of the clustering columns, and changes of the metadata keep to them.
         let sets_clustering = commit.clustering.is_some();

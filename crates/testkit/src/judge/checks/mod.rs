@@ -20,12 +20,12 @@ use super::commit::Commit;
 use super::history::{MINE, Operation, Write};
 use super::replay::{Log, State};
 
-/// What is judged.
+/// The judged history and log.
 #[derive(Debug, Default)]
 pub struct Case {
     /// The final log.
     pub log: Log,
-    /// What processes were told.
+    /// The results that processes got.
     pub operations: Vec<Operation>,
     /// The paths of the data files that exist in the end.
     pub data_files: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What readers saw.
+//! The observations of readers.
 
 use super::Case;
 use crate::judge::history::{Intent, Outcome};

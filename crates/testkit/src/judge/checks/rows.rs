@@ -8,13 +8,14 @@ use crate::judge::history::{Write, class_of};
 use crate::judge::replay::State;
 
 impl Case {
-    /// Returns the state that a RESTORE brings back.
+    /// Returns the state that a RESTORE restores.
     fn restored(&self, write: &Write) -> Option<&State> {
         self.state(write.restores.as_ref()?.0)
     }
 }
 
-/// A whole overwrite, and a RESTORE, is serializable: nothing has changed files between what it has read and itself.
+/// A whole overwrite, and a RESTORE, is serializable: no commit between the version that it has read and its own has
+/// changed files.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
@@ -86,7 +87,7 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
 
 /// Checks that the rows `before` a write, of the class that its own rows were computed from, are those that it has
 /// `seen`. Blind appends may have another place in the order of the versions, as the isolation level
-/// `WriteSerializable` has it.
+/// `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,

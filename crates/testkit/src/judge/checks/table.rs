@@ -54,7 +54,7 @@ pub(super) fn progress(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Clustered Table". Another table in the place of the old one is not clustered.
+/// Protocol: "Clustered Table". A table that replaces a clustered one is not clustered.
 pub(super) fn clustering(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut expected: Vec<String> = Vec::new();
@@ -100,8 +100,8 @@ pub(super) fn row_ids(case: &Case) -> Result<(), String> {
     }
     let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
     for (version, commit) in case.log.commits.iter().enumerate() {
-        // A file that gets another deletion vector keeps its row ids, and so does one that is restored or described
-        // anew.
+        // A file that gets another deletion vector keeps its row ids, and so does one that is restored or gets new
+        // statistics.
         let may_be_known = commit.is_restore || commit.is_description;
         let (kept, new): (Vec<_>, Vec<_>) = commit.row_ids.iter().partition(|(path, _)| {
             commit.removed_paths.contains(*path) || (may_be_known && known.contains_key(path.as_str()))

@@ -1,4 +1,4 @@
-//! The front: a server for the XML API that asks fake-gcs-server by its JSON API.
+//! The front: a server for the XML API that uses the JSON API of fake-gcs-server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ const GENERATION: &str = "x-goog-generation";
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// What a request asks for. Paths are encoded.
+/// The operation of a request. Paths are encoded.
 struct Asked<'a> {
     parts: &'a Parts,
     bucket: &'a str,
@@ -168,7 +168,7 @@ impl Front {
         Ok(xml(StatusCode::OK, listing::xml(&found)))
     }
 
-    /// Asks for the same, and returns the same answer.
+    /// Forwards the request, and returns the response.
     async fn pass(&self, asked: &Asked<'_>) -> Result<Answer, HttpError> {
         let url = format!("{}{}", self.server, asked.parts.uri);
         let headers = &asked.parts.headers;

@@ -126,7 +126,7 @@ fn what_is_not_of_the_protocols_form_is_corrupt() {
     }
 }
 
-/// A worker that counts in a lane of its own, and what it reports.
+/// A worker that counts in its own lane, and what it reports.
 fn worker(of_table: &Identities, number: u32, of: u32, batches: &[usize]) -> (Vec<i64>, Counted) {
     let writer = of_table.in_lane(Some(Lane::new(number, of).unwrap()));
     let given: Vec<i64> = batches.iter().flat_map(|rows| values(&writer, *rows)).collect();
@@ -134,8 +134,8 @@ fn worker(of_table: &Identities, number: u32, of: u32, batches: &[usize]) -> (Ve
 }
 
 proptest! {
-    /// No two rows of a table have the same value, whatever the workers do: the values of all lanes differ and lie
-    /// beyond the mark, and the mark that follows is the farthest.
+    /// No two rows of a table have the same value, in any order of the workers: the values of all lanes differ and lie
+    /// beyond the high water mark, and the new mark is the farthest value.
     #[test]
     fn lanes_have_no_value_in_common(
         start in -100_i64..100,
@@ -149,7 +149,7 @@ proptest! {
         let mut all = Vec::new();
         for (number, batches) in (0..).zip(&workers) {
             let (given, counted) = worker(&table, number, of, batches);
-            // A worker that runs again gives the same values.
+            // A worker that runs again assigns the same values.
             prop_assert_eq!(worker(&table, number, of, batches), (given.clone(), counted.clone()));
             table.check(Some(&counted), given.len() as u64).unwrap();
             let (first, last) = counted.values["id"];

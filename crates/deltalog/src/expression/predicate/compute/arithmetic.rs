@@ -1,7 +1,7 @@
 //! Arithmetic of whole and floating-point numbers.
 //!
 //! - A result that does not fit its type, and division by zero, also of floating-point numbers, have no value:
-//!   they are NULL here, and the caller makes them an error, as Spark does in ANSI mode.
+//!   they are NULL here, and the caller turns them into errors, as Spark does in ANSI mode.
 //! - `%` has the sign of the dividend, `pmod` the sign of the divisor.
 
 use super::decimals;

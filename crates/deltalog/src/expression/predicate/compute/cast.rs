@@ -1,6 +1,6 @@
 //! Casts of values, as in Spark with ANSI mode.
 //!
-//! - A value without a result in the type becomes NULL here; the caller makes it an error, or keeps the NULL for
+//! - A value without a result in the type becomes NULL here; the caller turns it into an error, or keeps the NULL for
 //!   `TRY_CAST`.
 //! - Numbers lose digits after the point toward zero when they become whole, and are rounded to the nearest when
 //!   they become decimals, halves away from zero. A floating-point number becomes a decimal by the digits that it

@@ -43,7 +43,7 @@ impl Rows<'_> {
         active: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let function = match node {
-            // They are there anyway.
+            // They are in memory anyway.
             Node::Column(_) | Node::Term(_) => return self.computed(node, active),
             Node::Constant(value) => {
                 self.memory.ensure("a constant", weight(value, 0, 1).saturating_mul(self.rows))?;

@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use super::types::sql_name;
 use crate::error::Error;
 
-/// What has no value for a row.
+/// The operation that has no value for a row.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::expression::predicate) enum Failure<'a> {
     /// A cast to a type.

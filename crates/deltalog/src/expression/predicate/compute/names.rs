@@ -8,7 +8,7 @@ use super::regex::RegexUse as R;
 
 use Operation as O;
 
-/// What a name stands for.
+/// The meaning of a name.
 enum Of {
     Any(Operation),
     /// It depends on the time zone of the session.
@@ -117,8 +117,8 @@ pub(in crate::expression::predicate) fn is_function(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Returns when an operation, whose name is in upper case, has another value for the same arguments. Other functions
-/// never have.
+/// Returns when the value of an operation may change although its arguments are the same. The name is in upper case.
+/// Functions that are not in the list never change.
 pub(in crate::expression::predicate) fn changes_of(name: &str) -> Changes {
     match FUNCTIONS.iter().find(|(names, ..)| names.contains(&name)) {
         Some((_, Of::Any(operation), ..)) => operation.changes(),

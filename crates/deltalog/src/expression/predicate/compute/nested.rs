@@ -2,7 +2,7 @@
 //!
 //! - In an expression, all elements and fields may be NULL, and nothing has metadata. What a column forbids is checked
 //!   when a value is cast to the column's type (`nested_cast`).
-//! - The key of a map is not NULL, and is there once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
+//! - The key of a map is not NULL, and occurs once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
 
 use super::super::filter::Rows;
 use super::super::values::{Values, domain_of};

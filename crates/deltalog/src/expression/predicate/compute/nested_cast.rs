@@ -1,9 +1,9 @@
 //! Casts of arrays, structs and maps, part by part.
 //!
-//! - Fields have their names, whatever their order and case. A struct has all fields of its type, and no others: the
-//!   rule for what is assigned to a column.
+//! - Fields are found by their names, regardless of order and case. A struct has all fields of its type, and no others:
+//!   the rule for what is assigned to a column.
 //! - Where a part loses its value, or is NULL although the type forbids it, the whole becomes NULL, which the caller
-//!   makes an error. So does a map in which two keys become equal: as in Spark, the key of a map is there once.
+//!   turns into an error. So does a map in which two keys become equal: as in Spark, the key of a map occurs once.
 
 use super::super::values::{domain_of, normal};
 use super::super::zone::Clock;

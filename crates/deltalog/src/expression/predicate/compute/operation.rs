@@ -108,8 +108,8 @@ pub enum Operation {
     Digest(Digest),
     /// `a RLIKE pattern` and others.
     Regex(RegexUse),
-    /// `current_timestamp()` and others: the moment when the statement began, in microseconds since 1970. As an
-    /// argument, the column that has the name of the function, which goes before.
+    /// `current_timestamp()` and others: the time at which the statement began, in microseconds since 1970. As an
+    /// argument, a column that has the name of the function takes precedence.
     Now(Moment, Clock, i64),
     /// `uuid()`
     Uuid,
@@ -151,7 +151,7 @@ pub enum Operation {
     Map,
     /// `size(a)`, of an array or a map.
     Size,
-    /// `array_contains(a, b)`; NULL if `b` is not there, but NULLs are.
+    /// `array_contains(a, b)`; NULL if `a` does not contain `b` but contains NULLs.
     ArrayContains,
     /// `coalesce(a, …)`
     Coalesce,
@@ -183,7 +183,7 @@ pub enum DatePart {
     WeekOfYear,
 }
 
-/// A form of the moment when a statement began.
+/// A form of the time at which a statement began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum Moment {
@@ -192,7 +192,7 @@ pub enum Moment {
     LocalTimestamp,
 }
 
-/// When an operation has another value for the same arguments.
+/// When the value of an operation may change although its arguments are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
     /// Never: it is deterministic.
@@ -257,7 +257,7 @@ impl Operation {
         .or_else(|| (symbol == "||").then_some((Self::Concat, 4)))
     }
 
-    /// Returns when the operation has another value for the same arguments.
+    /// Returns when the value of the operation may change although its arguments are the same.
     pub(in crate::expression::predicate) fn changes(self) -> Changes {
         match self {
             Self::Now(..) => Changes::ByStatement,

@@ -1,9 +1,9 @@
 //! Regular expressions in Java's syntax, as far as they have one meaning in all versions of Java.
 //!
-//! - A pattern is written anew for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
+//! - A pattern is translated for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
 //!   end of a line, and `$` also matches before the last end of a line.
-//! - What has no counterpart is refused by name: looking around, possessive and atomic parts, references to groups,
-//!   `\b`, whose letters depend on the version of Java, and operations of classes.
+//! - Constructs without a counterpart are refused by name: looking around, possessive and atomic parts, references to
+//!   groups, `\b`, whose letters depend on the version of Java, and operations of classes.
 
 use super::nested::array_of;
 use super::room::Room;
@@ -129,7 +129,7 @@ impl JavaPattern {
         refused.map(|()| replaced)
     }
 
-    /// Replaces the matches. `ensure` is asked before the result gets so many bytes.
+    /// Replaces the matches. `ensure` is called with the size of the result before the result grows to it.
     fn replaced(
         &self,
         text: &str,
@@ -149,7 +149,7 @@ impl JavaPattern {
                 out.push_str(piece);
             }
             done = end;
-            // After an empty match, the search goes on at the next character.
+            // After an empty match, the search continues at the next character.
             from = match end > start {
                 true => end,
                 false => end + text.get(end..)?.chars().next().map_or(Some(1), step)?,
@@ -327,7 +327,7 @@ pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> 
     })
 }
 
-/// Writes a pattern of Java anew.
+/// Translates a pattern of Java.
 struct Writer<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,

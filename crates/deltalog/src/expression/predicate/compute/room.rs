@@ -83,7 +83,7 @@ impl Rows<'_> {
     }
 }
 
-/// The room for the strings that a function makes.
+/// The allowed size of the strings that a function creates.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
     function: &'static str,

@@ -86,7 +86,7 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     Some(alone.iter().copied().chain(pairs).collect())
 }
 
-/// Replaces the characters in `from` by those at the same place in `to`, or by nothing.
+/// Replaces the characters in `from` by the characters at the same index in `to`, or by nothing.
 fn translate(text: &str, from: &str, to: &str) -> String {
     let mut by = HashMap::new();
     let mut to = to.chars();

@@ -152,7 +152,7 @@ fn substring(text: &str, from: i32, length: i32) -> String {
         0 => 0,
         _ => i64::try_from(text.chars().count()).unwrap_or(i64::MAX) + i64::from(from),
     };
-    // Characters before the first count, too: ('abc', -5, 3) is 'a'.
+    // Positions before the first character count, too: the result for ('abc', -5, 3) is 'a'.
     let end = start + i64::from(length);
     let skip = usize::try_from(start.max(0)).unwrap_or(usize::MAX);
     let take = usize::try_from(end - start.max(0)).unwrap_or_default();

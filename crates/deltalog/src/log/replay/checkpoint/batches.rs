@@ -23,10 +23,10 @@ use crate::storage::FileReader;
 /// How many times fewer rows are decoded at once after more than an array can hold.
 const FEWER: usize = 8;
 
-/// Makes the filters of a read, which may begin again.
+/// Creates the filters of a read, which may be repeated.
 pub(super) type Filters = Box<dyn Fn() -> Vec<Box<dyn ArrowPredicate>> + Send>;
 
-/// What is decoded.
+/// The columns to decode.
 pub(super) struct Request {
     pub(super) file: FileReader,
     pub(super) footer: ArrowReaderMetadata,
@@ -46,7 +46,7 @@ pub(super) struct Batches {
     /// The rows that have been decoded.
     done: usize,
     reader: ParquetRecordBatchReader,
-    /// What is left of a batch that was too large.
+    /// The rest of a batch that was too large.
     pieces: VecDeque<RecordBatch>,
 }
 
@@ -82,7 +82,7 @@ impl Request {
         self.decoded(|| builder.build())
     }
 
-    /// Calls `decode`, and tells values that are too large from damage.
+    /// Calls `decode`, and distinguishes values that are too large from damage.
     fn decoded<T, E: std::error::Error + Send + Sync + 'static>(
         &self,
         decode: impl FnOnce() -> Result<T, E>,

@@ -273,7 +273,7 @@ impl Checkpoint {
         for file in &files {
             file.actions("checkpointMetadata", "version", true, &mut actions)?;
         }
-        // A checkpoint with the classic name may be of either spec, which its content tells.
+        // A checkpoint with the classic name may follow either spec; its content shows which.
         let is_v2 = match self.files.kind {
             CheckpointKind::UuidParquet => true,
             CheckpointKind::Classic => !actions.is_empty(),

@@ -217,8 +217,8 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters that
-    /// `filters` makes.
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass the filters from
+    /// `filters`.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,
@@ -248,8 +248,8 @@ impl ParquetFile {
         Batches::new(request, self.limits, rows).map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Returns the same file, whose actions in `columns`, pairs of a column and a required field of it, are read
-    /// next. A remote store is asked for all of them at once, as they are mostly side by side.
+    /// Returns the same file, prepared for reading the actions in `columns`: pairs of a column and one of its required
+    /// fields. A remote store gets one request for all of them, because they are usually adjacent.
     pub(super) fn expecting(&self, columns: &[(&str, &str)]) -> Self {
         let groups: BTreeSet<usize> =
             columns.iter().flat_map(|(root, required)| self.groups_with(root, required)).collect();

@@ -33,7 +33,7 @@ pub(crate) const STATS_PARSED: &str = "stats_parsed";
 /// Decides from the footer of a checkpoint file whether a row group may contain a wanted file.
 pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + Sync>;
 
-/// What to read from `add` actions.
+/// The fields to read from `add` actions.
 #[derive(Clone, Default)]
 pub struct AddRequest {
     /// The columns to return.
@@ -54,7 +54,7 @@ impl AddRequest {
     }
 }
 
-/// What to read from either kind of action.
+/// The fields to read from either kind of action.
 #[derive(Clone)]
 pub(super) struct RowRequest {
     pub(super) columns: Columns,

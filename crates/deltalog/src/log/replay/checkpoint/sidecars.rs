@@ -2,8 +2,8 @@
 //! "Sidecar File Information".
 //!
 //! - A sidecar can be used again as it is if no commit after the checkpoint has an action for one of its files.
-//! - The Bloom filters of its paths nearly always tell that. They are asked only if all its paths are plain, which its
-//!   writer has noted ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
+//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has noted that all paths
+//!   are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
 //! - Else paths and deletion vectors are decoded, until the first such file.
 //! - The numbers of rows come from the footers.
 
@@ -76,7 +76,7 @@ impl SidecarFile {
         self.file.metadata().file_metadata().schema_descr()
     }
 
-    /// Returns the number of actions of one kind. Returns `None` if the footer does not tell.
+    /// Returns the number of actions of one kind. Returns `None` if the footer does not say.
     pub(crate) fn count(&self, action: FileAction) -> Option<u64> {
         let Some(leaf) = self.file.leaf(&[action.name(), "path"]) else { return Some(0) };
         let of_group = |group: &RowGroupMetaData| {
@@ -86,7 +86,7 @@ impl SidecarFile {
         self.file.metadata().row_groups().iter().map(of_group).sum()
     }
 
-    /// Returns the time of the newest tombstone. Returns `None` if the footer does not tell.
+    /// Returns the time of the newest tombstone. Returns `None` if the footer does not say.
     pub(crate) fn newest_tombstone_ms(&self) -> Option<i64> {
         let leaf = self.file.leaf(&["remove", "deletionTimestamp"])?;
         let of_group = |group: &RowGroupMetaData| match group.columns().get(leaf)?.statistics()? {

@@ -54,7 +54,7 @@ fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     storage.with_batch_bytes(BYTES)
 }
 
-/// Writes the checkpoint again with dictionaries, and a footer that does not tell how often they repeat a value.
+/// Writes the checkpoint again with dictionaries, and a footer that does not show how often they repeat a value.
 fn understate(directory: &Path) {
     let path = directory.join("_delta_log/00000000000000000000.checkpoint.parquet");
     let rows = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap();

@@ -20,14 +20,14 @@ use arrow::array::RecordBatch;
 pub(super) struct Draft<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) environment: &'a Environment,
-    /// The metadata, apart from the schema.
+    /// The metadata without the schema.
     pub(super) metadata: Metadata,
     pub(super) schema: StructType,
     /// The versions of readers and writers that the protocol has at least.
     pub(super) versions: (i32, i32),
-    /// The features that the change itself asks for, whatever the metadata require.
+    /// The features that the change itself asks for, in addition to the features that the metadata require.
     pub(super) features: Vec<TableFeature>,
-    /// The feature that the table supports no longer.
+    /// The feature that the table no longer supports.
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
@@ -71,7 +71,7 @@ impl<'a> Draft<'a> {
         self.base.mapped_schema().mode()
     }
 
-    /// Returns the transaction that makes the table as drafted; `None` if it is so already.
+    /// Returns the transaction that changes the table as drafted; `None` if nothing changes.
     ///
     /// # Errors
     /// `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec` if the
@@ -134,8 +134,8 @@ impl<'a> Draft<'a> {
         Ok(TableHeader::new(protocol, self.metadata))
     }
 
-    /// Returns the protocol that supports what the change asks for. What the table has required before, and its
-    /// protocol has not supported, is left as it was.
+    /// Returns the protocol that supports what the change requires. Features that the table required before without its
+    /// protocol supporting them are left as they were.
     pub(super) fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
         let required = required_features(&self.schema, &self.metadata)?;

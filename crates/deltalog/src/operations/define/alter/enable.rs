@@ -1,4 +1,4 @@
-//! What follows when a property activates a feature of an existing table.
+//! The changes that follow when a property activates a feature of an existing table.
 //!
 //! | property | what follows | PROTOCOL |
 //! | --- | --- | --- |
@@ -7,8 +7,8 @@
 //! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
 //! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
 //!
-//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change asks for brings
-//! those that it requires, and their properties come into force with them.
+//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change enables also
+//! enables the features that it requires, with their properties.
 
 use super::draft::Draft;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    // A mode without the feature is not in force, and stays so unless the change asks for it.
+    // A mode without the feature is not in force, and does not come into force unless the change asks for it.
     let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
     if before.name() == after || !asks {
         return Ok(());

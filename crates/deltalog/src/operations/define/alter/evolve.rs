@@ -2,8 +2,8 @@
 //!
 //! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
-//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. All else stays, and data are
-//!   converted to it.
+//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. Nothing else changes, and
+//!   data is converted to the types of the table.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
 //!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
 //!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
@@ -46,7 +46,7 @@ pub(crate) fn merged(
     if changes.is_empty() { Ok(None) } else { draft.into_table().map(Some) }
 }
 
-/// Adds to `changes` what makes the struct at `path` take values of `data`.
+/// Adds the changes to `changes` after which the struct at `path` can hold values of `data`.
 fn compare(
     table: &StructType,
     data: &StructType,
@@ -100,11 +100,11 @@ fn compare_types(
     }
 }
 
-/// The changes of types that a merge makes.
+/// The type changes of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Widening {
     Never,
-    /// Those that Iceberg has as well. (Protocol: "Writer Requirements for Type Widening".)
+    /// The type changes that Iceberg also supports. (Protocol: "Writer Requirements for Type Widening".)
     AsIceberg,
     Always,
 }
@@ -234,7 +234,7 @@ fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     })
 }
 
-/// Returns whether two structs have the same fields in the same order, whatever their metadata.
+/// Returns whether two structs have the same fields in the same order, ignoring their metadata.
 fn same_types(table: &StructType, data: &StructType) -> bool {
     let mut both = table.fields().iter().zip(data.fields());
     table.fields().len() == data.fields().len()

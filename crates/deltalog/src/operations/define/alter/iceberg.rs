@@ -1,5 +1,5 @@
-//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2"; "Iceberg
-//! Compatibility V3" of the protocol's requests for comments.
+//! The requirements of Iceberg compatibility for a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2";
+//! "Iceberg Compatibility V3" of the protocol's requests for comments.
 //!
 //! - Every change gives ids to the parts of arrays and maps that have none: to new columns, and to all columns when
 //!   the compatibility begins.
@@ -46,7 +46,7 @@ pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()
 pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let base = draft.base;
     let begins = match IcebergCompat::of(protocol, &draft.metadata)? {
-        // What is in force twice is not in force.
+        // Two versions that are both enabled are invalid, so neither is in force.
         Some(iceberg) => IcebergCompat::of(base.protocol(), base.metadata()).ok().flatten() != Some(iceberg),
         None => false,
     };
@@ -83,7 +83,7 @@ fn fault(base: &Snapshot, add: &Add, spec: &TableWriteSpec) -> Result<Option<Str
 }
 
 fn refusal(spec: &TableWriteSpec, fault: &str) -> Error {
-    let what = format!("files of the table cannot stay: {fault}");
+    let what = format!("the table has a file that does not comply: {fault}");
     let error = match spec.iceberg() {
         Some(iceberg) => iceberg.refusal(&what),
         None => Error::invalid_argument(what),

@@ -1,4 +1,4 @@
-//! Changes of a table by itself: properties, features, columns and constraints. Protocol: "Change Metadata",
+//! Changes of a table's definition: properties, features, columns and constraints. Protocol: "Change Metadata",
 //! "Protocol Evolution", "Table Features".
 //!
 //! ```text
@@ -180,7 +180,7 @@ impl TableChange {
 
 /// Changes a table. Returns `None`, and commits nothing, if the table is already as the change would make it.
 ///
-/// `custom_metadata` are further fields of the commit's `commitInfo`.
+/// `custom_metadata` are more fields of the commit's `commitInfo`.
 ///
 /// ```
 /// use std::collections::BTreeMap;

@@ -34,7 +34,7 @@ pub(super) fn field_at(schema: &StructType, path: &ColumnPath) -> Result<StructF
     found.ok_or_else(|| missing("column", path, schema))
 }
 
-/// Returns `schema` with the field at `path` replaced by what `edit` makes of it.
+/// Returns `schema` with the field at `path` replaced by the result of `edit`.
 ///
 /// # Errors
 /// `InvalidArgument` if there is none. `SchemaMismatch` if two fields of a struct would have the same name. Also the
@@ -54,7 +54,7 @@ pub(super) fn edit_field(
     fields_in(schema, parent, edit, &|| missing("column", path, schema))
 }
 
-/// Returns `schema` with the fields of the struct at `parent` replaced by what `edit` makes of them.
+/// Returns `schema` with the fields of the struct at `parent` replaced by the result of `edit`.
 ///
 /// # Errors
 /// As [`edit_field`]. `InvalidArgument` if there is no struct at `parent`.

@@ -26,7 +26,7 @@ const COMMENT: &str = "comment";
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
-/// that has a change of its own. Also the errors of [`enable::follow_up`].
+/// that has its own change. Also the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
     ensure_settable(properties)?;
     check_bloom_filters(properties, &draft.schema)?;
@@ -69,8 +69,8 @@ pub(crate) fn with_properties(
 /// Removes the properties `names`. The property `comment` is the description of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that has a change of its
-/// own. Also the errors of [`enable::follow_up`].
+/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that has its own change.
+/// Also the errors of [`enable::follow_up`].
 pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) -> Result<Operation> {
     for name in names {
         ensure_free(name)?;
@@ -103,7 +103,7 @@ pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Opera
     Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ COMMENT: description }).to_string())
 }
 
-/// Refuses a property that has a change of its own, or that the table keeps itself.
+/// Refuses a property that has its own change, or that the table keeps itself.
 fn ensure_free(name: &str) -> Result<()> {
     if name.starts_with(CHECK) {
         return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))

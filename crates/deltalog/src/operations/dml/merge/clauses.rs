@@ -26,7 +26,7 @@ pub(super) enum When {
     Matched,
     /// Rows of the source without one.
     NotMatched,
-    /// Rows of the table without one.
+    /// Rows of the table without a matching row of the source.
     NotMatchedBySource,
 }
 
@@ -40,7 +40,7 @@ impl When {
     }
 }
 
-/// What a clause does. Values are SQL by column.
+/// The action of a clause. Values are SQL by column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClauseAction {
     /// Gives new values to columns.
@@ -73,7 +73,7 @@ pub struct Clause {
     pub by_source: bool,
     /// Which of these rows it is for, in Spark's SQL.
     pub condition: Option<String>,
-    /// What it does.
+    /// Its action.
     pub action: ClauseAction,
 }
 
@@ -135,7 +135,7 @@ impl Clauses {
     pub(super) fn bind(base: &Snapshot, merge: &Merge, source: &Schema) -> Result<Self> {
         if merge.clauses.is_empty() {
             return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause")
-                .with_hint("say what becomes of rows with a match, or of those without one"));
+                .with_hint("say what happens to rows with a match, or of those without one"));
         }
         let (target_alias, source_alias) = (merge.target_alias.as_str(), merge.source_alias.as_str());
         if target_alias.to_lowercase() == source_alias.to_lowercase() {
@@ -201,7 +201,7 @@ impl Clauses {
         })
     }
 
-    /// Returns whether a clause is as `is` says.
+    /// Returns whether a clause satisfies `is`.
     pub(super) fn have(&self, is: impl Fn(&Bound) -> bool) -> bool {
         self.matched.iter().chain(&self.not_matched_by_source).any(is)
     }
@@ -221,7 +221,7 @@ impl Clauses {
         clauses.get(fate.clause).is_some_and(Bound::is_update)
     }
 
-    /// Counts what becomes of rows.
+    /// Counts the fates of rows.
     pub(super) fn count(&self, fates: &[Fate], counts: &mut RowCounts) {
         for fate in fates {
             let by_source = u64::from(fate.source.is_none());
@@ -235,7 +235,7 @@ impl Clauses {
         }
     }
 
-    /// Writes what becomes of rows of the table, at these positions of their file. `fates` are in the order of the
+    /// Writes the fates of rows of the table, at these positions of their file. `fates` are in the order of the
     /// positions.
     ///
     /// # Errors
@@ -287,7 +287,8 @@ impl Clauses {
 /// Decides which of `clauses` applies to each of `open`, which are rows or pairs of rows: the first one whose condition
 /// is true. `rows` returns some of them with the columns that a condition reads.
 ///
-/// Returns those to which a clause applies, with its place, in the order of the clauses; and whether there are others.
+/// Returns the rows to which a clause applies, with the index of the clause, in the order of the clauses; and whether
+/// there are other rows.
 ///
 /// # Errors
 /// The errors of `rows`; `InvalidArgument` for a row for which a condition has no value.

@@ -1,4 +1,4 @@
-//! What becomes of the rows of one file of the table.
+//! The fates of the rows of one file of the table.
 
 use std::collections::BTreeSet;
 use std::iter::once;
@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 /// The most pairs of rows for which the condition is evaluated at once.
 const PAIRS_AT_ONCE: usize = 1 << 16;
 
-/// What becomes of a row of the table.
+/// What happens to a row of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fate {
     /// The position of the row in its file.
@@ -34,15 +34,15 @@ pub(super) struct Fate {
     pub(super) clause: usize,
 }
 
-/// What was found in one file.
+/// The findings in one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// The rows that change or go.
+    /// The rows that are changed or deleted.
     pub(super) rows: Found,
     pub(super) fates: Vec<Fate>,
     /// The rows of the source that match a row of the file.
     pub(super) matched: RoaringBitmap,
-    /// Whether a row with a match stays as it is.
+    /// Whether a row with a match is not changed.
     pub(super) has_kept: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Matcher<'a> {
     /// The parts of the condition that read the table only, in the names of the scope.
     pub(super) of_target: Vec<Predicate>,
     index: Option<KeyIndex>,
-    /// What the keys do not decide.
+    /// The part of the condition that the keys do not decide.
     rest: Option<BoundPredicate>,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Matcher<'a> {
         self.sides.source.num_rows()
     }
 
-    /// Finds what becomes of the rows of a file.
+    /// Determines the fates of the rows of a file.
     ///
     /// # Errors
     /// `InvalidArgument` for a row with several matches, and for one for which a condition has no value; `CorruptData`,
@@ -251,7 +251,7 @@ fn tables(columns: &[BoundColumn], scope: &Scope) -> BTreeSet<usize> {
     names.filter_map(|name| scope.table_of(name).map(|(place, _)| place)).collect()
 }
 
-/// Returns the columns of the table that decide what becomes of a row: the columns of the condition and of the
+/// Returns the columns of the table that decide what happens to a row: the columns of the condition and of the
 /// clauses.
 fn columns_of_target<'a>(
     condition: &'a BoundPredicate,
@@ -342,7 +342,7 @@ mod tests {
     const DAY: i64 = 86_400_000_000;
     const HOUR: i64 = DAY / 24;
 
-    /// What is compared by keys is what the condition says, also where a day begins later than at midnight.
+    /// Comparing keys gives the same result as the condition, also where a day begins later than at midnight.
     #[test]
     fn times_of_different_types_are_keys_in_every_time_zone() {
         // In 2018, the clocks of São Paulo went from midnight to one o'clock on 4 November, day 17,839.

@@ -1,4 +1,4 @@
-//! `MERGE`: the rows of a source decide what becomes of the rows of a table.
+//! `MERGE`: the rows of a source decide what happens to the rows of a table.
 //!
 //! ```text
 //!   source, held in memory ── keys ──► files that may have them
@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | `clauses` | the clauses, bound to the two tables |
 //! | `keys` | finds the rows of the source with the keys of a row |
-//! | `matching` | what becomes of the rows of one file |
+//! | `matching` | what happens to the rows of one file |
 //! | `pairs` | rows of both tables, side by side |
 //! | `source` | the rows of the source |
 //! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |
@@ -32,7 +32,8 @@
 //! - If the table gets columns of the source, its files are read, and new ones written, by the schema that it has after
 //!   the commit: [`Snapshot::seen_with`]. The transaction is based on the version as it is, so that another change of
 //!   the metadata is a conflict.
-//! - A matched row that stays as it is still was read: rows of the source are not inserted because of it.
+//! - A matched row that is not changed still counts as read, because it decides that rows of the source are not
+//!   inserted.
 
 mod clauses;
 mod keys;
@@ -71,7 +72,7 @@ pub struct Merge {
     pub source_alias: String,
     /// The name of the table.
     pub target_alias: String,
-    /// What happens. Among the clauses for the same rows, the first one whose condition is true applies to a row.
+    /// The clauses. Among the clauses for the same rows, the first one whose condition is true applies to a row.
     pub clauses: Vec<Clause>,
 }
 
@@ -100,7 +101,7 @@ impl Merge {
 ///
 /// # Errors
 /// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
-/// that the table does not allow, and for a table whose rows must stay. `SchemaMismatch` for values that a column
+/// that the table does not allow, and for an append-only table. `SchemaMismatch` for values that a column
 /// cannot have. `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn merge(
     base: &Snapshot,

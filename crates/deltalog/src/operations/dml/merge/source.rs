@@ -94,7 +94,7 @@ impl MergeSource {
         &self.batches
     }
 
-    /// Returns the batch of a row and its place there.
+    /// Returns the batch of a row and its index there.
     fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         (batch, (row - self.starts.get(batch).copied().unwrap_or_default()) as usize)
@@ -168,7 +168,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     }
 
-    /// Rows are taken from all batches at once, which costs time for each of them, whatever they have.
+    /// Rows are taken from all batches at once, which costs time for each batch, even for one without rows.
     #[test]
     fn many_small_batches_become_few() {
         let (mut batches, mut next) = (Vec::new(), 0);

@@ -1,7 +1,8 @@
 //! Copying files from one store to another, through memory, in parallel.
 //!
 //! - A file is copied in pieces, so that memory is bounded by the number of files that are copied at the same time.
-//! - A copy has as many bytes as the source's file, and as the log says, or it is an error. It is durable then.
+//! - A copy must have as many bytes as the source's file and the log, or it is an error. It is durable when this
+//!   returns.
 
 use std::io::Write;
 
@@ -34,7 +35,7 @@ pub(super) struct Copy {
 /// Copies files.
 ///
 /// # Errors
-/// `FileNotFound` for a file that is not there, `CorruptData` for one of another size; errors of both stores.
+/// `FileNotFound` for a missing file, `CorruptData` for one of another size; errors of both stores.
 pub(super) fn copy_all(source: &Snapshot, target: &Storage, copies: &[Copy]) -> Result<()> {
     let threads = source.storage().most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
     let progress = Progress::new("CLONE", target.url(), copies.len() as u64, "files");

@@ -50,7 +50,7 @@ pub(super) struct DataCopy {
     pub(super) size: u64,
     /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
     pub(super) directory: String,
-    /// What no other file has in its name: copies never replace anything.
+    /// The unique part of the name: copies never replace a file.
     unique: Uuid,
     /// The rest of the name.
     pub(super) name: String,
@@ -78,7 +78,7 @@ impl ClonedFiles {
         tracks_rows: bool,
         environment: &Environment,
     ) -> Result<Self> {
-        // Files that stay would have no row ids.
+        // Files that are kept would have no row ids.
         let begins_ids =
             tracks_rows && base.is_some_and(|base| !base.protocol().supports(&TableFeature::RowTracking));
         let resolver = PathResolver::new(target.root())?;
@@ -169,7 +169,7 @@ impl ClonedFiles {
         &self.copies
     }
 
-    /// Returns the paths of all copies, as actions have them.
+    /// Returns the paths of all copies, in the form of actions.
     pub(super) fn copied_paths(&self) -> Vec<String> {
         let files = self.copies.iter().map(|copy| path::encode(&copy.path()));
         files.chain(self.vectors.iter().map(|copy| path::encode(&copy.to))).collect()
@@ -189,7 +189,7 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files that the engine copied are there and durable. Copies the files of vectors.
+    /// Makes sure that the data files that the engine copied exist and are durable. Copies the files of vectors.
     ///
     /// # Errors
     /// As [`Storage::sync_reported`] and [`copy_all`].
@@ -256,7 +256,7 @@ impl Making<'_> {
         let resolver = self.source.resolver();
         // The spelling of Hadoop: the JVM implementation compares these texts with those that Spark has of a file.
         let absolute = |path: &LogPath| resolver.absolute(path).to_uri().replacen("file:///", "file:/", 1);
-        // What the source itself may not read, its clone may not either.
+        // If the source itself may not read a file, its clone may not either.
         let allowed = |path: &LogPath| match path {
             LogPath::Relative(_) => Ok(()),
             LogPath::Absolute(path) => resolver.resolve(&path.to_uri()).map(drop),
@@ -313,7 +313,7 @@ impl Making<'_> {
             .map_err(|_| Error::corrupt_log("the size of the file is negative").at_path(&file.path))?;
         let (directory, name) = match &from {
             LogPath::Relative(path) => path.rsplit_once('/').unwrap_or(("", path)),
-            // What is outside of the source has no place in its partitions.
+            // Files outside of the source are in none of its partition directories.
             LogPath::Absolute(path) => ("", path.path().rsplit_once('/').map_or("", |(_, name)| name)),
         };
         let slash = if directory.is_empty() { "" } else { "/" };
@@ -356,7 +356,7 @@ fn with_counted_rows(
 }
 
 /// Returns the files of a table that are copies, by the files that they are copies of. A file outside of the table is
-/// none, whatever its tag says: a shallow clone of a deep one may have kept it.
+/// not a copy, even if it has the tag: a shallow clone of a deep clone may have kept the tag.
 fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((String, String), Add)>> {
     let is_inside = |path: &LogPath| matches!(path, LogPath::Relative(_));
     let mut copies = Vec::new();

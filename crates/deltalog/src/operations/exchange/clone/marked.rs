@@ -1,8 +1,8 @@
 //! Deleting what an engine has copied for a clone that it could not end.
 //!
-//! - Tasks that the engine has given up tell nothing of their copies, which are found by the mark in their names. No
+//! - Tasks that the engine has given up do not report their copies, which are found by the mark in their names. No
 //!   version has a file with this mark.
-//! - Hadoop keeps the checksum of a local file beside it, in a hidden file.
+//! - Hadoop keeps the checksum of a local file in a hidden file next to it.
 
 use std::collections::BTreeSet;
 

@@ -18,11 +18,11 @@
 //! | `marked` | deletes what an engine has copied for a clone that it could not end |
 //!
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
-//!   VACUUM of the source, whose log does not know of the clone, breaks it. VACUUM of the clone only deletes files
+//!   VACUUM of the source, whose log does not name the clone, breaks it. VACUUM of the clone only deletes files
 //!   below its own root.
-//! - A deep clone needs nothing of its source. If it is repeated, only what is new is copied, and a clone of the same
+//! - A deep clone does not depend on its source. If it is repeated, only what is new is copied, and a clone of the same
 //!   version changes nothing.
-//! - The commit depends on all files of the target, as an overwrite does: a commit of somebody else since is a
+//! - The commit depends on all files of the target, as an overwrite does: a later commit by another writer is a
 //!   conflict.
 //! - Files that were copied for a commit that has failed are deleted.
 //! - Rows get new ids with row tracking, as in the JVM implementation: ids of the source count in the source.
@@ -51,7 +51,7 @@ use crate::storage::Storage;
 pub struct CloneRequest {
     /// Whether the clone refers to the files of its source, instead of having copies of them.
     pub is_shallow: bool,
-    /// What to do if there is a table in the place of the clone.
+    /// What to do if a table exists at the clone's location.
     pub mode: CreationMode,
     /// Properties that the clone has instead of its source's.
     pub properties: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ pub struct CloneRequest {
     pub dry_run: bool,
     /// The name of the source, which the commit records; its location if `None`.
     pub source_name: Option<String>,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
@@ -77,20 +77,20 @@ impl CloneRequest {
     }
 }
 
-/// What a CLONE has done.
+/// The result of a CLONE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cloned {
     /// The commit; `None` if the table is as the clone would be already, or there is a table and the request ignores
     /// that.
     pub committed: Option<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: CloneMetrics,
     /// The roots that readers of a shallow clone must allow, as URLs.
     pub roots: Vec<String>,
 }
 
-/// How many files a CLONE concerns, and their sizes in bytes.
+/// The numbers of files in a CLONE, and their sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloneMetrics {
@@ -108,7 +108,7 @@ pub struct CloneMetrics {
     pub copied_bytes: u64,
 }
 
-/// Makes a clone of `source` at `target`.
+/// Creates a clone of `source` at `target`.
 ///
 /// ```
 /// use deltalog::{CloneRequest, Environment, Snapshot, Storage, clone_table};
@@ -130,7 +130,7 @@ pub struct CloneMetrics {
 /// # Errors
 /// `TableAlreadyExists`. `InvalidArgument` for a clone onto or into its source, for properties that no table can have,
 /// and if the table that is to be replaced is append-only. `Unsupported` if the clone could not be written, and for a
-/// shallow clone in another store than its source. `FileNotFound` for a file of the source that is not there.
+/// shallow clone in another store than its source. `FileNotFound` for a missing file of the source.
 /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of both stores.
 pub fn clone_table(
     source: &Snapshot,

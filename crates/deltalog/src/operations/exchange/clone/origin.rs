@@ -1,4 +1,4 @@
-//! What a copied file notes about where it comes from, in a tag of its `add` action. (PROTOCOL, "Add File and Remove
+//! The origin of a copied file, which a tag of its `add` action records. (PROTOCOL, "Add File and Remove
 //! File": `tags`.)
 //!
 //! ```text
@@ -15,7 +15,7 @@ use crate::protocol::{Add, DeletionVectorDescriptor, DeletionVectorStorage};
 /// The tag.
 pub(super) const TAG: &str = "deltalog.clonedFrom";
 
-/// Where a file comes from.
+/// The origin of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The data file: table id and path.
@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// Returns where a file of a clone comes from, if it is a copy.
+    /// Returns the origin of a file of a clone, if it is a copy.
     pub(super) fn of(file: &Add) -> Option<Self> {
         let text = file.tags.as_ref()?.get(TAG)?.as_deref()?;
         let parts: Vec<&str> = text.split(' ').collect();

@@ -5,9 +5,9 @@
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of what is
-//!   unique, for each attempt anew: an attempt that is presumed dead and goes on writes to a file that no version
-//!   refers to.
+//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of the unique
+//!   part for each attempt, so an attempt that is presumed dead but continues writes to a file that no version refers
+//!   to.
 //! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
 //!   be where this process sees the table.
 //! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
@@ -43,7 +43,7 @@ pub struct ClonePlan {
     work: Option<Work>,
 }
 
-/// What there is to do.
+/// The work to do.
 struct Work {
     base: Option<Snapshot>,
     table: ClonedTable,
@@ -70,7 +70,7 @@ pub struct FileCopy<'a> {
 pub struct CopiedFile {
     /// The number of the file among the [`ClonePlan::copies`].
     pub number: usize,
-    /// What is unique in the name of the copy, which has it as 16 hexadecimal digits after the mark of the plan.
+    /// The unique part of the name of the copy: 16 hexadecimal digits after the mark of the plan.
     pub unique: u64,
     /// The size of the copy, in bytes.
     pub size: u64,
@@ -79,7 +79,7 @@ pub struct CopiedFile {
 /// Plans a clone of `source` at `target`.
 ///
 /// # Errors
-/// As [`super::clone_table`], apart from the errors of copies and of the commit.
+/// As [`super::clone_table`], without the errors of copies and of the commit.
 pub fn plan_clone(
     source: &Snapshot,
     target: &Storage,
@@ -102,7 +102,7 @@ pub fn plan_clone(
             return Err(located(
                 Error::new(
                     ErrorKind::TableAlreadyExists,
-                    "there is a table already in the place of the clone",
+                    "there is already a table at the location of the clone",
                 )
                 .at_version(base.version())
                 .with_hint("choose another place, or replace the table"),
@@ -182,7 +182,7 @@ impl ClonePlan {
         self.commit(ClonedFiles::complete)
     }
 
-    /// Deletes what an engine has copied before it failed, whether it was told or not.
+    /// Deletes what an engine has copied before it failed, including copies that it has not reported.
     pub fn abandon(self) {
         let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
         delete_marked(&self.target, directories, self.mark);
@@ -214,7 +214,7 @@ impl ClonePlan {
         .collect()
     }
 
-    /// Makes the copies that are not there yet, and commits.
+    /// Creates the missing copies, and commits.
     fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
@@ -239,7 +239,7 @@ impl ClonePlan {
 }
 
 fn faulty(text: String) -> Error {
-    Error::corrupt_data(format!("the engine has reported what it was not asked for: {text}"))
+    Error::corrupt_data(format!("the engine has reported something unexpected: {text}"))
 }
 
 impl Work {

@@ -1,4 +1,4 @@
-//! What a clone says of itself apart from its files.
+//! The protocol and metadata of a clone.
 //!
 //! | what | as in |
 //! | --- | --- |
@@ -29,7 +29,7 @@ use crate::snapshot::Snapshot;
 const OF_THE_TABLE: [&str; 5] =
     [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN];
 
-/// What the commit says of the clone.
+/// The table-level actions of the clone's commit.
 pub(super) struct ClonedTable {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,
@@ -38,7 +38,7 @@ pub(super) struct ClonedTable {
 }
 
 impl ClonedTable {
-    /// Returns what a clone of `source` says that replaces `base`, if there is a table.
+    /// Returns the table-level actions of a clone of `source`, which replaces `base` if there is one.
     ///
     /// # Errors
     /// `InvalidArgument` for properties that the table cannot have. `Unsupported` if it could not be written.
@@ -92,14 +92,14 @@ impl ClonedTable {
         Ok(Self { protocol, metadata, domains: domains(source, base)? })
     }
 
-    /// Returns whether `base` says the same.
+    /// Returns whether `base` has the same actions.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> bool {
         self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty()
     }
 }
 
-/// Returns the changes that turn the domains of `base` into the domains of `source`. Domains of users that
-/// only `base` has stay.
+/// Returns the changes that turn the domains of `base` into the domains of `source`. User domains that only `base` has
+/// are kept.
 fn domains(source: &Snapshot, base: Option<&Snapshot>) -> Result<Vec<DomainMetadata>> {
     let wanted = source.domain_metadata()?;
     let found = base.map(Snapshot::domain_metadata).transpose()?.unwrap_or_default();

@@ -40,7 +40,7 @@ pub(super) struct Footers<'a> {
     /// The properties of the table, which say for which columns there are statistics.
     pub(super) configuration: &'a BTreeMap<String, String>,
     pub(super) partition_by: &'a StructType,
-    /// Whether there are statistics beside the number of rows.
+    /// Whether there are statistics other than the number of rows.
     pub(super) statistics: bool,
 }
 
@@ -125,7 +125,7 @@ impl Footers<'_> {
         Ok((shared, add))
     }
 
-    /// Returns the columns of a file, which another file with the same schema may have had.
+    /// Returns the columns of a file. Files with the same schema share them.
     fn shared(
         &self,
         path: &str,
@@ -223,10 +223,10 @@ impl Merged {
 /// Returns the columns of a file, as readers of a table take them.
 ///
 /// # Errors
-/// `Unsupported` for a type that no column of a table has.
+/// `Unsupported` for a type that a column of a table cannot have.
 fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
     let descriptor = footer.file_metadata().schema_descr();
-    // What the writer's Arrow types were does not matter to other readers.
+    // The writer's Arrow types do not matter to other readers.
     let arrow = parquet_to_arrow_schema(descriptor, None)
         .map_err(|error| Error::corrupt_data("the file's schema cannot be read").with_source(error))?;
     let fields = fields_with_micros(arrow.fields(), descriptor, Some("UTC"));

@@ -1,4 +1,4 @@
-//! The types of partition columns that only the names of directories tell, as Spark infers them
+//! The types of partition columns that are inferred from the names of directories, as Spark does
 //! (`PartitioningUtils.inferPartitionColumnValue`).
 //!
 //! | values | type |
@@ -9,7 +9,7 @@
 //! | anything else, also a mixture | string |
 //!
 //! NULL has any type; a column with nothing else is a string. Texts such as `1d` and `0x1p3` are numbers for Java, and
-//! so for Spark. Here they are texts, so that a conversion loses nothing of them.
+//! so for Spark. Here they are texts, so a conversion does not change them.
 
 use crate::protocol::PrimitiveType;
 use crate::protocol::text::{parse_date, parse_exact_timestamp};

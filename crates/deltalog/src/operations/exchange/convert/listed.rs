@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PathResolver, StructType, to_log_string};
 use crate::storage::Storage;
 
-/// What a list says.
+/// The content of a list.
 pub(super) struct List {
     pub(super) files: Vec<FoundFile>,
     pub(super) partitions: Vec<Partition>,
-    /// The partition columns, if it gives their types.
+    /// The partition columns, if the list has their types.
     pub(super) columns: Option<StructType>,
 }
 

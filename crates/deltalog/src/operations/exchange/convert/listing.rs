@@ -1,8 +1,9 @@
 //! The files of a directory.
 //!
-//! - What begins with `_` or `.` is hidden, except for the directories of partition columns (`_p=1`), as in Spark.
+//! - Names that begin with `_` or `.` are hidden, except for the directories of partition columns (`_p=1`), as in
+//!   Spark.
 //! - Links to directories are not followed, as by VACUUM: what is behind them is not in the directory.
-//! - A directory with a log of its own is another table, whose files this directory does not tell: it is refused.
+//! - A directory with its own log is another table, whose files are not those in the directory: it is refused.
 //! - So is the output of a stream of Spark, whose log says which files count: files of batches that were tried again do
 //!   not.
 
@@ -84,6 +85,6 @@ pub(super) fn find<'a>(
             "the directory contains other Delta tables: {}",
             named(tables.iter().map(String::as_str))
         ))
-        .with_hint("move them elsewhere: which of their files have live rows, only their logs tell")),
+        .with_hint("move them elsewhere: only their logs show which of their files have live rows")),
     }
 }

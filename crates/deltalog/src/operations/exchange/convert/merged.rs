@@ -18,7 +18,7 @@ use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, 
 pub(super) struct Clash {
     /// The column, with the path to the part of it.
     pub(super) column: String,
-    /// What it is in both schemas.
+    /// Its types in both schemas.
     pub(super) found: [String; 2],
 }
 
@@ -136,7 +136,7 @@ pub(super) fn declared(
     };
     match merge(&readable, found) {
         Err(Clash { column, found: [expected, read] }) => return Err(differs(&column, &expected, &read)),
-        // What the files have more, or wider, is not in the table.
+        // Files with more columns, or with wider types, do not change the table.
         Ok(both) if both != readable => {
             let fields = both.fields().iter().zip(readable.fields());
             let wider = fields.into_iter().find(|(both, known)| both != known);

@@ -19,9 +19,9 @@
 //!
 //! - No data are read or written: a footer of each file is read, and one commit is made. What cannot be a table is
 //!   refused before, with the paths of the files.
-//! - All files that are not hidden become part of the table, whatever their names: leaving one out would lose its rows.
-//!   A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only empty files are
-//!   left out.
+//! - All files that are not hidden become part of the table, regardless of their names: leaving one out would lose its
+//!   rows. A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only empty
+//!   files are left out.
 //! - Partition values are typed and written in the form of the log, as the JVM implementation does (`01` of an integer
 //!   becomes `1`).
 //! - All columns may be NULL, as in the JVM implementation: nothing has enforced the opposite.

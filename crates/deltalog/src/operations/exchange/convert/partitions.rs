@@ -3,7 +3,7 @@
 //! - Every file has a value, or NULL, for each partition column, and for no other column. Directories without `=` name
 //!   no column.
 //! - A value is what its directory stands for: `%XX` are bytes of UTF-8, `__HIVE_DEFAULT_PARTITION__` is NULL.
-//! - Values are texts in the form of the log, from values of the column's type. A text that is no value is refused.
+//! - Values are texts in the form of the log, from values of the column's type. A text that is not a value is refused.
 
 use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 use std::sync::Arc;

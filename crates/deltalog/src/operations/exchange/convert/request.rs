@@ -1,4 +1,4 @@
-//! What a conversion is asked for.
+//! A request for a conversion.
 
 use arrow::array::RecordBatchReader;
 
@@ -38,9 +38,9 @@ pub struct ConvertRequest {
     /// from the fields of a list with a struct, or inferred from the values as Spark does: integer, long, decimal
     /// without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
-    /// The columns of the table beside the partition columns, if they are known, for example from a catalog. The files
-    /// may lack some of them, which are NULL there, but have no others. Without them, the columns are taken from the
-    /// files. A column that has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
+    /// The columns of the table other than the partition columns, if they are known, for example from a catalog. The
+    /// files may lack some of them, which are NULL there, but have no others. Without them, the columns are taken from
+    /// the files. A column that has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
     pub columns: Option<StructType>,
     /// The zone of timestamps in the names of directories that have none.
     pub time_zone: String,
@@ -49,7 +49,7 @@ pub struct ConvertRequest {
     pub statistics: bool,
     /// What to do if there is a table.
     pub mode: CreationMode,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// Name, description and properties of the table. It has no columns.
     pub(super) definition: TableDefinition,
@@ -84,7 +84,7 @@ impl ConvertRequest {
         self
     }
 
-    /// Refuses what cannot be asked for, whatever the files are.
+    /// Refuses requests that are invalid for any files.
     pub(super) fn check(&self) -> Result<()> {
         if self.mode == CreationMode::CreateOrReplace {
             return Err(Error::invalid_argument("a conversion does not replace a table")

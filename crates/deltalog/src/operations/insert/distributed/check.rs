@@ -67,7 +67,8 @@ pub(crate) fn check(
     Ok(CheckedFragments { files, counted, unnamed })
 }
 
-/// Refuses fragments that give the same values to identity columns. (PROTOCOL, "Identity Columns".) Returns the values.
+/// Refuses fragments that assign the same values to identity columns. (PROTOCOL, "Identity Columns".) Returns the
+/// values.
 fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(String, i64, i64)>> {
     let identities = &spec.rules().identities;
     let mut lanes: BTreeSet<Lane> = BTreeSet::new();

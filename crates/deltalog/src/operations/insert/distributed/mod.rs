@@ -18,9 +18,9 @@
 //! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
 //!   the help of its workers: `abort` deletes the files of workers that died, and a commit deletes files that no
 //!   fragment names, such as the files of a worker that ran twice.
-//! - Values of identity columns are counted in lanes: each task has a number, and gives values that no other number
-//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A
-//!   concurrent commit that moved the mark conflicts.
+//! - Values of identity columns are counted in lanes: each task has a number, and assigns values that no task with
+//!   another number assigns. Unless the base of the commit has the high water mark at which the tasks began, the check
+//!   fails. A concurrent commit that moved the mark conflicts.
 //! - Files are deleted only if the fate of the commit is certain.
 
 mod check;
@@ -119,9 +119,9 @@ impl DistributedWrite {
         (0..count).map(|number| self.task.numbered(number, count)).collect()
     }
 
-    /// Checks fragments without changing anything: each must come from a worker of this write, hold paths, partition
-    /// values and statistics as the table has them, and name files that exist and have the size that it says. No file
-    /// may be named twice, and no two fragments may have counted the same values of identity columns.
+    /// Checks fragments without changing anything: each must come from a worker of this write, have paths, partition
+    /// values and statistics that are valid for the table, and name files that exist and have the size that it says. No
+    /// file may be named twice, and no two fragments may have counted the same values of identity columns.
     ///
     /// # Errors
     /// `InvalidArgument` for a fragment of another write or one that is not as a worker has made it; `FileNotFound`

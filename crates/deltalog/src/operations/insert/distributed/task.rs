@@ -1,4 +1,4 @@
-//! What a worker must know to write files of a write.
+//! The data that a worker needs to write files of a write.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl WriteTask {
 
     /// Returns the task with the number `number`, counted from 0, of `of` tasks of the write.
     ///
-    /// The values of identity columns are counted by that number, so that no two tasks give the same. All tasks of a
+    /// The values of identity columns are counted by that number, so no two tasks assign the same ones. All tasks of a
     /// write must be numbered with the same `of`, and of each number at most one fragment can be committed: a worker
     /// that ran twice has given the same values twice. Tasks that are left out leave gaps.
     ///

@@ -22,10 +22,10 @@ use crate::snapshot::Snapshot;
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// What others say of files of the batch.
+/// The changes of other writers to files of the batch.
 const ADDED_AGAIN: &str = "had statistics computed by another writer";
 
-/// What commits the batches.
+/// Commits the batches.
 pub(super) struct Committer<'a> {
     /// The version whose files were read. Each batch begins there, so that its first attempt meets all commits since.
     planned: &'a Snapshot,
@@ -48,8 +48,8 @@ impl<'a> Committer<'a> {
         Self { planned, request, environment }
     }
 
-    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if nothing
-    /// is left to do.
+    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if there is
+    /// nothing left to do.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.

@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{ColumnValues, KnownNans, StatsTree, footer_columns};
 use crate::write::read_footer;
 
-/// What computes the statistics of files of a version, also from several threads.
+/// Computes the statistics of files of a version. Several threads may share it.
 pub(super) struct Computer<'a> {
     base: &'a Snapshot,
     scan: RowScan,
@@ -151,7 +151,7 @@ impl<'a> Computer<'a> {
             .with_hint("write the rows of the file to a new one"));
         }
         let has_vector = add.deletion_vector.is_some();
-        // What is known of other columns stays, unless it is of another state of the file.
+        // Existing statistics of other columns are kept, unless they belong to another state of the file.
         let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
         stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
         let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));

@@ -1,5 +1,5 @@
-//! Statistics of files that have none or poor ones: computed, and committed for the same files. Protocol: "Per-file
-//! Statistics", "Add File and Remove File".
+//! Computes statistics for files that have no statistics or poor ones, and commits them without rewriting the files.
+//! Protocol: "Per-file Statistics", "Add File and Remove File".
 //!
 //! ```text
 //!   files of the base ── poor ──► batches ── compute ──► the footer, and rows where it does not say enough
@@ -13,15 +13,15 @@
 //!   encountered for a logical file that is already present in the table, statistics and other information from the
 //!   latest version should replace that from any previous version." `dataChange` is false, so that readers of changes
 //!   see nothing.
-//! - A file that was removed never comes back, nor does an old vector: a commit that removes one of the files is a
-//!   conflict, which no retry of the transaction gets over.
+//! - A removed file never comes back, nor does an old vector: a commit that removes one of the files is a conflict that
+//!   no retry resolves.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
 //!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
-//! - What a file's statistics cannot have, such as the maximum of a column with NaN, is not looked for again: a tag
-//!   says that its rows were read. So a second run has nothing to do.
-//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - Statistics that a file cannot have, such as the maximum of a column with NaN, are not computed again: a tag says
+//!   that the rows of the file were read. So a second run has nothing to do.
+//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -49,7 +49,7 @@ use self::commit::Committer;
 use self::compute::{Computer, Source};
 use self::poor::Expected;
 
-/// How many files one commit concerns.
+/// The numbers of files in one commit.
 const FILES_OF_A_COMMIT: usize = 10_000;
 
 /// The request to compute statistics.
@@ -65,7 +65,7 @@ pub struct RecomputeRequest {
     pub files_of_a_commit: usize,
     /// Whether nothing is read and written: the metrics then say how many files would be.
     pub dry_run: bool,
-    /// Further fields of the commits, such as user metadata.
+    /// More fields of the commits, such as user metadata.
     pub operation: Operation,
 }
 
@@ -81,23 +81,23 @@ impl Default for RecomputeRequest {
     }
 }
 
-/// What was recomputed.
+/// The recomputed statistics.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Recomputed {
     /// The commits, in order; none if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RecomputeMetrics,
 }
 
-/// How many files were concerned.
+/// The number of affected files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecomputeMetrics {
     /// The number of files in the partitions in question.
     pub considered_files: u64,
-    /// The number of those without statistics, or with poor ones; of all, if all were asked for.
+    /// The number of files without statistics or with poor ones; the number of all files if all were requested.
     pub chosen_files: u64,
     /// The number of files with new statistics.
     pub updated_files: u64,
@@ -109,14 +109,14 @@ pub struct RecomputeMetrics {
     pub given_up_files: u64,
 }
 
-/// Computes statistics for files of `base` that have none or poor ones.
+/// Computes statistics for the files of `base` that have no statistics or poor ones.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that reads other than partition columns, and for commits without files.
 /// `Unsupported` for a table that cannot be written, or for files with encodings that are not implemented.
 /// `FileNotFound`, `CorruptData` for a file that cannot be read, or that has another number of rows than row tracking
 /// relies on. `CommitConflict` if another writer has changed the protocol or the metadata; `CommitStateUnknown`,
-/// `CorruptLog`, and errors of the store. Commits that were made before stay.
+/// `CorruptLog`, and errors of the store. Earlier commits are kept.
 pub fn recompute_statistics(
     base: &Snapshot,
     request: RecomputeRequest,

@@ -42,8 +42,8 @@ impl Expected {
     }
 }
 
-/// Returns whether statistics of a file with `rows` rows lack something of a column. `is_final` says that bounds that
-/// are not there cannot be had.
+/// Returns whether statistics of a file with `rows` rows are incomplete for a column. `is_final` says that missing
+/// bounds cannot be computed.
 pub(super) fn lacks(
     stats: &StatsTree,
     rows: i64,

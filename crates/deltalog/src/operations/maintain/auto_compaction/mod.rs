@@ -18,7 +18,7 @@
 //!   old files then stay as they are, and the next write tries again.
 //! - It is bounded: by the number of partitions, and by the size of the files ([`AutoCompaction`]). What is left over
 //!   is small at the next write, too.
-//! - The rows stay the same. Beside other writers it behaves like every OPTIMIZE: rows that they delete
+//! - The rows stay the same. With concurrent writers it behaves like every OPTIMIZE: rows that they delete
 //!   concurrently are deleted in the new files, and files that they remove concurrently are given up.
 //! - Without the properties and settings that ask for it, a write only looks for them in memory.
 
@@ -55,7 +55,7 @@ pub(crate) fn is_asked_for(metadata: &Metadata, environment: &Environment) -> bo
     policy::is_asked_for(metadata, environment.auto_compaction())
 }
 
-/// Compacts small files after a write for which it [is asked for](is_asked_for). Failures are logged.
+/// Compacts small files after a write if the session or the table [requests it](is_asked_for). Failures are logged.
 pub(crate) fn after_write(write: &CommittedWrite<'_>) {
     if write.files.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Whether a table or a session asks for compactions, and for which files.
+//! Whether a table or a session requests compactions, and which files are compacted.
 //!
 //! | what | the session's setting | without it |
 //! | --- | --- | --- |
@@ -10,8 +10,8 @@ use crate::operations::maintain::optimize::SmallFiles;
 use crate::protocol::Metadata;
 use crate::runtime::environment::AutoCompaction;
 
-/// The values of `delta.autoOptimize.autoCompact` that ask for compactions. `auto` and `legacy` are of Databricks; the
-/// target size is the same for all of them.
+/// The values of `delta.autoOptimize.autoCompact` that turn compactions on. `auto` and `legacy` come from Databricks;
+/// the target size is the same for all of them.
 const ASKING: [&str; 3] = ["true", "auto", "legacy"];
 
 /// Returns whether the session, or else the table, asks for compactions.

@@ -62,7 +62,7 @@ mod tests {
             for pair in bins.windows(2) {
                 prop_assert!(pair[0].iter().sum::<u64>() + pair[1][0] > most);
             }
-            // What came out does not fit together with its neighbors: nothing is left to do.
+            // The new files do not fit into a bin with their neighbors, so there is nothing left to do.
             let sums: Vec<u64> = bins.iter().map(|bin| bin.iter().sum()).collect();
             let again = packed(sums.clone(), most, |item| *item);
             prop_assert!(again.len() <= bins.len());

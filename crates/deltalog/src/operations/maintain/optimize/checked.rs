@@ -24,13 +24,13 @@ impl ReadRows {
 }
 
 impl BinRewriter<'_> {
-    /// Returns what counts the rows that are read, if the request asks for it.
+    /// Returns a counter for the rows that are read, if the request includes the check.
     pub(super) fn read_rows(&self) -> ReadRows {
         ReadRows(self.checks_rows.then(RowSum::default))
     }
 
-    /// Reads the new files of a bin and compares their rows with the rows of the old ones, if the request asks for
-    /// it.
+    /// Reads the new files of a bin and compares their rows with the rows of the old ones, if the request includes the
+    /// check.
     ///
     /// # Errors
     /// `CorruptData` if the rows are not the same; errors of the store. The new files are deleted then.

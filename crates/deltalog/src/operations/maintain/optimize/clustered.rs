@@ -9,7 +9,7 @@
 //! - Without unclustered files there is nothing to do, so a second run does nothing.
 //! - Cubes take part from the smallest on, as long as they are together at most twice as large as the unclustered
 //!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files, and at most
-//!   [`LITTLE`], they take part in any case, else small appends would become as many small files.
+//!   [`LITTLE`], they take part in any case, otherwise each small append would become a small file.
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
 //!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
 //! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
@@ -113,7 +113,7 @@ impl Clustering {
         Ok((Plan { bins: ordered.chain(alone).collect(), considered_files: files }, stats))
     }
 
-    /// Adds to the description of commits what the JVM implementation says of them.
+    /// Adds the fields of the JVM implementation to the description of commits.
     pub(super) fn describe(&self, operation: &mut Operation) {
         let columns = serde_json::Value::from(names(&self.columns)).to_string();
         let described = std::mem::take(operation).parameter("clusterBy", columns);
@@ -151,7 +151,7 @@ impl Clustering {
                 let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                // Finished cubes may have any number of files; only these are looked at.
+                // Finished cubes may have any number of files; only these files are considered.
                 let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
                 if !was_finished || is_kept(&file) {
                     cube.files.push(file);

@@ -12,7 +12,7 @@
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - A new file that has lost all rows to other writers is not added.
-//! - If an engine has ordered the rows, it is asked where the rows are that other writers have deleted
+//! - If an engine has ordered the rows, it is asked for the new positions of rows that other writers have deleted
 //!   ([`super::search`]).
 //! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
 //!   after the commit those that are not added.
@@ -43,7 +43,7 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// The same after a write, whose call waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
-/// What commits the batches of an OPTIMIZE.
+/// Commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
     /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
     /// commits since.
@@ -57,7 +57,7 @@ pub(super) struct Committer<'a> {
     search: RowSearch<'a>,
 }
 
-/// What other writers have deleted in a bin.
+/// The rows of a bin that other writers have deleted.
 struct Deleted {
     /// The old files as they are now.
     current: Vec<Add>,
@@ -71,7 +71,7 @@ struct Deleted {
 /// A bin to be committed.
 struct Pending {
     bin: Rewritten,
-    /// The old files as the version has them that the next attempt is based on.
+    /// The old files in the version that the next attempt is based on.
     current: Vec<Add>,
     /// The rows of each new file that other writers have deleted in the meantime.
     carried: Vec<RoaringTreemap>,
@@ -264,7 +264,7 @@ impl<'a> Committer<'a> {
     }
 
     /// Returns the old files of a bin as they are `found` now, and their rows that were deleted since; `None` if the
-    /// new files cannot stand for them. Of an engine's rows, at most as many as are `left`.
+    /// new files cannot stand for them. For an engine's rows, at most `left` of them.
     fn deleted(
         &self,
         bin: &Rewritten,
@@ -296,7 +296,7 @@ impl<'a> Committer<'a> {
             }
             current.push(now);
         }
-        // If nothing is left of the new files, there is no use for them.
+        // If all rows of the new files were deleted, the files are useless.
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }

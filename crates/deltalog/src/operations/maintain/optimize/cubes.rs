@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Spark's `quoteIfNeeded` knows no reserved words.
+    /// Spark's `quoteIfNeeded` does not treat reserved words specially.
     #[test]
     fn names_are_those_of_spark() {
         let columns = cube(&[&["order"], &["s", "a b"], &["x`y", "_1"]]).columns;

@@ -36,11 +36,11 @@ pub(super) fn bits(dimensions: usize) -> u32 {
     }
 }
 
-/// Finds the places of cells with as many dimensions on a curve.
+/// Finds the positions of cells with so many dimensions on a curve.
 pub(super) struct Grid {
     curve: Curve,
     bits: u32,
-    /// The bits of a byte as they are in a place: as many apart as there are dimensions.
+    /// The bits of a byte spread out as in a position: their distance is the number of dimensions.
     spread: Vec<u128>,
 }
 
@@ -153,7 +153,7 @@ mod tests {
             let expected = u128::MAX >> (128 - bits as usize * dimensions);
             let grid = Grid::new(Curve::ZOrder, dimensions);
             assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
-            // Each bit has a place of its own, the highest of the first dimension the highest one.
+            // Each bit has its own place, the highest of the first dimension the highest one.
             for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
                 let mut cell = vec![0; dimensions];
                 cell[at] = 1 << bit;

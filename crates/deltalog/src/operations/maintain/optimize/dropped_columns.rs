@@ -1,6 +1,6 @@
 //! Files with columns that the schema does not have. Protocol: "Column Mapping".
 //!
-//! - A column that was dropped stays in the files that were written before. Only their footers tell.
+//! - A column that was dropped stays in the files that were written before. Only their footers show it.
 //! - Fields of structs count as columns do, also in lists and maps. Parts of variants do not.
 //! - Columns with the ids of rows belong to the table as long as it names them (protocol, "Row Tracking").
 
@@ -17,7 +17,7 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::write::{FOOTER_THREADS, read_footer};
 
-/// What finds files with columns that the schema does not have.
+/// Finds files with columns that the schema does not have.
 pub(super) struct DroppedColumns<'a> {
     snapshot: &'a Snapshot,
     /// The columns with the ids of rows.

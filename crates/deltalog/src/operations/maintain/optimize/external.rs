@@ -9,10 +9,10 @@
 //!
 //! - The files of a batch are numbered in the order of [`OptimizePlan::files`], where the bins follow one another;
 //!   each new file has the number of the task that writes it.
-//! - What the tasks report is compared with the plan before anything is committed ([`super::reported`]).
-//! - If a batch cannot be committed, its new files are deleted. Batches that were committed stay.
-//! - How an engine has ordered rows is not known here. If another writer deletes rows of an ordered bin in the
-//!   meantime, the engine is asked where these are now ([`Locate`]).
+//! - The reports of the tasks are compared with the plan before anything is committed ([`super::reported`]).
+//! - If a batch cannot be committed, its new files are deleted. Batches that were committed are kept.
+//! - This crate does not know how an engine has ordered the rows. If another writer deletes rows of an ordered bin
+//!   concurrently, the engine is asked for their new positions ([`Locate`]).
 
 use super::commit::Committer;
 use super::curve::{Curve, bits};
@@ -29,7 +29,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::write::{Reported, TableWriteSpec, partition_directory};
 
-/// What an OPTIMIZE is going to do. It is carried out in this process, or batch by batch by an engine.
+/// The plan of an OPTIMIZE. It is carried out by this process, or batch by batch by an engine.
 pub struct OptimizePlan {
     pub(super) base: Snapshot,
     pub(super) request: OptimizeRequest,
@@ -42,7 +42,7 @@ pub struct OptimizePlan {
     pub(super) commits: Vec<Committed>,
 }
 
-/// Where the rows of a bin go.
+/// Where the rows of a bin are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinOutput {
     /// The number of the old files.
@@ -52,7 +52,7 @@ pub struct BinOutput {
     /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`], so that each of the new files has a
     /// part of the curve with about as many rows as the others. Else they keep their order.
     pub is_ordered: bool,
-    /// How many rows the old files have, deleted ones included, if their statistics tell.
+    /// How many rows the old files have, deleted ones included, if their statistics say so.
     pub rows: Option<u64>,
     /// The directory of the new files, decoded and relative to the table's root, with a slash at its end; empty for the
     /// root.
@@ -72,9 +72,9 @@ pub struct EngineOrdering<'a> {
     pub bits: u32,
 }
 
-/// What an engine that has ordered rows tells beside the reports of its tasks.
+/// The report of an engine that has ordered rows, in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
-    /// The number of the rows of each old file that it has read before: what was shuffled must be as many.
+    /// The number of rows of each old file that it has read before. As many rows must have been shuffled.
     pub counted: &'a [u64],
     /// Tells where rows are in the new files.
     pub locate: &'a mut Locate<'a>,
@@ -119,7 +119,7 @@ impl OptimizePlan {
         self.batches.get(batch).into_iter().flatten().flat_map(|bin| &bin.files)
     }
 
-    /// Returns where the rows of each bin of a batch go.
+    /// Returns where the rows of each bin of a batch are written.
     pub fn outputs(&self, batch: usize) -> Vec<BinOutput> {
         let output = |bin: &Bin| {
             let partition_values = self.values_of(bin);
@@ -139,8 +139,8 @@ impl OptimizePlan {
     }
 
     /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows tells
-    /// more of them.
+    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows reports
+    /// more about them.
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new

@@ -1,4 +1,4 @@
-//! What an OPTIMIZE says about itself, by the names of the JVM connector: in the commits, and as its result.
+//! The metrics of an OPTIMIZE by the names of the JVM connector, for its commits and its result.
 
 use serde_json::Value;
 
@@ -65,7 +65,8 @@ pub struct FileCount {
     pub bytes: u64,
 }
 
-/// What an OPTIMIZE of a clustered table found and planned. A cube is a set of files that were clustered together.
+/// The findings and the plan of an OPTIMIZE of a clustered table. A cube is a set of files that were clustered
+/// together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClusteringStats {
@@ -81,7 +82,7 @@ pub struct ClusteringStats {
     pub output_cubes: u64,
 }
 
-/// What an OPTIMIZE has done, or would do.
+/// The metrics of an OPTIMIZE, also of a dry run.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OptimizeMetrics {
@@ -91,7 +92,7 @@ pub struct OptimizeMetrics {
     pub removed: FileSizes,
     /// Whether rows were ordered along a curve.
     pub is_z_order: bool,
-    /// What was clustered, in a clustered table.
+    /// The metrics of clustering, for a clustered table.
     pub clustering: Option<ClusteringStats>,
     /// The number of files in the partitions in question.
     pub considered_files: u64,
@@ -128,7 +129,7 @@ impl OptimizeMetrics {
         self
     }
 
-    /// Returns the number of considered files that stay.
+    /// Returns the number of considered files that are kept.
     pub fn skipped_files(&self) -> u64 {
         self.considered_files.saturating_sub(self.removed.count())
     }

@@ -17,11 +17,11 @@
 //!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
 //!   are deleted in the new files as well.
 //! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
-//!   so that files can be left out by their statistics of each of these columns. The new order is noted, or an engine
-//!   tells it, and vectors are carried over too. A second run writes all files again.
+//!   so that files can be left out by their statistics of each of these columns. The new order is recorded, or reported
+//!   by an engine, and vectors are carried over too. A second run writes all files again.
 //! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
 //!   clustering columns do.
-//! - Each commit is of bounded size. What was committed stays if something fails later.
+//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
@@ -71,7 +71,7 @@ pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub use search::Locate;
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 
-/// The share of deleted rows from which on a file is written again, whatever its size.
+/// The share of deleted rows from which on a file is written again, regardless of its size.
 const MOST_DELETED: f64 = 0.05;
 
 /// The size of the old files of one commit, in bytes.
@@ -92,16 +92,16 @@ pub struct OptimizeRequest {
     /// of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
     /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
-    /// `OPTIMIZE … FULL`. Files of cubes that are large enough already stay.
+    /// `OPTIMIZE … FULL`. Files of cubes that are already large enough are not rewritten.
     pub full: bool,
     /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
     /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
     /// are written to a temporary file.
     pub cube_size: Option<u64>,
-    /// The share of deleted rows from which on a file is written again, whatever its size.
+    /// The share of deleted rows from which on a file is written again, regardless of its size.
     pub most_deleted: f64,
-    /// Whether files are chosen because of what they have beside the rows of the table, whatever their size: deleted
-    /// rows, and values of columns that the schema does not have any more. This is `REORG … APPLY (PURGE)`. The footers
+    /// Whether files are chosen because they contain more than the rows of the table: deleted rows, or values of
+    /// columns that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. The footers
     /// of all files without deletion vectors are read.
     pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
@@ -112,7 +112,7 @@ pub struct OptimizeRequest {
     pub check_rows: bool,
     /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
     pub dry_run: bool,
-    /// Further fields of the commits, such as user metadata.
+    /// More fields of the commits, such as user metadata.
     pub operation: Operation,
     /// Whether a write has started it, which the commits say.
     pub(crate) is_automatic: bool,
@@ -139,13 +139,13 @@ impl Default for OptimizeRequest {
     }
 }
 
-/// What an OPTIMIZE has done.
+/// The result of an OPTIMIZE.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Optimized {
     /// The commits, in order; none if there was nothing to do.
     pub commits: Vec<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: OptimizeMetrics,
 }
 
@@ -159,8 +159,8 @@ pub struct Optimized {
 /// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
 /// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
 /// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
-/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Commits that were made
-/// before stay.
+/// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Earlier commits are
+/// kept.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {
     plan_optimize(base, request, environment)?.execute()
 }

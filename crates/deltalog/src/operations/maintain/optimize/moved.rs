@@ -33,11 +33,11 @@ pub(super) enum RowOrder {
     Kept,
     /// The numbers of the rows, in their new order.
     Changed(Numbers),
-    /// An order that an engine has made, and can tell.
+    /// An order that an engine has made and can report.
     Engine(EngineOrder),
 }
 
-/// What is needed to ask the engine that has ordered a bin.
+/// The data for locating rows of a bin that an engine has ordered.
 #[derive(Debug)]
 pub(super) struct EngineOrder {
     /// The number of the first old file of the bin in its batch.
@@ -53,7 +53,7 @@ pub(super) type NumberFile = Arc<Mutex<Overflow>>;
 pub(super) struct Numbers {
     file: NumberFile,
     places: Vec<Place>,
-    /// Those that are not in the file yet.
+    /// The numbers that are not in the file yet.
     last: Vec<u64>,
 }
 
@@ -64,8 +64,8 @@ const FEW: usize = 1 << 10;
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns where rows, given by their numbers, are in new files with as many rows each: a set of positions for each
-    /// file; `None` if only an engine can tell.
+    /// Returns where rows, given by their numbers, are in new files with these numbers of rows: a set of positions for
+    /// each file; `None` if only an engine knows.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.

@@ -14,7 +14,7 @@ use crate::protocol::{Add, PartitionValues};
 use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
-/// What is to be done with the files of a version.
+/// The planned changes of the files of a version.
 pub(super) struct Plan {
     /// The files that are written again together, in the order of their partitions.
     pub(super) bins: Vec<Bin>,
@@ -27,7 +27,7 @@ pub(super) enum Choice {
     /// Files that are smaller than three quarters of the target size, if another one fits to them, and files that
     /// have lost at least this share of their rows. Each bin becomes one file.
     SmallOrDeleted(f64),
-    /// Those with deletion vectors or with columns that were dropped. Each bin becomes one file.
+    /// Files with deletion vectors or with columns that were dropped. Each bin becomes one file.
     Purged,
     /// All of them. All files of a partition are one bin.
     All,

@@ -24,7 +24,7 @@ use crate::runtime::parallel;
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that count: 32 characters, as many as statistics have, in Arrow's row format.
+/// The number of bytes of a value that count: 32 characters, as in statistics, in Arrow's row format.
 const PREFIX: usize = 160;
 
 /// The least number of rows whose places are worth a thread.
@@ -61,7 +61,7 @@ struct RankedColumn {
 
 /// The values at which ranks change, in order.
 struct Boundaries {
-    /// The first bytes of the values, by which they are mostly told apart. They are close together in memory.
+    /// The first bytes of the values, which usually suffice to distinguish them. They are close together in memory.
     first: Vec<u64>,
     values: Vec<Box<[u8]>>,
 }
@@ -189,8 +189,8 @@ fn prefix(bytes: &[u8]) -> &[u8] {
     bytes.get(..PREFIX).unwrap_or(bytes)
 }
 
-/// Returns the first bytes of a value as a number, without the one that tells NULL from values. Numbers follow each
-/// other as the values do, but different values may have the same number.
+/// Returns the first bytes of a value as a number, without the byte that distinguishes NULL from values. Numbers follow
+/// each other as the values do, but different values may have the same number.
 fn first(bytes: &[u8]) -> u64 {
     let value = bytes.get(1..).unwrap_or_default();
     let mut first = [0; 8];
@@ -328,7 +328,7 @@ mod tests {
         assert!(null <= low && low < frequent && frequent < high, "{null} {low} {frequent} {high}");
     }
 
-    /// Statistics have 32 characters of a text, whatever their sizes.
+    /// Statistics have 32 characters of a text, of up to four bytes each.
     #[test]
     fn as_much_of_a_text_counts_as_statistics_have() {
         let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));

@@ -3,7 +3,7 @@
 //! - Each new file was written by exactly one task, and all of its rows come from the old files of its bin. It has as
 //!   many rows as were copied.
 //! - If the log has the number of rows of an old file, all of those that are not deleted must have been copied. If the
-//!   engine has counted the rows before, they must be as many, whatever the log has.
+//!   engine has counted the rows before, the numbers must be equal, even if the log has no number.
 //! - The rows of a bin that keeps its order come file after file, each in its order. So the position of each row in the
 //!   new file is known ([`super::moved`]).
 
@@ -20,8 +20,7 @@ use crate::protocol::Add;
 use crate::values::stats::num_records;
 use crate::write::{Reported, ReportedBin};
 
-/// What the task with a number has written: how many rows from which old files, and the new file with
-/// them.
+/// The output of the task with this number: the new file, and how many of its rows come from which old file.
 struct Task {
     number: usize,
     rows: Vec<(u32, u64)>,
@@ -173,7 +172,7 @@ fn tasks(reported: Reported, count: usize) -> Result<Vec<Task>> {
     }
 }
 
-/// Returns the error of tasks that have not done what was planned. Nothing of their batch is committed.
+/// Returns the error of tasks that have not done what was planned. Their batch is not committed.
 fn faulty(what: String) -> Error {
     Error::corrupt_data(format!("{what}; nothing of this batch was committed"))
 }

@@ -68,7 +68,7 @@ pub(super) struct Source {
     pub(super) moved: Moved,
 }
 
-/// What writes bins.
+/// Writes bins.
 pub(super) struct BinRewriter<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) copy: RowCopy,

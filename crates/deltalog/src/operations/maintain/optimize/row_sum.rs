@@ -1,4 +1,4 @@
-//! A sum of rows by which the rows before and after are compared.
+//! A sum over rows, for comparing the rows before and after.
 //!
 //! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. A row
 //!   that was lost, doubled or changed changes the sum, except by an accident of one in 2^64.
@@ -49,7 +49,7 @@ impl RowSum {
     }
 }
 
-/// Returns the values with lists of entries in the place of maps, at any depth.
+/// Returns the values with maps replaced by lists of entries, at any depth.
 fn without_maps(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_maps(values.data_type()) {
         return Ok(Arc::clone(values));

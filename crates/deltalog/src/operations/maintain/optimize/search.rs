@@ -1,8 +1,9 @@
 //! Finds rows in new files whose order an engine has made.
 //!
-//! - The engine is asked once in an attempt for the rows of all bins, and only for those that it was not asked for
-//!   before: an answer takes it minutes.
-//! - A bin is given up if the engine does not know, if it is asked too often, or if too many rows are looked for.
+//! - The engine is asked once per attempt, for the rows of all bins together, and only for rows that it has not located
+//!   before: an answer takes minutes.
+//! - A bin is given up if the engine cannot locate its rows, after too many requests, or if there are too many rows to
+//!   locate.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ use roaring::RoaringTreemap;
 use super::moved::EngineOrder;
 use crate::error::{Error, Result};
 
-/// The number of rows of a batch that an engine is asked for at most. Each task of its answer may count all of them.
+/// The maximum number of rows of a batch that an engine is asked for. Each task of its answer may count all of them.
 pub(super) const MOST_ROWS: u64 = 1 << 16;
 
-/// How often it is asked for rows of a batch at most.
+/// The maximum number of requests for rows of a batch.
 const MOST_SEARCHES: u32 = 3;
 
 /// Finds rows, given by the numbers of their old files in the batch and their positions there, in order, in the new
@@ -103,7 +104,7 @@ mod tests {
         EngineOrder { first_file: 0, tasks: vec![2, 5] }
     }
 
-    /// An answer takes an engine minutes: it is asked for each row once, for all at the same time, and not often.
+    /// An answer takes an engine minutes, so it is asked once for each row, for many rows together, and rarely.
     #[test]
     fn an_engine_is_asked_for_what_is_not_known() {
         let mut asked = Vec::new();

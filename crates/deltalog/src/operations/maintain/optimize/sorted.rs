@@ -9,7 +9,7 @@
 //! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are
 //!   merged: a block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
 //! - Each row comes back with its number, counted from 0 in the order in which the rows came.
-//! - A run is sorted and written by a thread of its own, while the rows of the next one come. Each of the two may take
+//! - A run is sorted and written by its own thread, while the rows of the next one come. Each of the two may take
 //!   half of the memory.
 
 use std::cmp::Reverse;
@@ -42,7 +42,7 @@ const MOST_UNEVEN: usize = 4;
 /// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
 const BYTES_PER_ROW: usize = 56;
 
-/// What sorts rows by keys.
+/// Sorts rows by keys.
 pub(super) struct Sorter {
     /// The memory for rows, in bytes.
     budget: usize,
@@ -311,7 +311,7 @@ impl Merge {
         visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
         self.bytes = 0;
-        // Blocks stay only while they have rows.
+        // Blocks are kept only while they have rows.
         let mut kept = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             if let Some(block) = self.blocks.get(run.block).filter(|_| run.entry().is_some()) {

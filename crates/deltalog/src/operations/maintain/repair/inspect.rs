@@ -1,4 +1,4 @@
-//! What is wrong with one file of the log.
+//! The problems of one file of the log.
 //!
 //! ```text
 //!   exists? ──► size ──► footer: columns within the file, number of rows ──► rows, statistics
@@ -24,7 +24,7 @@ use crate::storage::Storage;
 use crate::values::stats::num_records;
 use crate::write::read_footer;
 
-/// What looks at the files of a version, also from several threads.
+/// Inspects the files of a version. Several threads may share it.
 pub(super) struct Inspector<'a> {
     snapshot: &'a Snapshot,
     stored: &'a Stored,

@@ -1,5 +1,5 @@
-//! FSCK: whether the files of a version are there and are what the log says, and a repair of the log where they are
-//! not. Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
+//! FSCK: checks whether the files of a version exist and match the log, and repairs the log where they do not.
+//! Protocol: "Add File and Remove File", "Deletion Vectors", "Per-file Statistics".
 //!
 //! ```text
 //!   snapshot ──► named files ──┐
@@ -19,7 +19,7 @@
 //!   append-only is not repaired (protocol, "Append-only Tables").
 //! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
 //!   is a conflict. Rows that others add do not matter.
-//! - Files are looked at several at a time. What stays in memory are the sizes of the files, and what is wrong.
+//! - Several files are examined at a time. Only the sizes of the files and the problems are kept in memory.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -57,11 +57,11 @@ pub use problem::FileProblem;
 /// How many files an error names.
 const NAMED: usize = 10;
 
-/// How closely files are looked at.
+/// How closely files are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[non_exhaustive]
 pub enum CheckLevel {
-    /// Whether data files and files of deletion vectors are there, and the sizes of data files.
+    /// Whether data files and files of deletion vectors exist, and the sizes of data files.
     Files,
     /// Also the footers of data files, their numbers of rows, and deletion vectors.
     #[default]
@@ -70,7 +70,7 @@ pub enum CheckLevel {
     Rows,
 }
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Debug)]
 pub struct FileCheck {
     snapshot: Snapshot,
@@ -153,19 +153,19 @@ impl FileCheck {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RepairRequest {
-    /// Whether files that are there and cannot be read as Parquet are removed as well as missing ones. Footers and
+    /// Whether existing files that cannot be read as Parquet are removed as well as missing ones. Footers and
     /// deletion vectors are then read.
     pub removes_damaged: bool,
-    /// Whether files whose deletion vectors are not there, or do not fit, are removed with all of their rows. Otherwise
+    /// Whether files whose deletion vectors are missing, or do not fit, are removed with all of their rows. Otherwise
     /// such a file is an error.
     pub drops_files_without_vectors: bool,
     /// Whether nothing is committed.
     pub dry_run: bool,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
-/// What a repair has done.
+/// The result of a repair.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Repaired {
@@ -173,7 +173,7 @@ pub struct Repaired {
     pub committed: Option<Committed>,
     /// The files that were removed, or would be, in the order of the log.
     pub removed: Vec<RepairedFile>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RepairMetrics,
 }
 
@@ -185,15 +185,15 @@ pub struct RepairedFile {
     pub path: String,
     /// The path of the file with its deletion vector.
     pub vector_path: Option<String>,
-    /// Whether the data file is not there.
+    /// Whether the data file is missing.
     pub is_missing: bool,
-    /// Whether the data file is there, and damaged.
+    /// Whether the data file exists but is damaged.
     pub is_damaged: bool,
-    /// Whether the file with the deletion vector is not there.
+    /// Whether the file with the deletion vector is missing.
     pub is_vector_missing: bool,
 }
 
-/// How many files a repair concerns.
+/// The numbers of files in a repair.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairMetrics {
@@ -203,15 +203,15 @@ pub struct RepairMetrics {
     pub removed_files: u64,
     /// Their size in bytes, as in the log.
     pub removed_bytes: u64,
-    /// The number of their rows that were not deleted, as far as the log has it.
+    /// The number of their rows that were not deleted, as far as the log shows it.
     pub removed_rows: u64,
-    /// The number of files that are not there.
+    /// The number of missing files.
     pub missing_files: u64,
-    /// The number of files with deletion vectors that are not there or do not fit.
+    /// The number of files with deletion vectors that are missing or do not fit.
     pub files_without_vectors: u64,
 }
 
-/// Removes files from the table of `base`, in one commit, that are not there any more; also damaged ones on request.
+/// Removes missing files from the table of `base`, in one commit; also damaged ones on request.
 /// Nothing is deleted in the store.
 ///
 /// # Errors
@@ -263,7 +263,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Refuses to go on if the rows of a file are not known.
+    /// Refuses to continue if the rows of a file are not known.
     fn ensure_certain(&self, base: &Snapshot) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());

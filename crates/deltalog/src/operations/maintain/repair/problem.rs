@@ -1,12 +1,12 @@
-//! What can be wrong with a file of a table.
+//! The kinds of problems of a file of a table.
 
 use crate::error::Error;
 
-/// What is wrong with a file.
+/// The problem of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FileProblem {
-    /// The data file is not there.
+    /// The data file is missing.
     MissingFile,
     /// The data file has another size than in the log. Its rows may be readable nevertheless.
     WrongSize,
@@ -16,7 +16,7 @@ pub enum FileProblem {
     UnsupportedFile,
     /// The data file has another number of rows than its statistics in the log say.
     WrongRowCount,
-    /// The file with the deletion vector is not there, so that nothing tells which rows are deleted.
+    /// The file with the deletion vector is missing, so it is unknown which rows are deleted.
     MissingVector,
     /// The deletion vector cannot be read, or does not fit the data file or its descriptor in the log.
     DamagedVector,

@@ -1,4 +1,4 @@
-//! What a check has found, as Arrow.
+//! The result of a check as Arrow data.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Whether all rows of a file can be read, and are within its statistics. Protocol: "Per-file Statistics".
 //!
-//! - What counts is what queries rely on to leave a file out: minima and maxima, and that a column has no NULL, or
-//!   nothing else. Bounds are widened as queries widen them.
+//! - Only those statistics are checked that queries use to skip a file: minima and maxima, and whether a column has no
+//!   NULL or only NULLs. Bounds are widened as queries widen them.
 //! - Rows that the deletion vector deletes do not count.
 //! - NaN is not compared, and the two zeros of floats are one.
 
@@ -20,7 +20,7 @@ use crate::scan::{DataFile, FileRows, RowScan, StatisticsColumns};
 use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsBounds, leaf_columns, num_records};
 
-/// What reads the rows of files of a version.
+/// Reads the rows of files of a version.
 pub(super) struct RowCheck {
     scan: RowScan,
     columns: Vec<ColumnPath>,

@@ -1,10 +1,10 @@
 //! The files that a store has, from one walk of the table's root.
 //!
-//! - What the walk has not seen is asked for one by one: files outside the root or behind links, and files that a
-//!   listing has left out. A file is missing only if the store answers that it does not exist, not if a directory is
-//!   not mounted.
-//! - The log is read before the walk, and what was committed since is read afterwards. A file that the walk sees and no
-//!   action names is no part of any version that the log still has, or its write is under way.
+//! - The store is asked individually for each file that the walk has not seen: files outside the root or behind links,
+//!   and files that a listing has left out. A file is missing only if the store answers that it does not exist, not if
+//!   a directory is not mounted.
+//! - The log is read before the walk, and newer commits are read afterwards. A file that the walk sees and no
+//!   action names is not part of any version that the log still has, or is still being written.
 //! - Change data files are named by commits, and not looked for.
 
 use std::collections::HashMap;

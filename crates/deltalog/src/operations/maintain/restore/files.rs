@@ -21,7 +21,7 @@ use crate::write::row_counts::{Counted, with_certain_counts};
 /// How many missing files an error names.
 const NAMED: usize = 10;
 
-/// What differs between the files of two versions.
+/// The differences between the files of two versions.
 pub(super) struct FileChanges {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
@@ -50,10 +50,10 @@ impl FileChanges {
         self.adds.is_empty() && self.removes.is_empty()
     }
 
-    /// Looks for the added files in the store, and leaves those out that are not there, if they may be ignored.
+    /// Looks for the added files in the store, and leaves out the missing ones, if they may be ignored.
     ///
     /// # Errors
-    /// `FileNotFound` for files that are not there; errors of the store.
+    /// `FileNotFound` for missing files; errors of the store.
     pub(super) fn without_missing(mut self, earlier: &Snapshot, may_ignore: bool) -> Result<Self> {
         let mut missing = HashSet::new();
         let mut kept = Vec::with_capacity(self.adds.len());

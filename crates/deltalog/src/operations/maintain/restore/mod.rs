@@ -8,12 +8,12 @@
 //!
 //! - The rows become the earlier version's: a logical file is a data file with its deletion vector (protocol, "Add
 //!   File and Remove File"), so that a file with another vector is replaced.
-//! - A file that is brought back and no longer there is found before anything is committed: VACUUM has deleted it,
-//!   perhaps. Files that the newest version has too are not looked for: it needs them whatever RESTORE does.
+//! - A file that is to be restored but no longer exists, perhaps because of a VACUUM, is detected before anything is
+//!   committed. Files that the newest version also has are not checked, because that version needs them in any case.
 //! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
-//! - It depends on all files, as an overwrite does: a commit of somebody else since the version that its caller has
-//!   seen is a conflict, because its rows would be gone. So is one of a VACUUM, which may delete what was just found.
-//!   A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
+//! - It depends on all files, as an overwrite does: a commit by another writer since the version that its caller has
+//!   seen is a conflict, because its rows would be lost. So is a commit of a VACUUM, which may delete what was just
+//!   found. A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
 
 mod files;
 mod table;
@@ -38,23 +38,23 @@ pub struct RestoreRequest {
     pub allow_protocol_downgrade: bool,
     /// Whether nothing is committed: the metrics then say what would be done.
     pub dry_run: bool,
-    /// Further fields of the commit, such as user metadata.
+    /// More fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The time that the caller has asked for instead of a version, which the commit then records.
     pub timestamp: Option<String>,
 }
 
-/// What a RESTORE has done.
+/// The result of a RESTORE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
     /// The commit; `None` if the table was as that version already.
     pub committed: Option<Committed>,
-    /// What was done.
+    /// The metrics.
     pub metrics: RestoreMetrics,
 }
 
-/// How many files a RESTORE concerns, and their sizes in bytes.
+/// The numbers of files in a RESTORE, and their sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreMetrics {
@@ -74,14 +74,14 @@ pub struct RestoreMetrics {
     pub missing_files: u64,
 }
 
-/// Makes the version `earlier` the newest one of the table again; `base` is the newest version that the caller knows.
+/// Restores the version `earlier` as the newest one of the table; `base` is the newest version that the caller knows.
 /// If nothing differs, as with `base` itself, nothing is committed.
 ///
 /// # Errors
-/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows would go from a
-/// table that is append-only. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a
-/// table that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting;
-/// `CommitStateUnknown`, `CorruptLog`, and errors of the store.
+/// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows of an append-only
+/// table would be removed. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table
+/// that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting; `CommitStateUnknown`,
+/// `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
     earlier: &Snapshot,
@@ -144,7 +144,7 @@ fn described(
     metrics: &RestoreMetrics,
 ) -> Operation {
     "RESTORE".clone_into(&mut operation.name);
-    // One of them is named, as it was asked for.
+    // The error names one of the requested files.
     let version = timestamp.is_none().then_some(version);
     operation
         .parameter("version", version)

@@ -1,4 +1,4 @@
-//! What a restored version says of the table apart from its files.
+//! The protocol and metadata of a restored version.
 //!
 //! | what | as in |
 //! | --- | --- |
@@ -9,7 +9,7 @@
 //! | high water marks of identity columns, the highest column id | whichever is farther: no value is given twice |
 //! | progress of applications, high water mark of row ids | the newest version |
 //!
-//! Features that protect the log, or that the removal of a domain needs, stay in any case.
+//! Features that protect the log, or that the removal of a domain needs, are always kept.
 //!
 //! The JVM implementation does the same, except that it takes the properties of in-commit timestamps from the earlier
 //! version.
@@ -35,7 +35,7 @@ const OF_THE_LOG: [&str; 4] =
 /// The metadata of a column with its name in files.
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
-/// What the commit says of the table.
+/// The table-level actions of the commit.
 pub(super) struct RestoredTable {
     protocol: Protocol,
     metadata: Metadata,
@@ -49,7 +49,7 @@ impl RestoredTable {
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {
-            // What protects the log stays, and what the removal of a domain needs.
+            // Features that protect the log are kept, and features that the removal of a domain needs.
             true => {
                 let mut kept = vec![TableFeature::CheckpointProtection];
                 kept.retain(|feature| base.protocol().supports(feature));
@@ -83,7 +83,7 @@ impl RestoredTable {
         self.protocol.supports(&TableFeature::RowTracking)
     }
 
-    /// Returns whether `base` says the same.
+    /// Returns whether `base` has the same actions.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> Result<bool> {
         Ok(self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty())
     }
@@ -101,7 +101,7 @@ impl RestoredTable {
     }
 }
 
-/// Returns what makes the domains `before` of those that are there `now`.
+/// Returns the changes that turn the domains of `now` into the domains of `before`.
 ///
 /// # Errors
 /// `Unsupported` if row ids were counted up farther before than now: the feature was dropped and is another one.
@@ -136,7 +136,7 @@ fn mark_of(domain: &DomainMetadata) -> i64 {
     fields.get("rowIdHighWaterMark").and_then(serde_json::Value::as_i64).unwrap_or(-1)
 }
 
-/// Returns the name that stays if a column is renamed.
+/// Returns the name that does not change when a column is renamed.
 fn name_in_files(field: &StructField) -> String {
     let physical =
         field.metadata.entries().get(PHYSICAL_NAME).and_then(|name| name.as_str().map(str::to_owned));

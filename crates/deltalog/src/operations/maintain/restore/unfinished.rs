@@ -23,7 +23,7 @@ const LONGEST_VACUUM_MS: i64 = 24 * 3600 * 1000;
 /// A VACUUM that may still be deleting files.
 struct Vacuum {
     version: u64,
-    /// Files that were removed before this time may go.
+    /// Files that were removed before this time may be deleted.
     cutoff_ms: i64,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn ensure_none_deletes(
     let unfinished = unfinished(base, earlier.version(), now_ms)?;
     let Some(vacuum) = unfinished.iter().max_by_key(|vacuum| vacuum.cutoff_ms) else { return Ok(()) };
     let retained = Retained::of(base, vacuum.cutoff_ms)?;
-    // VACUUM looks at the table's root only.
+    // VACUUM only lists the table's root.
     let may_go = |path: &LogPath| matches!(path, LogPath::Relative(path) if !retained.keeps(path));
     let count = files.iter().filter(|needed| needed.iter().any(may_go)).count();
     if count == 0 {

@@ -1,4 +1,4 @@
-//! The files that may go: a compact list, and the one decision who is on it.
+//! The files that may be deleted: a compact list, and the only place that decides which files are on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl VacuumReason {
     }
 }
 
-/// Returns why a file that is looked at may be deleted, if it may: it is older than the cut-off, and the log does not
+/// Returns why a visible file may be deleted, if it may: it is older than the cut-off, and the log does not
 /// need it.
 pub(super) fn reason(file: &FileMeta, retained: &Retained, cutoff_ms: i64) -> Option<VacuumReason> {
     let may_go = file.modified_ms < cutoff_ms && !retained.keeps(&file.name);
@@ -73,7 +73,7 @@ pub(super) struct Chunk {
     reasons: Vec<VacuumReason>,
 }
 
-/// The files that may go.
+/// The files that may be deleted.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     chunks: Vec<Chunk>,
@@ -120,7 +120,7 @@ impl Candidates {
             for path in chunk.paths.iter().flatten() {
                 let mut rest = path;
                 while let Some((directory, _)) = rest.rsplit_once('/') {
-                    // Those above a known one are known.
+                    // Directories above a known directory are known.
                     if !found.insert(directory.to_owned()) {
                         break;
                     }

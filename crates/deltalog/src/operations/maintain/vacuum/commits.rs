@@ -1,7 +1,7 @@
 //! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
 //!
-//! They change nothing and depend on nothing, so that a concurrent change of the metadata is no lasting conflict: they
-//! are committed again on top of it. The first says what is about to be deleted before it is, so that the history
+//! They change nothing and depend on nothing, so that a concurrent change of the metadata is not a lasting conflict:
+//! they are committed again on top of it. The first says what is about to be deleted before it is, so that the history
 //! explains missing files even if the second never comes.
 
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 /// How often another writer may change the metadata in between.
 const MOST_CONFLICTS: u32 = 20;
 
-/// What both commits need.
+/// The common data of both commits.
 #[derive(Debug)]
 pub(super) struct Commits {
     pub(super) custom_metadata: Map<String, Value>,

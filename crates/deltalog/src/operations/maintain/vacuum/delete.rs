@@ -1,13 +1,13 @@
 //! Deleting what a plan has found, unless the table needs it again.
 //!
-//! - Before each round the newest version is looked at. A file that a commit has added since the plan stays, however
-//!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is asked, and no
-//!   compaction or checkpoint in its place: a later commit may have removed the file again, but those who have begun to
-//!   read it still need it.
+//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, however
+//!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is read, instead of a
+//!   compaction or checkpoint: a later commit may have removed the file again, but readers of the version in between
+//!   still need it.
 //! - The table is checked again as well: another writer may have raised the retention or the protocol, or put another
 //!   table in its place.
-//! - A file that does not exist is no error, so that a VACUUM that was interrupted can be repeated, and several may
-//!   run beside each other.
+//! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several can run at
+//!   the same time.
 
 use super::candidates::{Chunk, Files};
 use super::request;
@@ -36,7 +36,7 @@ pub(super) struct Deletion<'a> {
     pub(super) enforces_retention: bool,
     /// Whether checksums of Hadoop are deleted with the files.
     pub(super) has_checksums: bool,
-    /// What the table needs again.
+    /// The files that the table needs again.
     pub(super) revived: Retained,
     /// The version up to which `revived` is complete.
     pub(super) known_version: u64,
@@ -45,8 +45,8 @@ pub(super) struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Deletes the `files` that may go. `cutoff_of_store_ms` is the cut-off by the clock of the store: one that is
-    /// ahead of it would make files look old that are not.
+    /// Deletes the `files`, if they may be deleted. `cutoff_of_store_ms` is the cut-off by the clock of the store: one
+    /// that is ahead of it would make files look old that are not.
     ///
     /// # Errors
     /// Errors of the store, and of reading the log. Some files may have been deleted.
@@ -114,7 +114,7 @@ impl Deletion<'_> {
                 error.kind(),
                 format!("VACUUM has deleted {done} files, and then some of the next could not be deleted"),
             )
-            .with_hint("run VACUUM again: it goes on with the files that are left")
+            .with_hint("run VACUUM again: it continues with the remaining files")
             .with_source(error)
         })?;
         self.deleted += paths.len() as u64;
@@ -124,7 +124,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Deletes the checksums that Hadoop keeps beside local files.
+    /// Deletes the checksums that Hadoop keeps next to local files.
     fn delete_checksums(&self, storage: &Storage, paths: &[&str]) -> Result<()> {
         if !self.has_checksums {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The files that may go, from an inventory of the store.
+//! The files that may be deleted, from an inventory of the store.
 //!
 //! - Only full paths below the table's root count. An inventory of another place, or with paths of another form, is an
 //!   error: it would look like a table without files to delete.
@@ -72,7 +72,7 @@ pub(super) fn find(
     })
 }
 
-/// Refuses a path of a file which the table needs, apart from being encoded.
+/// Refuses a path that differs only in its encoding from a file that the table needs.
 fn ensure_plain(path: &str, name: &str, retained: &Retained) -> Result<()> {
     let is_encoded = |plain: Cow<'_, str>| plain != name && retained.keeps(&plain);
     if !name.contains('%') || !decode(name).is_ok_and(is_encoded) {

@@ -34,7 +34,7 @@ pub(super) fn record(snapshot: &Snapshot, version: u64) {
         _ => write(snapshot.storage(), version),
     });
     if let Err(error) = recorded {
-        // The next VACUUM from the log looks at more commits.
+        // The next VACUUM from the log reads more commits.
         tracing::warn!(table = snapshot.storage().url(), %error, "how far VACUUM came could not be recorded");
     }
 }

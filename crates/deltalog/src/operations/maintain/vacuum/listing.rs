@@ -1,4 +1,4 @@
-//! The files that may go, from a listing of the table's root.
+//! The files that may be deleted, from a listing of the table's root.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// What a source has found.
+/// The findings of a source.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Files,
@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) directories: u64,
     /// The directories among them that may be empty, if the store has directories.
     pub(super) nested: Vec<String>,
-    /// Whether Hadoop's checksums of files are beside them.
+    /// Whether Hadoop's checksums are next to the files.
     pub(super) has_checksums: bool,
     /// The newest version whose removed files have all been found, now or before.
     pub(super) searched_up_to: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            // A walk of keys asks for a directory repeatedly.
+            // A walk of keys looks up the same directory repeatedly.
             let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
             entered.0.insert(directory);
             if has_directories {
@@ -55,8 +55,8 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
             if !Visible::shows(&file.name) {
                 has_checksums |= name_of(&file.name).ends_with(".crc");
             } else if !has_directories && file.size == 0 {
-                // An object that stands for a directory: its name, without the slash, may also be the name of a file
-                // beside it. Neither data files nor files of vectors are empty.
+                // An object that stands for a directory: its name, without the slash, may also be the name of a sibling
+                // file. Neither data files nor files of vectors are empty.
             } else if let Some(reason) = reason(file, retained, cutoff_ms) {
                 candidates.push(file, reason);
             }

@@ -1,4 +1,4 @@
-//! The files that may go, from the log alone: what commits have removed since the last VACUUM.
+//! The files that may be deleted, from the log alone: what commits have removed since the last VACUUM.
 //!
 //! ```text
 //!   0 … 40 │ 41 … 57 │ 58 … 63
@@ -7,7 +7,7 @@
 //!   └ looked at by the last VACUUM: _last_vacuum_info
 //! ```
 //!
-//! - If commits are missing that were not looked at, files would never be found. That is an error.
+//! - If unread commits are missing, their files would never be found. That is an error.
 //! - A file whose tombstone is not old enough yet although its commit is, is found by the next VACUUM: the version
 //!   before is recorded.
 
@@ -28,7 +28,7 @@ use crate::protocol::LogPath;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// Looks at the commits of `snapshot` up to `cutoff_ms`.
+/// Reads the commits of `snapshot` up to `cutoff_ms`.
 ///
 /// # Errors
 /// `VersionNotFound` if the log does not reach back to the last VACUUM; `CorruptLog`; also errors of the store.
@@ -67,7 +67,7 @@ fn check_reach(snapshot: &Snapshot, times: &CommitTimes, start: u64, last: Optio
             "the last VACUUM has looked at the versions up to {last}, but the log begins with version {oldest}"
         ),
         None => format!(
-            "no VACUUM has recorded up to which version it has come, and the log begins with version {oldest}"
+            "no VACUUM has recorded the version that it has reached, and the log begins with version {oldest}"
         ),
     };
     Err(Error::new(
@@ -132,8 +132,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Puts a file on the list if it may go. Only files that a listing would show are deleted: a log may name others,
-    /// such as its own files.
+    /// Puts a file on the list if it may be deleted. Only files that a listing would show are deleted: a log may name
+    /// others, such as its own files.
     fn add(&mut self, file: &LogPath, size: u64, modified_ms: i64, reason: VacuumReason) {
         let LogPath::Relative(path) = file else { return };
         if !self.visible.shows_path(path) || self.retained.keeps(path) || !self.seen.insert(path.clone()) {

@@ -13,15 +13,15 @@
 //!                         VACUUM END
 //! ```
 //!
-//! What is never deleted, and why:
+//! Files that are never deleted, and why:
 //!
-//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either
-//!   new, and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
+//! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
+//!   and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
 //!   files. The commits after the snapshot are therefore read again before each round of deletes. What remains is a
-//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it goes
-//!   back behind the retention: such a RESTORE checks that its files exist, and is refused while a VACUUM that may be
-//!   deleting them has not recorded its end.
-//! - *Files of writes that are under way.* Nothing in the log names them. They are younger than the retention, which
+//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it
+//!   restores a version from before the retention: such a RESTORE checks that its files exist, and is refused while a
+//!   VACUUM that may be deleting them has not recorded its end.
+//! - *Files of unfinished writes.* The log does not name them. They are younger than the retention, which
 //!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
 //!   compared with the store's: the commit `VACUUM START` is a file of the store. If the clock is more than a minute
 //!   ahead, the store's time counts.
@@ -31,7 +31,7 @@
 //! Change data files are named by commits, not by the state of a version. Their age alone decides, as in the JVM
 //! implementation: a change data feed reaches as far back as the retention.
 //!
-//! A shallow clone refers to files of the table that it was made of, and nothing in that table's log says so. Whether a
+//! A shallow clone refers to files of its source table, and the source's log does not say so. Whether a
 //! file that was removed here is still part of a clone elsewhere cannot be known: a VACUUM of the source breaks the
 //! clone, as it does in every implementation.
 //!
@@ -81,7 +81,7 @@ use crate::snapshot::Snapshot;
 /// files may differ from the store's.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
-/// Finds the files that `snapshot`'s table no longer needs. Deletes nothing: that is [`VacuumPlan::delete`].
+/// Finds the files that `snapshot`'s table no longer needs. Deletes nothing; [`VacuumPlan::delete`] does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -155,8 +155,7 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
 }
 
 /// Returns the time before which a file must have been written or removed. Stores and logs have no parts of a
-/// millisecond: without a retention, what has the time of now was there before. Commits since are looked at in any
-/// case.
+/// millisecond: without a retention, what has the time of now was there before. Later commits are always read.
 fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
     if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }
@@ -184,7 +183,7 @@ fn searched_by_listing(newest: &Snapshot, cutoff_ms: i64) -> Option<u64> {
         .and_then(|times| times.last_at_or_before(cutoff_ms.saturating_sub(MARGIN_MS)));
     found.unwrap_or_else(|error| {
         // Only a VACUUM from the log needs to know.
-        tracing::warn!(table = newest.storage().url(), %error, "how far VACUUM comes is not known");
+        tracing::warn!(table = newest.storage().url(), %error, "the progress of VACUUM is not known");
         None
     })
 }
@@ -217,7 +216,7 @@ pub struct Vacuumed {
 }
 
 impl VacuumPlan {
-    /// Returns the version that the plan was made of.
+    /// Returns the version that the plan was made for.
     pub fn version(&self) -> u64 {
         self.snapshot.version()
     }

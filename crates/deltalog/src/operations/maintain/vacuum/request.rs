@@ -1,4 +1,4 @@
-//! What a VACUUM is asked for, and its checks against the table.
+//! The options of a VACUUM, and their checks against the table.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{TableFeature, ensure_writable};
 use crate::snapshot::Snapshot;
 
-/// Where VACUUM finds the files that may go.
+/// Where VACUUM finds the files that may be deleted.
 #[non_exhaustive]
 pub enum VacuumSource {
     /// In a listing of the table's root.
@@ -51,9 +51,9 @@ impl Default for VacuumRequest {
 /// How long files are kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Retention {
-    /// What the request says.
+    /// The retention in the request.
     pub(super) specified_ms: Option<i64>,
-    /// What the table says: `delta.deletedFileRetentionDuration`.
+    /// The retention of the table: `delta.deletedFileRetentionDuration`.
     pub(super) configured_ms: i64,
 }
 

@@ -27,13 +27,13 @@ use crate::snapshot::Snapshot;
 /// The number of commits that are named before they are read.
 const READ_TOGETHER: usize = 64;
 
-/// What must be kept, and what has expired of the rest.
+/// The files that must be kept, and the expired ones among the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     kept: PathSet,
     /// The names of files outside the table.
     outside: PathSet,
-    /// What only expired tombstones name. It may also be kept.
+    /// Files that only expired tombstones name. They may also be kept.
     expired: PathSet,
 }
 
@@ -93,7 +93,7 @@ impl Retained {
     }
 
     /// Keeps the files that the commits of `newest` after version `known` have added, also those that were removed
-    /// again. Only the commits themselves tell, and not what is read in their place.
+    /// again. Only the commits themselves show that, not compactions or checkpoints.
     ///
     /// # Errors
     /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.

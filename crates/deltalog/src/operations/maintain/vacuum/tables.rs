@@ -11,7 +11,7 @@ use crate::storage::Storage;
 
 impl Candidates {
     /// Completes the list, without the files of other tables in the table's root: those in `known`, and those that the
-    /// store has beside the files.
+    /// store reports next to the files.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.
@@ -35,8 +35,8 @@ pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
     tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
 }
 
-/// Returns the directories that have a log of their own, with a slash after each. What a listing does not show,
-/// because the source is a log or an old inventory, is asked of the store.
+/// Returns the directories that have their own log, with a slash after each. What a listing does not show,
+/// because the source is a log or an old inventory, is requested from the store.
 ///
 /// # Errors
 /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.

@@ -1,12 +1,12 @@
-//! Which directories and files of a table's root VACUUM looks at.
+//! Decides which directories and files of a table's root VACUUM considers.
 //!
-//! - What begins with `_` or `.` is hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
+//! - Names that begin with `_` or `.` are hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
 //!   `_change_data` in the root is not, nor are the directories of partition columns whose names begin so (`_p=1`).
 //! - `metadata` belongs to Iceberg if the table is also one of Iceberg.
-//! - A directory with a log of its own is another table, for whose files this log does not speak. The JVM
+//! - A directory with its own log is another table, for whose files this log does not speak. The JVM
 //!   implementation deletes them.
 //!
-//! The JVM implementation also looks at other directories that begin with `_change_data`, and at `_delta_index`, which
+//! The JVM implementation also considers other directories that begin with `_change_data`, and at `_delta_index`, which
 //! has indexes of files that may be live.
 
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 /// The directory of change data files. Protocol: "Add CDC File".
 pub(crate) const CHANGES: &str = "_change_data";
 
-/// What is looked at.
+/// The scope of the search.
 #[derive(Debug)]
 pub(crate) struct Visible {
     /// The beginnings of the names of partition directories.
@@ -63,14 +63,14 @@ impl Visible {
             || self.partitions.iter().any(|partition| name.starts_with(partition))
     }
 
-    /// Returns whether a file is looked at whose directory is.
+    /// Returns whether a file in a considered directory is considered.
     pub(crate) fn shows(file: &str) -> bool {
         !is_hidden(name_of(file))
     }
 
-    /// Returns whether a file, given by its path relative to the root, and all directories above it are looked at.
+    /// Returns whether a file, given by its path relative to the root, and all directories above it are considered.
     pub(super) fn shows_path(&self, file: &str) -> bool {
-        // Every directory is asked for, so that other tables are noticed.
+        // Every directory is listed, so that other tables are noticed.
         let directories = file.match_indices('/').filter_map(|(end, _)| file.get(..end));
         let hidden = directories.filter(|directory| !self.enters(directory)).count();
         hidden == 0 && Self::shows(file)

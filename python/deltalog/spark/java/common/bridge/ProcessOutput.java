@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 
 /**
- * What a process prints: each line becomes an entry of the log, and the last one is kept for error
- * messages. Long lines are cut off.
+ * The output of a process: each line becomes an entry of the log, and the last one is kept for
+ * error messages. Long lines are cut off.
  */
 final class ProcessOutput {
   private static final int LONGEST = 4000;

@@ -12,7 +12,6 @@ import py4j.GatewayServer;
 import py4j.Protocol;
 import py4j.Py4JException;
 import py4j.Py4JNetworkException;
-import py4j.Py4JPythonClientPerThread;
 
 /**
  * A client for one object of the Python process, with separate connections.
@@ -142,10 +141,10 @@ public class PythonCalls {
       socket.setSoTimeout(milliseconds);
       InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
       socket.connect(new InetSocketAddress(loopback, port), milliseconds);
-      Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
+      // Only connections that Python begins have a client. Without pinned threads there is none.
       ClientServerConnection connection =
           new ClientServerConnection(
-              gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+              gateway(), socket, server.getCustomCommands(), null, server, 0, token);
       connection.setInitiatedFromClient(true);
       connection.start();
       isConnected = true;

@@ -34,7 +34,7 @@ public class PythonRole implements InvocationHandler {
     if (answer instanceof DeltalogException failure) {
       throw thrown(failure);
     }
-    // py4j makes an Integer of a number that fits in one.
+    // py4j converts a number that fits to an Integer.
     boolean isLong = method.getReturnType() == Long.TYPE && answer instanceof Number;
     return isLong ? Long.valueOf(((Number) answer).longValue()) : answer;
   }

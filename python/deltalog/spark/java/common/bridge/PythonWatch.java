@@ -18,8 +18,8 @@ import scala.Option;
  * open.
  *
  * <p>A call itself may take hours, such as a write. So the time-out is for another call, which does
- * nothing: Python answers it in a thread of its own, whatever its other threads wait for. It is
- * made only while a call is waiting for long.
+ * nothing: Python answers it in its own thread, even while its other threads wait. It is made only
+ * while a call takes long.
  */
 final class PythonWatch implements Runnable {
   /** For how long Python may be silent; 0 for any time. */

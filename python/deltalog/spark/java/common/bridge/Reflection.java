@@ -8,7 +8,7 @@ import java.lang.reflect.Method;
 /**
  * Calls of this package's constructors and static methods, for Python, which reaches an object with
  * one message for each call. py4j does not find these classes by name, because they were loaded
- * later than py4j, and it knows no variable numbers of arguments.
+ * later than py4j, and it does not support variable numbers of arguments.
  */
 public class Reflection {
 

@@ -13,8 +13,8 @@ public interface Refusals {
   RuntimeException statement(LogicalPlan statement);
 
   /**
-   * A write that would replace an existing table by one of another format, or one that is not in a
-   * catalog of ours.
+   * A write that would replace an existing table by a table of another format, or by a table that
+   * is not in our catalog.
    *
    * @param definition the new table
    * @param catalog the class of the session catalog, or null if it is Spark's own
@@ -22,8 +22,8 @@ public interface Refusals {
   RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
   /**
-   * A use of a table of ours in a catalog that knows nothing of the log: its class, or null if it
-   * is Spark's own.
+   * A use of a table of ours in a catalog that does not know the log: its class, or null if it is
+   * Spark's own.
    */
   RuntimeException catalog(String catalog);
 
@@ -44,6 +44,11 @@ public interface Refusals {
 
   /** An expression of a table's log; refusal is the JSON of RuleRefusal. */
   RuntimeException expression(String refusal);
+
+  /**
+   * A use of features for which this build of Spark lacks something, for the reason that says so.
+   */
+  RuntimeException feature(String reason);
 
   /** A field of a value that the column of this type does not have. */
   RuntimeException field(String name, String columnType);

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 import py4j.ClientServer;
 
 /**
- * A Python process beside a JVM in which no Python program has called enable, as in spark-sql,
+ * A Python process for a JVM in which no Python program has called enable, as in spark-sql,
  * spark-shell and Java jobs.
  *
  * <p>It is started as spark-submit starts a Python program, and finds this JVM by a port of the
@@ -73,7 +73,7 @@ public final class Sidecar {
 
   /**
    * Executes something in a daemon thread. Threads of py4j would otherwise keep the JVM alive: they
-   * are daemons only if the thread is one that makes the server. They also inherit its class
+   * are daemons only if the thread that creates the server is a daemon. They also inherit its class
    * loader.
    */
   private static <T> T inDaemon(Callable<T> work) {

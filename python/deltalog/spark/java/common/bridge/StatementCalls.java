@@ -8,9 +8,10 @@ public interface StatementCalls {
    * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected
    * rows, and for MERGE also the updated, deleted and inserted ones.
    *
+   * @param statement the StatementRun, whose steps Python calls
    * @param description what the statement says of itself (StatementDescription)
    */
-  String change(SparkSession session, StatementRun statement, String description);
+  String change(SparkSession session, Object statement, String description);
 
   /**
    * Returns the columns that a MERGE adds or changes, as the JSON of a schema.

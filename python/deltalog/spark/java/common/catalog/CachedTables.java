@@ -13,8 +13,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.Iterator;
 
 /**
- * Tables whose rows Spark keeps. From 4.1 on, a name that is cached shows these rows, whatever has
- * been written since, until Spark computes them again.
+ * Tables whose rows Spark keeps. From 4.1 on, the name of a cached table shows these rows, even
+ * after later writes, until Spark computes them again.
  *
  * <p>A DataFrame that was read by a path stays on its version and needs nothing of this.
  */

@@ -37,6 +37,13 @@ public class CatalogEntries {
         || DeltaName.is(provider);
   }
 
+  /** Returns whether it is the path of a table of ours, deltalog.`/path`. */
+  public static boolean isPath(Identifier name) {
+    return name.namespace().length == 1
+        && isOurs(name.namespace()[0])
+        && name.name().indexOf('/') >= 0;
+  }
+
   public static boolean isEntry(CatalogTable table) {
     Option provider = table.provider();
     return provider.isDefined() && isOurs((String) provider.get());
@@ -73,6 +80,21 @@ public class CatalogEntries {
     if (location.isDefined()) {
       options.put("path", CatalogUtils.URIToString((URI) location.get()));
     }
+    return options;
+  }
+
+  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
+  public static Map options(Identifier name) {
+    return options(name, isPath(name) ? null : find(name));
+  }
+
+  /** Returns the options of a table with its entry, which is null for a path. */
+  public static Map options(Identifier name, CatalogTable entry) {
+    if (!isPath(name)) {
+      return entry == null ? null : options(entry);
+    }
+    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    options.put("path", name.name());
     return options;
   }
 

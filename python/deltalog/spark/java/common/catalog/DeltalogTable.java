@@ -29,8 +29,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *   <li>Statements are resolved by Spark, and planned by DeltalogStrategy: reads become Spark's own
  *       scan of files, writes go to Python.
  *   <li>It stays at its version, so a DataFrame always shows the same rows. Therefore it tells
- *       Spark neither an id nor a version, by which Spark would look for a newer one. Each mention
- *       of its name loads the newest.
+ *       Spark neither an id nor a version, which would make Spark look for a newer one. Each
+ *       mention of its name loads the newest.
  *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out,
  *       because the analyzer would change the table, even to explain a statement.
  *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. Partitions come and go with their rows.
@@ -237,6 +237,7 @@ public class DeltalogTable
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    FeatureGroup.WRITE.require();
     return new DeltalogWriteBuilder(this, info.options());
   }
 

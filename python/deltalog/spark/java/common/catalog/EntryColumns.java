@@ -22,7 +22,7 @@ import scala.Option;
 /**
  * The columns in the entry of a table, for those who read the catalog and not the log: the Thrift
  * server answers JDBC's getColumns from them. Statements that may change the columns of a table
- * bring its entry into step. Queries never look at them.
+ * update its entry. Queries never look at them.
  */
 public final class EntryColumns {
   private static final Logger LOG = LoggerFactory.getLogger(EntryColumns.class);

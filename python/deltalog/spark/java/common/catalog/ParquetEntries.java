@@ -25,7 +25,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 
 /**
- * Tables of the session catalog whose files are Parquet, and which CONVERT makes tables of this
+ * Tables of the session catalog whose files are Parquet. CONVERT turns them into tables of this
  * source.
  */
 public class ParquetEntries {
@@ -66,8 +66,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns as JSON what the catalog knows of a table, with `elsewhere`, the partitions that are
-   * not in the directories of their names.
+   * Returns the catalog's information about a table as JSON, with `elsewhere`, the partitions that
+   * are not in the directories of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map known = new HashMap();
@@ -201,8 +201,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Makes an entry one of this source, with these options. It has neither columns nor properties:
-   * they are in the log.
+   * Changes an entry to one of this source, with these options. It has neither columns nor
+   * properties: they are in the log.
    */
   public static void convert(
       SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)

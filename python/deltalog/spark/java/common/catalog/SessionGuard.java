@@ -4,23 +4,28 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours
- * was set. That catalog takes a table for its entry and its directory: it drops the table to
+ * was set. That catalog treats a table as its entry and its directory: it drops the table to
  * replace it, changes the entry alone, and makes entries without a log. It asks the source about
  * the table first.
  */
 public class SessionGuard {
-  private static final String CATALOG = ".V2SessionCatalog";
+  /** The setting that names the class of the session catalog. */
+  static final String CATALOG = "spark.sql.catalog.spark_catalog";
+
+  static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
+
+  private static final String OF_SPARK = ".V2SessionCatalog";
 
   private SessionGuard() {}
 
   /**
-   * Throws an error if Spark's catalog is calling. Spark does not tell the source, so the stack of
-   * calls does.
+   * Throws an error if Spark's catalog is calling. Spark does not pass this to the source, so the
+   * call stack is examined.
    */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();
     for (int i = 0; i < calls.length; i++) {
-      if (calls[i].getClassName().endsWith(CATALOG)) {
+      if (calls[i].getClassName().endsWith(OF_SPARK)) {
         throw Bridge.refusals().catalog(configured());
       }
     }
@@ -28,7 +33,7 @@ public class SessionGuard {
 
   /** Returns the class of the session catalog, or null if it is Spark's own. */
   static String configured() {
-    String catalog = SQLConf.get().getConfString(SessionSetup.CATALOG, null);
-    return SessionSetup.BUILTIN.equals(catalog) ? null : catalog;
+    String catalog = SQLConf.get().getConfString(CATALOG, null);
+    return BUILTIN.equals(catalog) ? null : catalog;
   }
 }

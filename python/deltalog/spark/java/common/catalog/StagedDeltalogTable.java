@@ -76,6 +76,7 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    FeatureGroup.WRITE.require();
     return new DeltalogWriteBuilder(this, info.options());
   }
 

@@ -10,8 +10,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What the log says about one version of a table: its files as a relation, its properties, and its
- * clustering.
+ * The state of one version of a table: its files as a relation, its properties, and its clustering.
  */
 public class TableState {
   private final DeltalogRelation relation;

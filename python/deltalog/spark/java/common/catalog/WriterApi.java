@@ -1,8 +1,11 @@
 package io.deltalog.spark;
 
+import java.util.Arrays;
+import java.util.function.Predicate;
+
 /**
- * Which method of DataFrameWriter calls. Spark does not tell its sources and catalogs, so the stack
- * of calls does.
+ * Which writer of Spark calls. Spark does not tell its sources and catalogs, so the stack of calls
+ * does.
  */
 public class WriterApi {
 
@@ -20,14 +23,20 @@ public class WriterApi {
     return isCalling("save");
   }
 
+  /** Returns whether it is any writer, of tables or streams. */
+  static boolean isWriter() {
+    return isCalling(
+        call -> call.getClassName().matches("org\\.apache\\.spark\\.sql\\..*Writer(V2)?"));
+  }
+
   private static boolean isCalling(String method) {
-    StackTraceElement[] calls = new Throwable().getStackTrace();
-    for (int i = 0; i < calls.length; i++) {
-      if (calls[i].getMethodName().equals(method)
-          && calls[i].getClassName().endsWith(".DataFrameWriter")) {
-        return true;
-      }
-    }
-    return false;
+    return isCalling(
+        call ->
+            call.getMethodName().equals(method)
+                && call.getClassName().endsWith(".DataFrameWriter"));
+  }
+
+  private static boolean isCalling(Predicate<StackTraceElement> wanted) {
+    return Arrays.stream(new Throwable().getStackTrace()).anyMatch(wanted);
   }
 }

@@ -25,8 +25,8 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Copies data files of a table to its clone, and tells of each copy: i32 number of the file, what
- * is unique in the name of the copy in an i64, i64 size. Runs in tasks.
+ * Copies data files of a table to its clone, and reports for each copy: the number of the file
+ * (i32), the unique part of the copy's name (i64), and its size (i64). Runs in tasks.
  *
  * <p>Each attempt draws names of its own. So what an attempt writes that Spark has given up is no
  * file of any version. An attempt that fails deletes its copies.
@@ -104,7 +104,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     told.writeInt(number);
     told.writeLong(unique);
     told.writeLong(size);
-    // What the pages of Spark's UI show of a task.
+    // The description of a task in Spark's UI.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(metrics.bytesWritten() + size);
     metrics.setRecordsWritten(metrics.recordsWritten() + 1);

@@ -44,27 +44,79 @@ public class AssignedValues {
     return aligned("alignInsertAssignments", columns, assignments);
   }
 
+  /**
+   * Aligns each column by itself, with its own assignments: for each of the columns that it is
+   * given, Spark looks through all assignments. What it refuses is aligned again as a whole, for an
+   * error with all that is wrong.
+   */
   private Expression[] aligned(String name, Attribute[] columns, Seq assignments) {
-    Method[] methods = AssignmentUtils$.MODULE$.getClass().getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals(name)) {
-        // The parameters that later releases have added are flags.
-        Object[] arguments = new Object[methods[i].getParameterCount()];
-        Arrays.fill(arguments, false);
-        arguments[0] = Plans.seq(Arrays.asList(columns));
-        arguments[1] = given(assignments);
-        try {
-          return values((Seq) methods[i].invoke(AssignmentUtils$.MODULE$, arguments));
-        } catch (InvocationTargetException e) {
-          Platform.throwException(named(e.getCause()));
-        } catch (IllegalAccessException e) {
-          throw new IllegalStateException(
-              "deltalog cannot use this version of Spark's assignments: " + e, e);
+    Method align = method(name);
+    Seq given = given(assignments);
+    Map byColumn = byColumn(columns, given);
+    try {
+      if (byColumn != null) {
+        Expression[] values = new Expression[columns.length];
+        for (int i = 0; i < columns.length; i++) {
+          Seq own = Plans.seq((List) byColumn.get(columns[i].exprId()));
+          values[i] = aligned(align, List.of(columns[i]), own)[0];
         }
+        return values;
+      }
+    } catch (InvocationTargetException e) {
+      // The whole fails, too.
+    }
+    try {
+      return aligned(align, Arrays.asList(columns), given);
+    } catch (InvocationTargetException e) {
+      Platform.throwException(named(e.getCause()));
+      throw new AssertionError(e);
+    }
+  }
+
+  /**
+   * Returns the assignments of each column, by the ids of the columns; null if they assign anything
+   * else.
+   */
+  private static Map byColumn(Attribute[] columns, Seq assignments) {
+    Map found = new HashMap();
+    for (Attribute column : columns) {
+      found.put(column.exprId(), new ArrayList());
+    }
+    for (Object each : Plans.list(assignments)) {
+      List assigned = Plans.list(((Assignment) each).key().references().toSeq());
+      List own =
+          assigned.size() == 1 ? (List) found.get(((Attribute) assigned.get(0)).exprId()) : null;
+      if (own == null) {
+        return null;
+      }
+      own.add(each);
+    }
+    return found;
+  }
+
+  private static Method method(String name) {
+    for (Method method : AssignmentUtils$.MODULE$.getClass().getMethods()) {
+      if (method.getName().equals(name)) {
+        return method;
       }
     }
     throw new IllegalStateException(
         "deltalog cannot use this version of Spark, which has no " + name);
+  }
+
+  private static Expression[] aligned(Method align, List columns, Seq assignments)
+      throws InvocationTargetException {
+    // The parameters that later releases have added are flags.
+    Object[] arguments = new Object[align.getParameterCount()];
+    Arrays.fill(arguments, false);
+    arguments[0] = Plans.seq(columns);
+    arguments[1] = assignments;
+    try {
+      return values((Seq) align.invoke(AssignmentUtils$.MODULE$, arguments));
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's assignments: " + e, e);
+    }
   }
 
   /** Returns an error with the name of the table, which Spark does not know here. */
@@ -80,7 +132,7 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments as they were written, apart from our casts. Spark's analyzer has cast
+   * Returns the assignments as they were written, except for our casts. Spark's analyzer has cast
    * their values to the types of the columns, which takes fields of structs by position, and has
    * asserted that they are not NULL without the name of the column; what follows takes fields by
    * name, and by the rules for storing values.

@@ -26,9 +26,9 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Makes a DELETE, UPDATE or MERGE of the hint by which a client of Spark Connect sends one
- * (`connect/carried.py`): Spark Connect has no message for statements whose conditions and values
- * are columns.
+ * Turns the hint in which a client of Spark Connect sends a DELETE, UPDATE or MERGE into the
+ * statement (`connect/carried.py`): Spark Connect has no message for statements whose conditions
+ * and values are columns.
  *
  * <pre>
  * hint(description, expression, …)      over the target, or for MERGE over target JOIN source
@@ -39,7 +39,7 @@ import scala.collection.immutable.Seq;
  * <p>A hint in a text of SQL is none: a query must not change a table.
  */
 public class CarriedStatements extends Rule {
-  private static final String HINT = "deltalog_statement";
+  static final String HINT = "deltalog_statement";
 
   @Override
   public TreeNode apply(TreeNode plan) {

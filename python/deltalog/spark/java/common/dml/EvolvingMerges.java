@@ -6,9 +6,10 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Hides the clauses of a MERGE that may add columns or has variables (EvolvingMerge), before
- * Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the session
- * says so, or where a name in a clause may be a variable.
+ * Hides the clauses of a MERGE that may add columns, names many or has variables (EvolvingMerge),
+ * before Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the
+ * session says so, or where clauses assign many columns, or where a name in a clause may be a
+ * variable.
  */
 public class EvolvingMerges extends Rule {
   private final SparkSession session;
@@ -24,7 +25,9 @@ public class EvolvingMerges extends Rule {
     }
 
     boolean isHidden =
-        MergeEvolution.isAsked(merge) || new StatementVariables(session).areIn(merge);
+        MergeEvolution.isAsked(merge)
+            || ClauseColumns.areMany(merge)
+            || new StatementVariables(session).areIn(merge);
     if (!isHidden || EvolvedTarget.in(merge.targetTable()) != null) {
       return plan;
     }

@@ -12,7 +12,7 @@ import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
- * what reads them, instead of being computed anew with perhaps other rows.
+ * what reads them, instead of being computed again with perhaps other rows.
  */
 public class KeptRows extends AbstractFunction0 {
   private final QueryExecution query;
@@ -59,6 +59,8 @@ public class KeptRows extends AbstractFunction0 {
 
   /** Lets the executors forget the rows, which cannot be read any more. */
   public void release() {
-    rows.unpersist(false);
+    if (!rows.sparkContext().isStopped()) { // There are no executors then.
+      rows.unpersist(false);
+    }
   }
 }

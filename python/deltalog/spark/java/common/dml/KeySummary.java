@@ -14,9 +14,9 @@ import org.apache.spark.sql.types.DataType;
 import scala.math.Ordering;
 
 /**
- * What a MERGE knows of its source before it reads the target: the number of its rows, and the keys
- * of those that can match: all of them if they are few, and the least and the greatest value of
- * each.
+ * The information of a MERGE about its source before it reads the target: the number of its rows,
+ * and the keys of those that can match: all of them if they are few, and the least and the greatest
+ * value of each.
  *
  * <p>Rows start with whether they can match; the values of the keys follow.
  */
@@ -98,8 +98,7 @@ public class KeySummary implements Serializable {
   }
 
   /**
-   * Returns whether the key of the first row is less; a row that is not there yet has no place in
-   * the order.
+   * Returns whether the key of the first row is less. A missing row is neither less nor greater.
    */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {

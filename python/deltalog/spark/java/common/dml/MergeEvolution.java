@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Gives a MERGE that may add columns (EvolvingMerge) the columns that it adds, by the rules of the
- * JVM connector:
+ * Replaces an EvolvingMerge by a MERGE. One that may add columns gets those that it adds, by the
+ * rules of the JVM connector:
  *
  * <ul>
  *   <li>Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
@@ -50,6 +50,8 @@ public class MergeEvolution extends Rule {
       return statement;
     }
     statement = new StatementVariables(session).replaced(statement);
-    return isAsked(statement) ? new EvolvedClauses(session, statement).statement() : statement;
+    return isAsked(statement)
+        ? new EvolvedClauses(session, statement).statement()
+        : new ClauseColumns(session, statement).found();
   }
 }

@@ -56,7 +56,7 @@ public class MergePlans {
 
   /**
    * Returns the parts of the condition that say that a column of the target equals a value of the
-   * source, and that tell by the order of the values which rows can match.
+   * source, and that decide by the order of the values which rows can match.
    */
   public static List keys(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;

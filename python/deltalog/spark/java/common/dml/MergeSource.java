@@ -29,8 +29,8 @@ class MergeSource {
 
   /** Evaluates the rows, counts them and finds their keys. To be called first. */
   void measure() {
-    // All are there before the job that looks at the keys: it would not know of rows that are
-    // computed anew while it runs.
+    // All rows are cached before the job that reads the keys, because it would miss rows that are
+    // computed again while it runs.
     kept.evaluate();
     stored = kept.bytes();
     keys = MergePlans.keys(merge);

@@ -10,9 +10,9 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 it
- * asks for the table as an INSERT does (InsertColumns), and the analyzer leaves the clauses of such
- * a target alone.
+ * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 such a
+ * MERGE looks up the table as an INSERT does (InsertColumns), and the analyzer leaves the clauses
+ * of such a target alone.
  */
 public class MergeTargets extends Rule {
   @Override

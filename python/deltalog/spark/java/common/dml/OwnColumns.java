@@ -14,8 +14,8 @@ import scala.Function1;
  * The columns of the frames that a DeltaTable of Python has given out, which its verbs may refer
  * to: `df = table.toDF(); table.delete(df.id == 1)`.
  *
- * <p>Each frame has ids of its own, as a table is read anew for each. In place of the id of the JVM
- * they have the table's, by which a verb knows them without a list of all frames.
+ * <p>Each frame has ids of its own, as a table is read again for each. In place of the id of the
+ * JVM they have the table's, so a verb recognizes them without a list of all frames.
  */
 public class OwnColumns {
   private final UUID table;

@@ -18,7 +18,7 @@ import scala.collection.immutable.Seq;
  * <p>Spark refuses them everywhere in these statements. In assigned values they are safe: each is
  * an expression of one projection over the rows that change, which Spark never evaluates twice, and
  * of a task that is repeated only the files of one attempt count. In conditions they stay refused,
- * because a condition decides more than once which rows and files it concerns.
+ * because the rows and files of a condition are determined more than once.
  *
  * <p>They stay refused for structs and maps, too: Spark casts these field by field, and evaluates
  * the whole value for each.

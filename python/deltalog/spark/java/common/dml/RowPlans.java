@@ -84,7 +84,7 @@ public class RowPlans {
   /**
    * Returns the rows as the columns say, and each that is changed once more as it was, for the
    * change data feed. The columns are the table's, the columns of row tracking, and the markers.
-   * Both rows come from one, so that nothing is computed twice.
+   * Both rows come from one evaluation, so no value is computed twice.
    */
   static LogicalPlan withBefore(List columns, StatementScan scan, LogicalPlan rows) {
     Attribute[] old = scan.columns();

@@ -14,7 +14,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * What Python must know of a resolved DELETE, UPDATE or MERGE before it runs
+ * The description of a resolved DELETE, UPDATE or MERGE that Python needs before it runs
  * (`dml/description.py`).
  */
 public class StatementDescription {
@@ -104,8 +104,8 @@ public class StatementDescription {
   }
 
   /**
-   * Adds the planners of all tables that the statement reads, and of those that it reads beside its
-   * target.
+   * Adds the planners of all tables that the statement reads, and of those that it reads in
+   * addition to its target.
    */
   private static void addSources(Map parts, LogicalPlan statement) {
     Set others = new LinkedHashSet();

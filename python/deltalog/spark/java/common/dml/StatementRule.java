@@ -2,18 +2,16 @@ package io.deltalog.spark;
 
 import java.util.Arrays;
 import java.util.List;
-import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
-import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Makes a command of a resolved DELETE, UPDATE or MERGE on a table of ours, at the end of the
- * analysis. So the statement reaches us as it was analyzed, before caches and answers from the log
- * take the place of tables in it, and it has a result.
+ * Turns a resolved DELETE, UPDATE or MERGE on a table of ours into a command, at the end of the
+ * analysis. So the statement reaches us as it was analyzed, before tables in it are replaced by
+ * caches and answers from the log, and it has a result.
  */
 public class StatementRule extends Rule {
   private final SparkSession session;
@@ -22,17 +20,9 @@ public class StatementRule extends Rule {
     this.session = session;
   }
 
-  /** Returns whether the plan is a statement that changes rows of a table of ours. */
-  public static boolean isStatement(Object plan) {
-    return (plan instanceof DeleteFromTable
-            || plan instanceof UpdateTable
-            || plan instanceof MergeIntoTable)
-        && StatementTarget.of((LogicalPlan) plan) != null;
-  }
-
   @Override
   public TreeNode apply(TreeNode plan) {
-    if (!isStatement(plan) || !((LogicalPlan) plan).resolved()) {
+    if (!StatementTarget.isStatement(plan) || !((LogicalPlan) plan).resolved()) {
       return plan;
     }
     boolean isMerge = plan instanceof MergeIntoTable;

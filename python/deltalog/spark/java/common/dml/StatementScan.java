@@ -2,19 +2,24 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.functions;
-import scala.collection.Iterator;
+import scala.Function1;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * A scan of the table that a statement changes, in which its columns have the ids that the
@@ -57,21 +62,21 @@ public class StatementScan {
         rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
             .queryExecution()
             .analyzed();
-    int width = found.output().size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
-    List aliases = new ArrayList();
-    Iterator each = found.output().iterator();
-    while (each.hasNext()) {
-      Attribute column = (Attribute) each.next();
+    List all = Plans.list(found.output());
+    int width = all.size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
+    Map targets = byName(target.output());
+    Map ids = new HashMap();
+    for (int i = 0; i < all.size(); i++) {
+      Attribute column = (Attribute) all.get(i);
       // A column of the table may have the name of one of ours.
-      boolean isMetadata = shown != null && aliases.size() == found.output().size() - 1;
+      boolean isMetadata = shown != null && i == all.size() - 1;
       Attribute known =
-          aliases.size() < width
-              ? named(target.output(), column.name())
-              : isMetadata ? shown : null;
-      ExprId id = known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId();
-      aliases.add(Plans.alias(column, column.name(), id));
+          i < width ? (Attribute) targets.get(column.name()) : isMetadata ? shown : null;
+      ids.put(
+          column.exprId(), known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId());
     }
-    LogicalPlan known = new Project(Plans.seq(aliases), found);
+    // Not by aliases: Spark would look through all constraints for each.
+    LogicalPlan known = found.transformAllExpressions(new Renumbering(ids));
     Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
     row = output[width + 1];
@@ -83,22 +88,45 @@ public class StatementScan {
     further.addAll(evolved.changed());
     plan = target.over(stored, further);
     columns = storedColumns.clone();
+    Map shownByName = byName(plan.output());
     for (int i = 0; i < width; i++) {
-      Attribute seen = named(plan.output(), output[i].name());
+      Attribute seen = (Attribute) shownByName.get(output[i].name());
       boolean isSame = storedColumns[i] == output[i];
       columns[i] = seen == null || !isSame ? storedColumns[i] : seen;
     }
   }
 
-  private static Attribute named(Seq attributes, String name) {
-    Iterator each = attributes.iterator();
-    while (each.hasNext()) {
-      Attribute attribute = (Attribute) each.next();
-      if (attribute.name().equals(name)) {
-        return attribute;
-      }
+  /** Gives columns other ids. */
+  private static final class Renumbering extends AbstractPartialFunction {
+    private final Map ids;
+
+    Renumbering(Map ids) {
+      this.ids = ids;
     }
-    return null;
+
+    @Override
+    public boolean isDefinedAt(Object node) {
+      return node instanceof NamedExpression named && ids.containsKey(named.exprId());
+    }
+
+    @Override
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (node instanceof AttributeReference column && isDefinedAt(column)) {
+        return column.withExprId((ExprId) ids.get(column.exprId()));
+      }
+      return node instanceof Alias alias && isDefinedAt(alias)
+          ? Plans.alias(alias.child(), alias.name(), (ExprId) ids.get(alias.exprId()))
+          : otherwise.apply(node);
+    }
+  }
+
+  /** Returns the first attribute of each name. */
+  private static Map byName(Seq attributes) {
+    Map found = new HashMap();
+    for (Object each : Plans.list(attributes)) {
+      found.putIfAbsent(((Attribute) each).name(), each);
+    }
+    return found;
   }
 
   /** Returns the values of all columns after an UPDATE with these assignments. */
@@ -131,9 +159,7 @@ public class StatementScan {
     return storedColumns;
   }
 
-  /**
-   * Returns whether the statement sees the values as the files have them, and none that is padded.
-   */
+  /** Returns whether the statement sees the values of the files, without padding. */
   public boolean showsStored() {
     for (int i = 0; i < columns.length; i++) {
       if (!columns[i].exprId().equals(storedColumns[i].exprId())) {

@@ -7,9 +7,12 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -28,6 +31,14 @@ public class StatementTarget {
     this.relation = relation;
     this.leaf = leaf;
     this.plan = plan;
+  }
+
+  /** Returns whether the plan is a statement that changes rows of a table of ours. */
+  public static boolean isStatement(Object plan) {
+    return (plan instanceof DeleteFromTable
+            || plan instanceof UpdateTable
+            || plan instanceof MergeIntoTable)
+        && of((LogicalPlan) plan) != null;
   }
 
   /**

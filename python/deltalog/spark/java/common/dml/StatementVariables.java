@@ -20,8 +20,8 @@ import scala.collection.immutable.Seq;
 
 /**
  * Variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every name in an
- * assigned value for a column, and Spark 4.0 those in conditions, too. A column goes before a
- * variable of the same name, as everywhere in Spark.
+ * assigned value for a column, and Spark 4.0 those in conditions, too. A column takes precedence
+ * over a variable of the same name, as everywhere in Spark.
  */
 public class StatementVariables {
   private static final String[] ACTIONS = {

@@ -18,12 +18,12 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The plans of the verbs, as Spark's parser makes them of statements. Spark resolves and checks
- * both alike.
+ * The plans of the verbs, the same as Spark's parser builds for statements. Spark resolves and
+ * checks both in the same way.
  *
  * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
  * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is handed
- * over before (`take`), and has null in the place of the text.
+ * over earlier (`take`), and its text is null.
  */
 public class VerbPlans {
   private final SparkSession session;

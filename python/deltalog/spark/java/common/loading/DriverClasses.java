@@ -14,10 +14,11 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
+import java.util.stream.Collectors;
 
 /**
- * The classes of this package in the driver: whether they are there, whether they fit Spark, and
- * how they get there.
+ * The classes of this package in the driver: whether they are loaded, whether they fit Spark, and
+ * how to load them.
  *
  * <p>Python loads this class alone, with a class loader that has no parent, before Spark can know
  * the jar. So it refers to nothing but the classes of Java and to Reflection and LinkCheck, for
@@ -34,6 +35,9 @@ public final class DriverClasses {
 
   /** The build of Spark that a jar was compiled for. */
   static final String BUILD = "META-INF/deltalog-spark-build";
+
+  /** The minor release of Spark that a jar was compiled for. */
+  static final String RELEASE = "META-INF/deltalog-spark-release";
 
   private static final String BUILD_OF_SPARK = "spark-version-info.properties";
 
@@ -78,13 +82,19 @@ public final class DriverClasses {
     return Path.of(URI.create(inside.substring(0, inside.lastIndexOf("!/")))).toString();
   }
 
-  /** Returns what the classes of a jar need and this build of Spark lacks. */
+  /**
+   * Returns what the classes of a jar need and this build of Spark lacks: a line for each group of
+   * features that is lost, with its name, a colon and the first symbols.
+   */
   public String missing(String jar) throws IOException {
     try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
       if (text(beside.findResource(BUILD)).equals(buildOfSpark(loader))) {
         return "";
       }
-      return shortened(new LinkCheck(beside, jar).missing());
+      return new LinkCheck(beside, jar)
+          .missing().entrySet().stream()
+              .map(group -> group.getKey() + ": " + shortened(group.getValue()))
+              .collect(Collectors.joining("\n"));
     }
   }
 
@@ -126,9 +136,17 @@ public final class DriverClasses {
     loader.getClass().getMethod("addURL", URL.class).invoke(loader, url);
   }
 
-  /** Returns a class of this package by its simple name, as Spark has it. */
-  public Class<?> type(String name) throws ClassNotFoundException {
-    return loader.loadClass(PACKAGE + name);
+  /**
+   * Returns a class of this package by its simple name, as Spark has it; null if FeatureGroup
+   * refuses it.
+   */
+  public Class<?> type(String name) throws ReflectiveOperationException {
+    Object refusal =
+        loader
+            .loadClass(PACKAGE + "FeatureGroup")
+            .getMethod("refusal", String.class)
+            .invoke(null, name);
+    return refusal == null ? loader.loadClass(PACKAGE + name) : null;
   }
 
   /** Returns the object through which Python reaches the classes. */

@@ -15,14 +15,17 @@ import java.util.TreeMap;
 import java.util.jar.JarFile;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * What settings alone may have brought together: a jar of another release of Spark, jars of
- * different versions, or the extensions of the JVM connector. `enable` chooses the jar itself.
+ * Checks an installation by settings for jars that do not fit together: a jar of another release of
+ * Spark, jars of different versions, or the extensions of the JVM connector. `enable` chooses the
+ * jar itself.
  */
 final class Installation {
   private static final String EXTENSIONS = "spark.sql.extensions";
+  private static final String OURS = "io.deltalog.spark.DeltalogExtensions";
   private static final String CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension";
 
   /** Null as long as nothing was checked, and empty if nothing is wrong. */
@@ -51,7 +54,7 @@ final class Installation {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
     String setting = application.isEmpty() ? "" : application.get().conf().get(EXTENSIONS, "");
     List<String> names = Arrays.stream(setting.split(",")).map(String::strip).toList();
-    return names.contains(CONNECTOR) && names.contains(DeltalogExtensions.class.getName())
+    return names.contains(CONNECTOR) && names.contains(OURS)
         ? EXTENSIONS
             + " has "
             + CONNECTOR
@@ -62,7 +65,7 @@ final class Installation {
   private static String found() {
     try {
       String others = others();
-      return others.isEmpty() ? missing(own()) : others;
+      return others.isEmpty() ? missing() : others;
     } catch (IOException e) {
       throw new UncheckedIOException("deltalog cannot read its jar", e);
     }
@@ -87,33 +90,42 @@ final class Installation {
         jars.entrySet().stream().map(jar -> jar.getValue() + " of " + jar.getKey()).toList());
   }
 
-  /** Returns why our jar does not fit this build of Spark, or an empty text. */
-  private static String missing(File jar) throws IOException {
-    if (!jar.isFile() || build(jar).equals(DriverClasses.buildOfSpark(loader()))) {
+  /**
+   * Returns why our jar does not fit this build of Spark, or an empty text. A build of the jar's
+   * own release may lack what some features need, which are refused then.
+   */
+  private static String missing() throws IOException {
+    Map<FeatureGroup, String> lost = FeatureGroup.lost();
+    if (lost.isEmpty()) {
       return "";
     }
-    List<String> missing = new LinkCheck(loader(), jar.getPath()).missing();
     String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
     String release = version.replaceFirst("^(\\d+\\.\\d+).*", "$1");
-    return missing.isEmpty()
-        ? ""
-        : jar
-            + " is for another release than Spark "
-            + version
-            + ", which lacks "
-            + DriverClasses.shortened(missing)
-            + "; name the jar that `python -m deltalog.spark jar --spark "
-            + release
-            + "` prints";
+    if (!FeatureGroup.READ.isLost() && release.equals(text(DriverClasses.RELEASE))) {
+      LoggerFactory.getLogger(Installation.class).warn(FeatureGroup.warning());
+      return "";
+    }
+    return own()
+        + " is for another release than Spark "
+        + version
+        + ", which lacks "
+        + lost.values().iterator().next()
+        + "; name the jar that `python -m deltalog.spark jar --spark "
+        + release
+        + "` prints";
   }
 
-  private static ClassLoader loader() {
-    return Installation.class.getClassLoader();
+  /** Returns whether our jar was compiled for this build of Spark. */
+  static boolean isForThisSpark() throws IOException {
+    return !own().isFile()
+        || text(DriverClasses.BUILD)
+            .equals(DriverClasses.buildOfSpark(Installation.class.getClassLoader()));
   }
 
-  private static String build(File jar) throws IOException {
-    try (JarFile opened = new JarFile(jar);
-        InputStream stream = opened.getInputStream(opened.getEntry(DriverClasses.BUILD))) {
+  /** Returns the text of a file in our jar. */
+  private static String text(String name) throws IOException {
+    try (JarFile opened = new JarFile(own());
+        InputStream stream = opened.getInputStream(opened.getEntry(name))) {
       return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
     }
   }

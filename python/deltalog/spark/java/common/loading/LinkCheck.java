@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -25,17 +26,22 @@ import java.util.jar.JarFile;
  * exist, with the same types. And classes of ours must have all methods that those which they
  * extend and implement leave to them.
  *
- * <p>The list has a line for each class ("class a.b.C", "interface a.b.C", or "type a.b.C" if its
- * kind does not matter), followed by lines for its members ("field name descriptor", "method name
- * descriptor").
+ * <p>The list has a section for each group of features, which begins with its name ("group name")
+ * and the classes of ours that belong to it ("own a.b.C"). Then comes a line for each class that
+ * they need ("class a.b.C", "interface a.b.C", or "type a.b.C" if its kind does not matter),
+ * followed by lines for its members ("field name descriptor", "method name descriptor").
  */
 final class LinkCheck {
   static final String SYMBOLS = "META-INF/deltalog-spark-symbols";
 
+  /** The group without which there is nothing. */
+  private static final String FIRST = "read";
+
   private final ClassLoader loader;
   private final String jar;
   private final Map<Class<?>, Set<String>> members = new HashMap<>();
-  private final List<String> missing = new ArrayList<>();
+  private final Map<String, List<String>> missing = new LinkedHashMap<>();
+  private final Map<String, Set<String>> owners = new HashMap<>();
 
   /** Checks a jar; a class loader finds its classes and Spark's. */
   LinkCheck(ClassLoader loader, String jar) {
@@ -43,8 +49,8 @@ final class LinkCheck {
     this.jar = jar;
   }
 
-  /** Returns what Spark lacks. */
-  List<String> missing() throws IOException {
+  /** Returns what Spark lacks, by the groups of features that need it. */
+  Map<String, List<String>> missing() throws IOException {
     try (JarFile opened = new JarFile(jar)) {
       checkSymbols(opened);
       opened.stream()
@@ -55,20 +61,35 @@ final class LinkCheck {
     return missing;
   }
 
+  /** Returns the groups of the classes of ours, by their names. */
+  Map<String, Set<String>> owners() {
+    return owners;
+  }
+
+  private void note(String group, String symbol) {
+    missing.computeIfAbsent(group, name -> new ArrayList<>()).add(symbol);
+  }
+
   private void checkSymbols(JarFile opened) throws IOException {
     try (BufferedReader lines =
         new BufferedReader(
             new InputStreamReader(
                 opened.getInputStream(opened.getEntry(SYMBOLS)), StandardCharsets.UTF_8))) {
+      String group = FIRST;
       Class<?> type = null;
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         int space = line.indexOf(' ');
         String kind = line.substring(0, space);
         String symbol = line.substring(space + 1);
-        if (!kind.equals("field") && !kind.equals("method")) {
-          type = found(kind, symbol);
+        if (kind.equals("group")) {
+          group = symbol;
+        } else if (kind.equals("own")) {
+          owners.computeIfAbsent(symbol, name -> new HashSet<>()).add(group);
+        } else if (!kind.equals("field") && !kind.equals("method")) {
+          type = found(group, kind, symbol);
         } else if (type != null && !members(type).contains(symbol)) {
-          missing.add(
+          note(
+              group,
               type.getName()
                   + "."
                   + (kind.equals("field") ? name(symbol) : symbol.replace(" ", "")));
@@ -82,18 +103,18 @@ final class LinkCheck {
   }
 
   /** Returns a class, or null after noting that it is missing. */
-  private Class<?> found(String kind, String name) {
+  private Class<?> found(String group, String kind, String name) {
     try {
       Class<?> type = Class.forName(name, false, loader);
       if (kind.equals("type") || type.isInterface() == kind.equals("interface")) {
         members(type);
         return type;
       }
-      missing.add("the " + kind + " " + name);
+      note(group, "the " + kind + " " + name);
     } catch (ClassNotFoundException e) {
-      missing.add(name);
+      note(group, name);
     } catch (LinkageError e) {
-      missing.add(e + " in " + name);
+      note(group, e + " in " + name);
     }
     return null;
   }
@@ -154,11 +175,16 @@ final class LinkCheck {
       }
       for (Method method : type.getMethods()) {
         if (Modifier.isAbstract(method.getModifiers())) {
-          missing.add("an implementation of " + method + " in " + name);
+          noteForAll(name, "an implementation of " + method + " in " + name);
         }
       }
     } catch (ClassNotFoundException | LinkageError e) {
-      missing.add(e + " in " + name);
+      noteForAll(name, e + " in " + name);
     }
+  }
+
+  /** Notes what a class of ours lacks, for its groups. */
+  private void noteForAll(String own, String symbol) {
+    owners.getOrDefault(own, Set.of(FIRST)).forEach(group -> note(group, symbol));
   }
 }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Option;
 
 /**
- * Makes one partition of the files of each bin, in their order, of a scan in which each file is a
+ * Joins the files of each bin into one partition, in their order. In the scan, each file is a
  * partition.
  */
 public class BinCoalescer implements PartitionCoalescer, Serializable {

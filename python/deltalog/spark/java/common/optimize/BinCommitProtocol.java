@@ -2,6 +2,8 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The commit protocol of a job in which each task writes a bin, or a part of one whose rows are
@@ -25,9 +27,12 @@ public class BinCommitProtocol extends TableCommitProtocol {
     copied = bins.isOrdered(bin) ? new ShuffledRows(start, end) : new CopiedRows(start, end);
   }
 
-  /** Returns the rows that this attempt copies. */
-  public CopiedRows copied() {
-    return copied;
+  /** Returns the writer of rows of a bin, whose changes are never recorded. */
+  @Override
+  protected OutputWriter marked(
+      OutputWriter file, ChangeWriter changes, StructType columns, int given) {
+    int width = columns.length();
+    return new BinWriter(file, copied, new LeadingColumns(columns, width, given), width);
   }
 
   @Override

@@ -79,7 +79,7 @@ public class BinRows extends MarkedRows {
 
   /** Returns the rows of a relation, with those columns that track rows. */
   public static Dataset scan(SparkSession session, String described) {
-    // Files that cannot be read are errors, whatever the session says.
+    // Files that cannot be read are errors, even if the session's settings ignore them.
     scala.collection.immutable.Map options =
         DeltalogRelation.withAllFiles((scala.collection.immutable.Map) Map$.MODULE$.empty());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
@@ -119,8 +119,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without the ones that directories name; see packed. Only positions tell
-   * them apart.
+   * Returns the columns without the ones that directories name; see packed. Only positions
+   * distinguish them.
    */
   static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
     List left = Arrays.asList((String[]) Json.value(directories, String[].class));

@@ -4,7 +4,8 @@ import java.io.IOException;
 
 /**
  * The rows that a task copies, counted by their old files. They must come file after file, each in
- * its order, because the place of a row in the new file is computed from that in the old one.
+ * its order, because the position of a row in the new file is computed from its position in the old
+ * one.
  */
 public class CopiedRows {
   private final int end;

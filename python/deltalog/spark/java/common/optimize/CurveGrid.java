@@ -5,8 +5,8 @@ import java.util.Arrays;
 
 /**
  * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's
- * `optimize::curve`: bytes that compare as the places do, and a number that tells rows of one cell
- * apart.
+ * `optimize::curve`: bytes that compare as the places do, and a number that distinguishes rows of
+ * one cell.
  */
 public class CurveGrid implements Serializable {
   private final boolean isHilbert;

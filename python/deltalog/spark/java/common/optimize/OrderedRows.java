@@ -28,9 +28,9 @@ import scala.reflect.ClassTag$;
  *       sorted. Bins that keep their order are sorted by their old files.
  * </ol>
  *
- * What a row gets depends on its values, its file and its position only, so that a task which is
- * repeated shuffles the same rows to the same tasks. Columns of a table may have any names:
- * positions tell ours apart from them.
+ * The keys of a row depend only on its values, its file and its position, so that a task which is
+ * repeated shuffles the same rows to the same tasks. Columns of a table may have any names, so ours
+ * are identified by position.
  */
 public class OrderedRows {
   /** The columns behind a scan's (BinRows). */
@@ -92,7 +92,7 @@ public class OrderedRows {
   }
 
   /**
-   * Returns keyed rows, as files have them, in the partitions of their tasks, sorted; see
+   * Returns keyed rows in the form of files, sorted, in the partitions of their tasks; see
    * BinRows.packed.
    */
   public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {

@@ -17,8 +17,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Takes fields of the column _metadata from the scan itself. Spark makes a struct of them, for each
- * row an object, also where the query uses nothing but its fields.
+ * Takes fields of the column _metadata from the scan itself. Spark builds a struct from them, one
+ * object per row, even if the query uses only its fields.
  */
 public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   private final Alias metadata;
@@ -30,7 +30,7 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   }
 
   /**
-   * Returns a plan of Spark for a scan, which makes no such struct if none of its columns is the
+   * Returns a plan of Spark for a scan, which builds no such struct if none of its columns is the
    * whole struct.
    */
   public static SparkPlan direct(SparkPlan plan) {

@@ -15,7 +15,7 @@ import scala.Function1;
 /**
  * A rule of Spark's optimizer that gives each scan with filters the size of the files that the
  * filters leave, by which Spark then chooses the strategies of joins. The files are listed a little
- * earlier, not once more (see Listings).
+ * earlier, but not twice (see Listings).
  *
  * <p>Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
  */
@@ -91,7 +91,7 @@ public class PrunedSizes extends Rule {
         CaseClass.with((DataSourceV2ScanRelation) scan, Collections.singletonMap("scan", sized));
   }
 
-  /** Puts one scan in the place of another. */
+  /** Replaces one scan by another. */
   private static final class Sized extends scala.runtime.AbstractPartialFunction {
     private final LogicalPlan scan;
     private final LogicalPlan sized;

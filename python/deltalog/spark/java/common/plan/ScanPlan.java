@@ -46,7 +46,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
 
   /**
    * Returns the size in bytes of the files that the scan of such a query reads; -1 if that is not
-   * known. The scan later takes the listing that this makes.
+   * known. The scan later uses this listing.
    */
   static long size(LogicalPlan plan) {
     if (!readsOurs(plan)) {

@@ -31,6 +31,7 @@ public class OwnScript {
         int end = start + length(whole.substring(start));
         OwnStatement statement = statement(whole.substring(start, end), spark);
         if (statement != null) {
+          FeatureGroup.OWN_SQL.require();
           made.append(whole, copied, start).append(statement.wholeCall());
           copied = end;
         }

@@ -23,9 +23,7 @@ public class ProcedurePlans {
 
   private ProcedurePlans() {}
 
-  /**
-   * Returns the plan with procedures of ours, if it calls one, whatever catalog is the current one.
-   */
+  /** Returns the plan with our procedure if it calls one, for any current catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
     return replaced(plan, new ArrayList(), true);
   }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SessionState;
 
 /**
- * A parser in front of a session's. It knows statements that Spark's grammar lacks, and makes calls
- * of procedures of them. All other texts go to Spark's parser unchanged, whose errors they keep.
+ * A parser in front of a session's. It parses statements that Spark's grammar lacks, and turns them
+ * into procedure calls. All other texts go to Spark's parser unchanged and get its errors.
  *
  * <p>It is a proxy, because each release of Spark adds methods to the interface.
  */
@@ -36,7 +36,7 @@ public class StatementParser implements InvocationHandler {
 
   /**
    * Puts our parser into a session that was in use before it had our extensions. Returns null, or
-   * why that is impossible with this release of Spark. Further calls have no effect.
+   * why that is impossible with this release of Spark. Later calls have no effect.
    */
   public static String install(SparkSession session) {
     SessionState state = session.sessionState();
@@ -62,7 +62,7 @@ public class StatementParser implements InvocationHandler {
       return plan(method, arguments);
     }
     if (name.equals("parseMultipartIdentifier")) {
-      ThreadSession.use(session);
+      ThreadSession.useForWriter(session);
     }
     if (name.equals("equals")) {
       return Boolean.valueOf(proxy == arguments[0]);
@@ -80,7 +80,8 @@ public class StatementParser implements InvocationHandler {
     OwnStatement statement = OwnStatement.about(text, next);
     if (statement == null) {
       try {
-        return ProcedurePlans.resolved((LogicalPlan) spark(method, arguments));
+        LogicalPlan plan = (LogicalPlan) spark(method, arguments);
+        return FeatureGroup.OWN_SQL.isLost() ? plan : ProcedurePlans.resolved(plan);
       } catch (ParseException e) {
         statement = OwnStatement.change(text, next);
         if (statement == null) {
@@ -88,6 +89,7 @@ public class StatementParser implements InvocationHandler {
         }
       }
     }
+    FeatureGroup.OWN_SQL.require();
     // Spark's parser takes care of parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();

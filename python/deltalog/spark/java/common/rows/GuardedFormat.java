@@ -10,7 +10,7 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's Parquet reader for files of a table that somebody else may have made: GuardedReader opens
+ * Spark's Parquet reader for files that an untrusted writer may have made: GuardedReader opens
  * them.
  */
 public class GuardedFormat extends ParquetFileFormat {

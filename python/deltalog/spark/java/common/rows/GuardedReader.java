@@ -9,7 +9,7 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Spark's reader of a file, which looks at the file before it is opened, and at what it claims
+ * Spark's reader of a file, which checks the file before it is opened, and the sizes that it claims
  * before it is read. Runs in tasks.
  */
 public class GuardedReader extends AbstractFunction1 implements Serializable {

@@ -7,9 +7,9 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The rows of a file that somebody else may have made: batches, or single rows. If the file asks
- * for more memory than a file can need, the error is one of the file. An executor, and in local
- * mode the driver, would end at it.
+ * The rows of a file that an untrusted writer may have made: batches, or single rows. If the file
+ * asks for more memory than a file can need, the error is one of the file. An executor, and in
+ * local mode the driver, would end at it.
  */
 final class GuardedRows extends AbstractIterator implements Closeable {
   private final Iterator rows;

@@ -162,8 +162,8 @@ final class PageClaims {
   }
 
   /**
-   * Returns whether a file whose claims are true would have needed less memory than there is after
-   * it could not be had.
+   * Returns whether memory ran out although a file with true claims would have needed less than was
+   * available.
    */
   boolean needLessThan(long free) {
     return product(largest, BYTES_FOR_BYTE) + LARGE < free;

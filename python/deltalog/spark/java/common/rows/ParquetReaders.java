@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import scala.collection.Iterator;
 
 /**
- * What is beneath the rows that Spark's reader of a Parquet file returns. Each answer is null if
- * this version of Spark has other fields.
+ * The readers inside Spark's reader of a Parquet file. Each answer is null if this version of Spark
+ * has other fields.
  */
 final class ParquetReaders {
   /** The reader of row groups of a VectorizedParquetRecordReader. */

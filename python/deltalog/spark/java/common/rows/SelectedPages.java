@@ -90,8 +90,8 @@ public class SelectedPages implements InvocationHandler {
   }
 
   /**
-   * Takes the place of Spark's reader of row groups: closes it, or returns the next row group with
-   * selected rows.
+   * Replaces Spark's reader of row groups: closes it, or returns the next row group with selected
+   * rows.
    */
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {

@@ -49,8 +49,8 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
   }
 
   /**
-   * Returns a condition of those filters that look at columns as files have them; null if there are
-   * none.
+   * Returns a condition from the filters on columns that are read unchanged from files; null if
+   * there are none.
    */
   public static Expression condition(Seq filters, StructType converted) {
     Expression all = null;

@@ -259,7 +259,7 @@ public class SnapshotFormat extends GuardedFormat {
         || Arrays.asList(first.fieldNames()).containsAll(Arrays.asList(required.fieldNames()))) {
       return whole(session, data, partition, required, filters, options, conf);
     }
-    // Spark tells the reader its columns in the configuration.
+    // Spark passes the columns to the reader in the configuration.
     Configuration own = new Configuration(conf);
     return new SelectingReader(
         whole(session, data, partition, required, filters, options, conf),

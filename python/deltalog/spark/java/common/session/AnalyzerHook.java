@@ -10,8 +10,7 @@ import scala.collection.immutable.Seq;
  */
 public class AnalyzerHook {
   /**
-   * Returns null, or why that is impossible with this release of Spark. Further calls have no
-   * effect.
+   * Returns null, or why that is impossible with this release of Spark. Later calls have no effect.
    */
   public static String install(SparkSession session) {
     try {

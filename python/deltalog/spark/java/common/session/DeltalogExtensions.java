@@ -61,7 +61,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
   }
 
   /**
-   * Makes our strategy. Spark calls this for each plan, so sessions that were in use before have
+   * Creates our strategy. Spark calls this for each plan, so sessions that were in use before have
    * the strategy too.
    */
   private static final class Strategy extends AbstractFunction1 {

@@ -8,26 +8,34 @@ import scala.runtime.AbstractFunction1;
 /** Makes a rule of ours for the analyzer of a session. */
 public class SessionRule extends AbstractFunction1 {
   /** The rules before Spark resolves anything. */
-  static final Class[] HINTS = {
-    CarriedStatements.class, EvolvingMerges.class, HeldWrites.class, NamedChangeFeeds.class
-  };
+  static final Class[] HINTS =
+      FeatureGroup.available(
+          LostStatements.class,
+          CarriedStatements.class,
+          EvolvingMerges.class,
+          HeldWrites.class,
+          NamedChangeFeeds.class);
 
-  /** Spark's rules that resolve names. */
-  static final Class[] RESOLUTION = {
-    ReplacingInserts.class,
-    EvolvingWrites.class,
-    MergeEvolution.class,
-    MergeTargets.class,
-    ChangeVariables.class
-  };
+  /** The rules that run with Spark's own ones that resolve names. */
+  static final Class[] RESOLUTION =
+      FeatureGroup.available(
+          LostStatements.class,
+          ReplacingInserts.class,
+          EvolvingWrites.class,
+          MergeEvolution.class,
+          MergeTargets.class,
+          ChangeVariables.class);
 
   /**
    * The rules after the resolution. The last one follows Spark's padding of values of the type
    * char.
    */
-  static final Class[] POST_HOC = {
-    DynamicOverwrites.class, ConstraintTargets.class, TableSecrets.class, StatementRule.class
-  };
+  static final Class[] POST_HOC =
+      FeatureGroup.available(
+          DynamicOverwrites.class,
+          ConstraintTargets.class,
+          TableSecrets.class,
+          StatementRule.class);
 
   private final Class type;
 

@@ -8,13 +8,10 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * What a session needs and extensions have no place for: settings, the last rules of the optimizer,
- * and our jar.
+ * The setup of a session that extensions cannot do: settings, the last rules of the optimizer, and
+ * our jar.
  */
 public class SessionSetup {
-  static final String CATALOG = "spark.sql.catalog.spark_catalog";
-  static final String BUILTIN = "builtin"; // The default value since Spark 4.1.
-
   /**
    * The catalog that notebooks set for the JVM connector. If `delta` is ours, its class is missing.
    */
@@ -40,16 +37,16 @@ public class SessionSetup {
     complete(session);
     // Some methods of a session use the catalog before the analyzer exists.
     SparkConf later = session.sparkContext().conf();
-    if (isFree(later.get(CATALOG, null))) {
-      later.set(CATALOG, DeltalogCatalog.class.getName());
+    if (isFree(later.get(SessionGuard.CATALOG, null))) {
+      later.set(SessionGuard.CATALOG, DeltalogCatalog.class.getName());
     }
   }
 
   /** Completes a session that has our extensions. Further calls have no effect. */
   static void complete(SparkSession session) {
     SQLConf settings = session.sessionState().conf();
-    if (isFree(settings.getConfString(CATALOG, null))) {
-      settings.setConfString(CATALOG, DeltalogCatalog.class.getName());
+    if (isFree(settings.getConfString(SessionGuard.CATALOG, null))) {
+      settings.setConfString(SessionGuard.CATALOG, DeltalogCatalog.class.getName());
     }
     String hidden = settings.getConfString(HIDDEN);
     if (!hidden.contains(SECRETS)) {
@@ -64,7 +61,7 @@ public class SessionSetup {
   /** Returns whether ours may take the place of a session catalog. */
   private static boolean isFree(String catalog) {
     return catalog == null
-        || catalog.equals(BUILTIN)
+        || catalog.equals(SessionGuard.BUILTIN)
         || (catalog.equals(CATALOG_OF_CONNECTOR) && DeltaName.isOurs());
   }
 

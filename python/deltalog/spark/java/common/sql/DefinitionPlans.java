@@ -24,7 +24,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * A CREATE or REPLACE TABLE that is built step by step, as the plan that Spark's parser makes of
+ * A CREATE or REPLACE TABLE that is built step by step, as the plan that Spark's parser builds for
  * the statement.
  */
 public class DefinitionPlans {

@@ -20,10 +20,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts the change data feed of a table in the place of its name, where the options of a query ask
- * for the feed, and in the place of a function that reads it (ChangeFunctions). It does so before
- * Spark resolves names, because Spark does not tell the catalog the options, and the feed has
- * columns that the table does not have.
+ * Replaces the name of a table by its change data feed where the options of a query ask for the
+ * feed. A function that reads the feed is replaced, too (ChangeFunctions). Both happen before Spark
+ * resolves names, because Spark does not tell the catalog the options, and the feed has columns
+ * that the table does not have.
  */
 public class NamedChangeFeeds extends Rule {
   private static final String[] OPTIONS = {"readChangeFeed", "readChangeData"};
@@ -89,7 +89,7 @@ public class NamedChangeFeeds extends Rule {
         found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
     String[] namespace = {(String) database};
     Identifier name = Identifier.of(namespace, found.table());
-    Map options = BaseCatalog.options(name);
+    Map options = CatalogEntries.options(name);
     if (options == null) {
       return null;
     }

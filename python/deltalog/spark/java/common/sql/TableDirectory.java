@@ -68,8 +68,8 @@ public class TableDirectory {
   /**
    * Returns the table to whose files a directory belongs: the directory itself, or a parent of
    * directories of partitions or of the log. Returns null if there is none, or if that cannot be
-   * seen: then Spark's own write has the error. A directory of another name is somebody's own,
-   * although a VACUUM of the table would delete what is in it.
+   * seen: then Spark's own write has the error. A directory with another name is allowed, although
+   * a VACUUM of the table would delete its files.
    */
   static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
     Configuration settings = settings(plan, session);

@@ -13,7 +13,7 @@ import scala.collection.immutable.Map;
 /**
  * Notes which versions of tables the rows of a dynamic overwrite are read from. Of the other writes
  * Spark keeps the analyzed query; of this one we would see only the optimized query, in which
- * caches and answers from the log may have taken the place of tables.
+ * tables may already be replaced by caches and answers from the log.
  */
 public class DynamicOverwrites extends Rule {
   /** The option of the write: the keys of planners and the filters of their rows, as JSON. */

@@ -19,14 +19,14 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The columns of rows as the files of a table have them (`write/fit.py`).
+ * The columns of rows in the form of the table's files (`write/fit.py`).
  *
  * <ul>
  *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
  *       Requirements for Column Mapping").
  *   <li>Partition columns are the log's text, so that the names of directories are exact. If the
  *       files have these columns too, they come last and keep their types, and the text is in
- *       further columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
+ *       additional columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
  *       V3" of the protocol's requests for comments).
  *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
  * </ul>
@@ -64,7 +64,7 @@ public class FileColumns {
       boolean isText = directories == null && partitions.contains(Integer.valueOf(i));
       Column column = isText ? text(made.attribute(i)) : made.column(i);
       if (physical != null) {
-        // A cast between structs goes by position.
+        // A cast between structs matches fields by position.
         Column cast = isText ? column : column.cast(physical[i].dataType());
         made.put(i, cast.as(physical[i].name(), physical[i].metadata()));
       } else if (isText) {

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.runtime.AbstractFunction0;
 
 /**
- * The rows of a write as the files of the table have them: projections in Spark's plan, which
- * Python describes (`write/rows.py`). Each part may be missing.
+ * The rows of a write in the form of the table's files: projections in Spark's plan, which Python
+ * describes (`write/rows.py`). Each part may be missing.
  *
  * <ol>
  *   <li>fit: the columns of the table, and their types

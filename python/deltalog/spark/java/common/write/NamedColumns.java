@@ -4,7 +4,7 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import scala.Function1;
 
-/** Puts attributes in the place of the columns that a parsed expression names. */
+/** Replaces the columns that a parsed expression names by attributes. */
 public class NamedColumns extends scala.runtime.AbstractPartialFunction {
   private final Map columns;
 

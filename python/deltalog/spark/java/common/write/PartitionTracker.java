@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
 import scala.collection.immutable.Seq;
 
 /**
- * Makes the trackers through which the commit protocol of a task learns the values of partitions.
+ * Creates the trackers through which the commit protocol of a task learns the values of partitions.
  */
 public class PartitionTracker implements WriteJobStatsTracker {
   private final TableCommitProtocol protocol;

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 
-/** Rows with other columns in the place of some. Columns are known by their positions. */
+/** Rows with some columns replaced by others. Columns are known by their positions. */
 public class Projection {
   private final Dataset rows;
   private final Attribute[] attributes;
@@ -50,7 +50,7 @@ public class Projection {
     return ExpressionUtils.column(attributes[position]);
   }
 
-  /** Puts a column in the place of another, under the name that it comes with. */
+  /** Replaces a column by another, under the name that it comes with. */
   public void put(int position, Column column) {
     columns.set(position, column);
     isChanged = true;

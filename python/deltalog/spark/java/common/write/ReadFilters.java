@@ -24,8 +24,8 @@ import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import scala.collection.Iterator;
 
 /**
- * The conditions that decide which rows of a table matter to an analyzed plan. They go down the
- * plan from a filter or a join as long as rows for which they are not true change nothing about the
+ * The conditions that decide which rows of a table matter to an analyzed plan. They are pushed down
+ * the plan from a filter or a join as long as rows for which they are not true do not affect the
  * result:
  *
  * <ul>
@@ -109,8 +109,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns whether a condition looks at a row of one table and at nothing else, such as the time
-   * of day.
+   * Returns whether a condition depends only on a row of one table, and not, for example, on the
+   * time of day.
    */
   private static boolean isAboutRows(Expression condition) {
     return condition.deterministic()

@@ -15,7 +15,7 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * What a table demands of its rows, as expressions in Spark's plan of a write (`write/rules.py`).
+ * The rules of a table for its rows, as expressions in Spark's plan of a write (`write/rules.py`).
  */
 public class RowRules {
   private final String table;

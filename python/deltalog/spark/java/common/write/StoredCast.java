@@ -14,8 +14,8 @@ import scala.Option;
 
 /**
  * Casts of values that Spark's rules let into no column of another type, such as text into a column
- * of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, by which one
- * that does not fit is an error. That goes for the policy ANSI alone.
+ * of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, so a value
+ * that does not fit is an error. That is so only with the policy ANSI.
  */
 public class StoredCast {
   private final SQLConf conf;

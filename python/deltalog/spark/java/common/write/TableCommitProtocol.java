@@ -17,6 +17,8 @@ import org.apache.spark.executor.OutputMetrics;
 import org.apache.spark.internal.io.FileCommitProtocol;
 import org.apache.spark.internal.io.FileNameSpec;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -27,8 +29,8 @@ import scala.collection.immutable.Seq;
  * <ul>
  *   <li>Files get their final names at once; nothing is renamed, and nothing is listed. Each
  *       attempt of a task draws new names, and only the report of the attempt that Spark accepts
- *       counts. So an attempt that dies, or that ends in the moment in which its job fails, leaves
- *       at most a file that no version refers to.
+ *       counts. So an attempt that dies, or that ends in the moment when its job fails, leaves at
+ *       most a file that no version refers to.
  *   <li>An attempt that fails, or that may not commit, deletes its files. The job's runner deletes
  *       the files of accepted attempts by their reports.
  *   <li>Spark makes a copy for each task. The copy is shared with the writers of the task, because
@@ -96,6 +98,15 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return changed;
   }
 
+  /**
+   * Returns the writer of rows with markers, whose table's columns go to a file; changes is null if
+   * they are not recorded, given is the number of all columns.
+   */
+  protected OutputWriter marked(
+      OutputWriter file, ChangeWriter changes, StructType columns, int given) {
+    return new RowChangeWriter(file, changes, changed(), columns, given);
+  }
+
   public void announce(InternalRow partition) {
     partitions.announce(partition);
   }
@@ -158,7 +169,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Names the change data file beside the data file at this path. (PROTOCOL, "Change Data Files".)
+   * Returns the path of the change data file for the data file at this path. (PROTOCOL, "Change
+   * Data Files".)
    */
   public String changeFile(String path) {
     Object[] named = (Object[]) places.get(path);
@@ -210,7 +222,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    // What the pages of Spark's UI show of a task.
+    // The description of a task in Spark's UI.
     OutputMetrics metrics = TaskContext.get().taskMetrics().outputMetrics();
     metrics.setBytesWritten(bytes);
     metrics.setRecordsWritten(rows);

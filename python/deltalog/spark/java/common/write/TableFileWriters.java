@@ -17,8 +17,8 @@ public class TableFileWriters extends OutputWriterFactory {
   private final int tracking;
 
   /**
-   * Creates it; columns are those that files have, without marker columns. If changes are recorded,
-   * they go to change data files without the last columns, which track rows.
+   * Creates the writers; columns are the columns of files, without marker columns. If changes are
+   * recorded, they are written to change data files without the last columns, which track rows.
    */
   public TableFileWriters(
       OutputWriterFactory parquet,
@@ -44,16 +44,11 @@ public class TableFileWriters extends OutputWriterFactory {
     if (given.length() == columns.length()) {
       return file;
     }
-    if (protocol instanceof BinCommitProtocol binCommitProtocol) {
-      int width = columns.length();
-      LeadingColumns leading = new LeadingColumns(columns, width, given.length());
-      return new BinWriter(file, binCommitProtocol.copied(), leading, width);
-    }
     ChangeWriter changes = null;
     if (records) {
       changes =
           new ChangeWriter(parquet, protocol, path, columns, tracking, given.length(), context);
     }
-    return new RowChangeWriter(file, changes, protocol.changed(), columns, given.length());
+    return protocol.marked(file, changes, columns, given.length());
   }
 }

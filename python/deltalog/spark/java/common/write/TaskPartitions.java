@@ -20,8 +20,8 @@ public class TaskPartitions {
   private String[] announced;
 
   /**
-   * Creates it for a task that may have files of several partitions open, and goes back to a
-   * partition silently.
+   * Creates the partitions of a task that may have files of several partitions open, and may return
+   * to a partition without notice.
    */
   public TaskPartitions(boolean opensSeveral) {
     this.opensSeveral = opensSeveral;

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * What one attempt of a task has done, in the form that the core's `write::task_report` reads and
+ * The result of one attempt of a task, in the form that the core's `write::task_report` reads and
  * describes.
  *
  * <p>Only bytes travel to the driver, so that neither its class loaders nor the serializers that

@@ -15,7 +15,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A complete Parquet file, with the bytes of its footer, from which the core makes the statistics.
+ * A complete Parquet file, with the bytes of its footer, from which the core computes the
+ * statistics.
  */
 public class WrittenFile {
   /** Footers are usually shorter, so that one request reads all of them. */

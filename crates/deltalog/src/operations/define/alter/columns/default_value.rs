@@ -1,6 +1,6 @@
 //! Default values of columns. Protocol: "Default Columns".
 //!
-//! Rows that exist stay as they are: a column that their files lack is NULL in them.
+//! Existing rows do not change: a column that their files lack is NULL in them.
 
 use super::changed;
 use crate::commit::Operation;

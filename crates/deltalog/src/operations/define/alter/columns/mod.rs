@@ -5,7 +5,7 @@
 //! | `add` | adds columns, anywhere in the schema |
 //! | `drop` | drops columns of tables with column mapping |
 //! | `rename` | renames columns of tables with column mapping |
-//! | `replace` | makes all columns anew |
+//! | `replace` | replaces all columns |
 //! | `change` | moves columns, and changes their comments and whether they may be NULL |
 //! | `default_value` | sets and removes default values |
 //! | `widen` | changes types to wider ones |

@@ -1,4 +1,4 @@
-//! What depends on a column: partitioning, clustering, constraints and generated columns.
+//! The dependencies on a column: partitioning, clustering, constraints and generated columns.
 //!
 //! Their definitions name columns of the schema, and would break if the column were dropped, renamed or of another
 //! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema". The
@@ -10,7 +10,8 @@ use crate::expression::predicate::{BoundColumn, ColumnPath};
 use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 
-/// Refuses to have the column at `path` `verb` if a constraint or a generated column refers to it or to a part of it.
+/// Refuses a change of the column at `path`, which `verb` names, if a constraint or a generated column refers to the
+/// column or to a part of it.
 ///
 /// # Errors
 /// `InvalidArgument` that names what refers to the column. Also the errors of [`Constraints::of`]: which columns an

@@ -11,7 +11,7 @@ use crate::protocol::schema::with_part_ids_by_physical_name;
 use crate::protocol::{COLLATIONS, FieldMetadata, StructField};
 use serde_json::{Map, Value};
 
-/// Renames the column at `path`. A partition column keeps its place among them.
+/// Renames the column at `path`. A partition column keeps its index among the partition columns.
 ///
 /// # Errors
 /// `Unsupported` without column mapping. `InvalidArgument` for a column that does not exist, for an empty name, and

@@ -1,4 +1,4 @@
-//! All columns of the table anew. A column of the same name is the same one, so that no row changes.
+//! Replaces all columns of the table. A column that keeps its name is the same column, so no row changes.
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ pub(super) fn ensure_after(
         inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
     versions.retain(|found| *found > version);
     versions.dedup();
-    // A checkpoint that a commit is due for is written before the commit returns, and not once more behind it.
+    // If a commit is due for a checkpoint, it is written before the commit returns, and not again in the background.
     let environment = &environment.without_background();
     for _ in versions.len()..count {
         let newest = base.refresh()?;

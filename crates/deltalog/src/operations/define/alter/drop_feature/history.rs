@@ -1,4 +1,4 @@
-//! What earlier versions, which can still be read, have of a feature.
+//! Finds traces of a feature in earlier versions that can still be read.
 //!
 //! ```text
 //!   listing ──► the versions that can be read, each from its commit, the first one from its checkpoint
@@ -7,10 +7,10 @@
 //!               what each of them has of the feature ──► the newest version that makes use of it
 //! ```
 //!
-//! - A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint
-//!   and commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only
-//!   the feature allows. A log that has expired so far is clean by itself.
-//! - A commit does not change, so that it is read once, however often a drop begins anew. So is a checkpoint, unless
+//! - A client without the feature can read a version if the log has no trace of the feature, from any checkpoint and
+//!   commits: no commit and no file of the oldest checkpoint uses it, and no checkpoint has a form that only the
+//!   feature allows. A log whose older versions have expired needs no truncation.
+//! - A commit does not change, so that it is read once, however often a drop starts over. So is a checkpoint, unless
 //!   another one has replaced it.
 
 use std::collections::BTreeMap;
@@ -24,22 +24,22 @@ use crate::log::{CheckpointFiles, CheckpointKind, CommitFile, LogInventory};
 use crate::protocol::{TableFeature, protected_before};
 use crate::snapshot::Snapshot;
 
-/// What the versions of a table have of a feature, as far as they were looked at.
+/// The traces of a feature in the versions of a table that were examined.
 pub(super) struct History<'a> {
     feature: &'a TableFeature,
-    /// What single commits have.
+    /// The traces in individual commits.
     commits: BTreeMap<u64, Traces>,
-    /// What versions have that are read from a checkpoint.
+    /// The traces in versions that are read from a checkpoint.
     checkpoints: BTreeMap<u64, Traces>,
     /// The data files for which the log has tombstones with deletion vectors.
     removed: FileSet,
-    /// The first version that is looked at: some of those before it cannot be read.
+    /// The first version that is examined: some versions before it cannot be read.
     first: u64,
     /// The checkpoints with a classic name that have no sidecars.
     classic: Vec<CheckpointFiles>,
 }
 
-/// What a version has of a feature.
+/// The traces of a feature in a version.
 #[derive(Debug, Clone, Copy)]
 struct Traces {
     are_in_files: bool,
@@ -63,15 +63,15 @@ impl Source {
 }
 
 impl<'a> History<'a> {
-    /// Returns the history of `feature` in the table of `base`, before anything was looked at.
+    /// Returns the history of `feature` in the table of `base`, before any version was examined.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
         let removed = FileSet::of_paths(base.resolver());
         let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
         Self { feature, commits, checkpoints, removed, first: 0, classic: Vec::new() }
     }
 
-    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; of
-    /// `checkpointProtection`, the newest one whose history it protects.
+    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; for
+    /// `checkpointProtection`, the newest version whose history it protects.
     ///
     /// # Errors
     /// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
@@ -92,8 +92,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Takes note that a version up to `base` cannot be read, so that all of them count as use of the feature. Only
-    /// those after `base` are looked at from then on.
+    /// Records that a version up to `base` cannot be read, so all of these versions count as using the feature. From
+    /// then on, only versions after `base` are examined.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -105,7 +105,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Returns the newest version that makes use of the feature, of those whose commits and checkpoints were listed.
+    /// Returns the newest version that uses the feature, among the versions whose commits and checkpoints were listed.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store, also if one of these files is gone.
@@ -131,7 +131,7 @@ impl<'a> History<'a> {
         Ok(newest)
     }
 
-    /// Looks at the `sources` that were not looked at before, oldest first.
+    /// Examines the `sources` that were not examined before, oldest first.
     fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
         let mut commits = Vec::new();
         for source in sources {
@@ -159,8 +159,8 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors makes
-    /// use of them as well: the file seems to be removed to clients that know it by its path alone.
+    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors counts
+    /// as a use of vectors, too: the file seems to be removed to clients that know it by its path alone.
     fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
         let Commit { adds, removes, metadata, .. } = commit;
         let mut are_in_files = false;
@@ -254,7 +254,7 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
 }
 
-/// Returns the data files for which the log has tombstones with deletion vectors. A file of them that is live again,
+/// Returns the data files for which the log has tombstones with deletion vectors. Such a file that is live again,
 /// as after a restore of an earlier version, seems to be removed to readers that do not know the feature.
 pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
     let mut removed = FileSet::of_paths(snapshot.resolver());

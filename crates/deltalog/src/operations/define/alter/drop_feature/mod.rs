@@ -1,4 +1,4 @@
-//! Features that a table supports no longer. Protocol: "Supported Features"; the section "Checkpoint Protection" that
+//! Features that are removed from a table. Protocol: "Supported Features"; the section "Checkpoint Protection" that
 //! is proposed for it.
 //!
 //! ```text
@@ -13,20 +13,20 @@
 //!
 //! - A client without the feature must be able to work with the table afterwards, so nothing may be left that only the
 //!   feature explains.
-//! - What only tells how the table is kept, such as row ids, deletion vectors or physical names, is removed. What users
-//!   have said about their data, such as a constraint, they remove themselves first.
+//! - Traces that only concern how the table is stored, such as row ids, deletion vectors or physical names, are
+//!   removed. What users have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
-//!   with rows of others, whom a drop does not concern.
+//!   is a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a
+//!   drop that conflicts with rows of other writers, which do not matter to it.
 //! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
 //!   (`commit::objection`), and each version is read once, as is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
-//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
-//! - A drop is given up only if the same commit conflicts again and again, if others undo its steps all the time, or if
-//!   somebody makes use of the feature again on purpose.
+//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written again.
+//! - A drop is given up only if the same commit conflicts again and again, if other writers keep undoing its steps, or
+//!   if another writer deliberately uses the feature again.
 //! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
-//!   looking whether something in it makes use of the feature.
+//!   checking whether that uses the feature.
 
 mod checkpoints;
 mod history;
@@ -47,11 +47,11 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often a drop begins anew because other writers have committed, without having made a commit of
+/// How often a drop starts over because other writers have committed, without having made a commit of
 /// its own.
 const MOST_CONFLICTS: u32 = 10;
 
-/// The most commits of a drop before the last one. Only others who undo its steps make it come to that.
+/// The maximum number of commits of a drop before the last one. It is only reached if other writers undo the steps.
 const MOST_STEPS: u32 = 50;
 
 /// The conflicts with rows of others.
@@ -59,17 +59,18 @@ const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "conc
 
 /// Drops a table feature, so that clients without it can work with the table.
 ///
-/// What only tells how the table is kept is removed first, in commits before the one that lowers the protocol: files
-/// are rewritten without deletion vectors, with the current types, or with the names that users see. What users have
-/// said about their data, such as constraints, default values or columns of a type, they remove themselves.
+/// Traces that only concern how the table is stored are removed first, in commits before the one that lowers the
+/// protocol: files are rewritten without deletion vectors, with the current types, or with the names that users see.
+/// What users have said about their data, such as constraints, default values or columns of a type, they remove
+/// themselves.
 ///
 /// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
-/// clients without the feature, and the feature `checkpointProtection`, by which writers keep these checkpoints. With
-/// `truncate_history` the log before is deleted instead, as soon as it is older than
+/// clients without the feature, and the feature `checkpointProtection`, which makes writers keep these checkpoints.
+/// With `truncate_history` the log before is deleted instead, as soon as it is older than
 /// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then that is refused, and the error says
 /// when it will be possible.
 ///
-/// `custom_metadata` are further fields of the last commit's `commitInfo`. Returns this commit.
+/// `custom_metadata` are more fields of the last commit's `commitInfo`. Returns this commit.
 ///
 /// # Errors
 /// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if
@@ -96,9 +97,9 @@ struct FeatureDrop<'a> {
     environment: &'a Environment,
 }
 
-/// How far a drop has come.
+/// The progress of a drop.
 enum Progress {
-    /// A commit was made, after which the table is looked at anew.
+    /// A commit was made. The drop continues on the newest version.
     Committed,
     /// The table does not support the feature any more.
     Dropped(Committed),
@@ -106,7 +107,7 @@ enum Progress {
     Undone(Error),
 }
 
-/// What a drop has done and seen so far.
+/// The progress and the findings of a drop.
 struct Course<'a> {
     removal: Removal<'a>,
     history: History<'a>,
@@ -162,7 +163,7 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Makes the next commit, or the last ones.
+    /// Commits the next step, or the last steps.
     fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
         if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
             return Ok(Progress::Undone(self.undone("a property that the drop has unset was set again")));
@@ -176,7 +177,7 @@ impl FeatureDrop<'_> {
             course.note_step();
             return Ok(Progress::Committed);
         }
-        // From here on `base` has nothing of the feature in its files: what others add since is a conflict if it has.
+        // From here on, no file of `base` uses the feature. Later files of other writers are a conflict if they use it.
         let protects = match self.newest_use(base, &mut course.history)? {
             None => false,
             Some(version) if self.truncate_history => {
@@ -216,16 +217,16 @@ impl FeatureDrop<'_> {
             ErrorKind::CommitConflict,
             format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
         )
-        .with_hint("stop the other use, and drop the feature again: it goes on where it was")
+        .with_hint("stop the other use, and drop the feature again: it continues where it stopped")
     }
 
-    /// Returns the newest version that can be read and makes use of the feature.
+    /// Returns the newest readable version that uses the feature.
     fn newest_use(&self, base: &Snapshot, history: &mut History<'_>) -> Result<Option<u64>> {
         if !self.leaves_history() {
             return Ok(None);
         }
         match history.newest_use(base) {
-            // What cannot be read may make use of it. Checkpoints hide it.
+            // Versions that cannot be read may use the feature. Checkpoints hide it.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
                 history.give_up_to(base)?;
                 Ok(Some(base.version()))
@@ -244,7 +245,7 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Refuses a drop that is not possible, whatever is done before it.
+    /// Refuses a drop that no preparation makes possible.
     fn ensure_possible(&self, base: &Snapshot) -> Result<()> {
         let feature = &self.feature;
         let supported = base.protocol().writer_features();
@@ -279,7 +280,7 @@ impl FeatureDrop<'_> {
         traces::ensure_removable(base, feature)
     }
 
-    /// Returns the transaction that drops the feature from a table that has nothing of it. With `protects` the
+    /// Returns the transaction that drops the feature from a table that does not use it. With `protects` the
     /// checkpoints before it are protected.
     fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
         let mut draft = Draft::of(base, self.environment)?;

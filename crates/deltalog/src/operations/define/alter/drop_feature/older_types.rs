@@ -56,7 +56,7 @@ impl OlderTypes {
     }
 }
 
-/// Returns the physical names of the partition columns that have become timestamps. A date is no valid text of a
+/// Returns the physical names of the partition columns that have become timestamps. A date is not valid text of a
 /// timestamp, whereas the text of every other type is one of the wider type as well. (PROTOCOL, "Partition Value
 /// Serialization".)
 fn former_dates(base: &Snapshot) -> Result<Vec<String>> {

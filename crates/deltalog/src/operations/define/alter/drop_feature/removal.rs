@@ -1,4 +1,4 @@
-//! Steps before the drop of a feature, each one commit, that leave nothing of the feature in the newest version.
+//! Steps before the drop of a feature, each one commit, after which the newest version no longer uses the feature.
 //!
 //! | feature | steps |
 //! | --- | --- |
@@ -7,7 +7,7 @@
 //! | `columnMapping` | all files are rewritten with the names of the schema, together with the schema |
 //! | `v2Checkpoint` | the property is unset |
 //!
-//! A property is unset before files are looked at, so that no other writer makes use of the feature afterwards.
+//! A property is unset before files are examined, so that no other writer makes use of the feature afterwards.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ pub(super) struct Removal<'a> {
     current: RefCell<CurrentFiles>,
 }
 
-/// The data files whose types are known to match a schema. They are not looked at again as long as the table has this
+/// The data files whose types are known to match a schema. They are not read again as long as the table has this
 /// schema.
 struct CurrentFiles {
     schema_string: String,
@@ -72,7 +72,7 @@ impl<'a> Removal<'a> {
         Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
     }
 
-    /// Unsets the property by which the table makes use of the feature. Returns whether there was one.
+    /// Unsets the property with which the table uses the feature. Returns whether there was one.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, and errors of the store.
@@ -83,7 +83,7 @@ impl<'a> Removal<'a> {
         commit_draft(draft, operation)
     }
 
-    /// Makes the next step in a table without the property. Returns whether there was one.
+    /// Takes the next step in a table without the property. Returns whether there was one.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
@@ -195,14 +195,14 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
-/// make use of it at all. Files with deletion vectors are not the only ones: data files for which `base` has
-/// tombstones with vectors seem to be removed to clients that do not know the feature.
+/// Returns the objection to added files that use `feature`, for a table whose own files do not use it; `None` if files
+/// cannot use it. Files with deletion vectors are not the only ones: data files for which `base` has tombstones with
+/// vectors seem to be removed to clients that do not know the feature.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.
 pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
-    // What else files have is as the metadata say, and these are set by the same commit.
+    // Everything else in files follows from the metadata, which the same commit sets.
     if *feature != TableFeature::DeletionVectors {
         return Ok(None);
     }
@@ -223,7 +223,7 @@ fn commit_draft(draft: Draft<'_>, operation: Operation) -> Result<bool> {
 }
 
 pub(super) fn unchanged() -> Error {
-    Error::invalid_argument("the table has nothing of the feature any more")
+    Error::invalid_argument("the table no longer uses the feature")
 }
 
 /// Keeps the files of deletion vectors that earlier versions have for as long as data files that were removed: to a

@@ -1,4 +1,4 @@
-//! What the newest version has of a feature.
+//! The traces of a feature in the newest version.
 //!
 //! | feature | what must be gone | who removes it |
 //! | --- | --- | --- |
@@ -20,7 +20,7 @@
 //! | `columnMapping` | the mode; physical names and ids, in the schema and in files | the steps before |
 //! | `v2Checkpoint` | the checkpoint policy | the steps before |
 //!
-//! A property that is set and asks for nothing is removed by the drop.
+//! A property that is set but requests no feature is removed by the drop.
 
 use crate::error::{Error, Result};
 use crate::log::replay::{FileColumn, FileColumns};
@@ -52,7 +52,7 @@ pub(super) const COLUMN_MAPPING: [&str; 2] = ["delta.columnMapping.mode", MAX_CO
 pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Result<()> {
     if !is_known(feature) {
         return Err(Error::unsupported(format!(
-            "the feature '{feature}' cannot be dropped: what it leaves in files and in the log is not known well enough"
+            "the feature '{feature}' cannot be dropped: not all of its traces in files and in the log are known"
         ))
         .with_hint("drop it with a client that implements it"));
     }
@@ -68,8 +68,8 @@ pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Resul
     }
 }
 
-/// Returns the property by which the table, as its metadata say, makes use of `feature`, for the features whose use the
-/// drop itself ends.
+/// Returns the property in the metadata with which the table uses `feature`, for features whose use is ended by the
+/// drop itself.
 pub(super) fn property_in_use(feature: &TableFeature, metadata: &Metadata) -> Option<&'static str> {
     let (is_used, property) = match feature {
         TableFeature::DeletionVectors => (metadata.is_enabled(DELETION_VECTORS), DELETION_VECTORS),
@@ -159,14 +159,14 @@ fn is_known(feature: &TableFeature) -> bool {
     )
 }
 
-/// What in the metadata makes use of a feature.
+/// A use of a feature in the metadata.
 pub(super) struct Use {
     what: &'static str,
-    /// What the user does about it; `None` if the drop removes it.
+    /// How the user can remove the use; `None` if the drop removes it.
     hint: Option<&'static str>,
 }
 
-/// Returns what in the metadata makes use of `feature`.
+/// Returns the uses of `feature` in the metadata.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.

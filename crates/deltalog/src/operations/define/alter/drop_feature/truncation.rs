@@ -1,13 +1,13 @@
-//! Deleting the history that makes use of a feature. (PROTOCOL, "Metadata Cleanup".)
+//! Deletes the history that uses a feature. (PROTOCOL, "Metadata Cleanup".)
 //!
 //! ```text
 //!     u  [c] ────────────────────────────────────────► V      u: the newest version that makes use of the feature
 //!     └── deleted when c is older than the retention of truncated histories
 //! ```
 //!
-//! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it
-//!   is. The JVM implementation deletes what is older than the retention first, and then looks what is left.
-//! - The retention is at least an hour, whatever the property says. The JVM implementation allows none at all. A
+//! - History is deleted only if no use of the feature remains: a drop that has to wait does not change the history. The
+//!   JVM implementation deletes what is older than the retention first, and then looks what is left.
+//! - The retention is at least an hour, even if the property is less. The JVM implementation also allows zero. A
 //!   writer that was about to create a version would find it free again, and its commit would be lost.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::truncate_log;
 
-/// Deletes the log up to a checkpoint after `last`, the newest version that makes use of `feature`, if there is one
+/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if there is one
 /// that is old enough.
 ///
 /// # Errors
@@ -90,7 +90,7 @@ fn next_expiry_ms(
         if checkpoint.version <= last || times.commit(checkpoint.version).is_err() {
             continue;
         }
-        // What has expired is looked for by whole minutes.
+        // The time of expiry is rounded to whole minutes.
         let ready_ms = times.of(checkpoint.version)?.saturating_add(retention_ms).saturating_add(60_000);
         if ready_ms > now_ms {
             next = Some(next.map_or(ready_ms, |next| next.min(ready_ms)));

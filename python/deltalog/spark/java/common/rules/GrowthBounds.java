@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * How large the value of a function becomes, before it is computed.
  *
  * <p>Most functions make values that are a few times as large as their arguments. These are those
- * whose arguments tell more: a number of repetitions, a length, a text that is put in the place of
+ * whose arguments give a better bound: a number of repetitions, a length, a text that replaces
  * others.
  */
 public class GrowthBounds {

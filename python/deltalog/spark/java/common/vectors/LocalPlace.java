@@ -35,7 +35,7 @@ final class LocalPlace {
     BasicFileAttributes found = checkLinks(root, file);
     try {
       String path = file.toUri().getPath();
-      // Of files that are beneath no root of ours, users have said that they may be read.
+      // Files that are beneath no root of ours may be read, because users have allowed it.
       found =
           found == null
               ? Files.readAttributes(
@@ -45,7 +45,7 @@ final class LocalPlace {
       return; // The code that opens the file says so.
     }
     if (found.isOther()) {
-      String hint = "look who has put it there, and remove it";
+      String hint = "find out who created it, and remove it";
       throw refused(file, "the path is not a regular file but a pipe, a socket or a device", hint);
     }
   }

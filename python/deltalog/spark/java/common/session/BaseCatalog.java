@@ -4,7 +4,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -27,14 +26,8 @@ import org.apache.spark.unsafe.Platform;
  */
 public abstract class BaseCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
-  private static boolean isPath(Identifier name) {
-    return name.namespace().length == 1
-        && CatalogEntries.isOurs(name.namespace()[0])
-        && name.name().indexOf('/') >= 0;
-  }
-
   private static boolean isOurs(Identifier name, Map properties) {
-    return isPath(name) || CatalogEntries.isOurs(provider(properties));
+    return CatalogEntries.isPath(name) || CatalogEntries.isOurs(provider(properties));
   }
 
   /**
@@ -61,8 +54,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
    * ours.
    */
   private static DeltalogTable find(Identifier name, String option, String value) {
-    CatalogTable entry = isPath(name) ? null : CatalogEntries.find(name);
-    Map options = options(name, entry);
+    CatalogTable entry = CatalogEntries.isPath(name) ? null : CatalogEntries.find(name);
+    Map options = CatalogEntries.options(name, entry);
     if (options == null) {
       return null;
     }
@@ -77,30 +70,17 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return new DeltalogTable(label(name), state, state.columns(), provider, options, kind, false);
   }
 
-  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
-  public static Map options(Identifier name) {
-    return options(name, isPath(name) ? null : CatalogEntries.find(name));
-  }
-
-  private static Map options(Identifier name, CatalogTable entry) {
-    if (!isPath(name)) {
-      return entry == null ? null : CatalogEntries.options(entry);
-    }
-    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
-    options.put("path", name.name());
-    return options;
-  }
-
   private static String label(Identifier name) {
     String database = name.namespace()[0] + ".";
-    return isPath(name)
+    return CatalogEntries.isPath(name)
         ? database + "`" + name.name() + "`"
         : "spark_catalog." + database + name.name();
   }
 
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
-    VersionedPath versioned = isPath(name) ? VersionedPath.of(session(), name.name()) : null;
+    VersionedPath versioned =
+        CatalogEntries.isPath(name) ? VersionedPath.of(session(), name.name()) : null;
     if (versioned != null) {
       Identifier table = Identifier.of(name.namespace(), versioned.path());
       return find(table, versioned.option(), versioned.value());
@@ -113,7 +93,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   @Override
   public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
     boolean isSaveAsTable = WriterApi.isSaveAsTable();
-    if (isSaveAsTable && isPath(name) && !tableExists(name)) {
+    if (isSaveAsTable && CatalogEntries.isPath(name) && !tableExists(name)) {
       throw new NoSuchTableException(name);
     }
     DeltalogTable found = find(name, null, null);
@@ -137,7 +117,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public boolean tableExists(Identifier name) {
-    if (isPath(name)) {
+    if (CatalogEntries.isPath(name)) {
       return Bridge.tables().exists(session(), name.name());
     }
     return super.tableExists(name);
@@ -220,11 +200,11 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   private static String definition(
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     Map all = new HashMap(properties);
-    if (!isPath(name)) {
+    if (!CatalogEntries.isPath(name)) {
       CatalogEntries.checkName(name.name());
       all.put(TableCatalog.PROP_PROVIDER, provider(properties));
     }
-    return TableDefinition.json(name, isPath(name), columns, transforms, all, mode);
+    return TableDefinition.json(name, CatalogEntries.isPath(name), columns, transforms, all, mode);
   }
 
   @Override
@@ -234,7 +214,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       return super.alterTable(name, changes);
     }
     String location = newLocation(changes);
-    CatalogTable entry = location == null || isPath(name) ? null : CatalogEntries.find(name);
+    CatalogTable entry =
+        location == null || CatalogEntries.isPath(name) ? null : CatalogEntries.find(name);
     if (entry == null) {
       Bridge.definitions().alter(session(), TableOptions.json(found.options()), changes);
     } else {
@@ -265,11 +246,13 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   /** Returns a procedure of ours; Spark's own catalog has none. */
   @Override
   public UnboundProcedure loadProcedure(Identifier name) {
+    FeatureGroup.OWN_SQL.require();
     boolean isOurs = Procedures.isOurs(name.namespace());
     return new Procedures().load(isOurs ? name.name() : name.toString(), true);
   }
 
   public Identifier[] listProcedures(String[] namespace) {
+    FeatureGroup.OWN_SQL.require();
     return new Procedures().listProcedures(namespace);
   }
 }

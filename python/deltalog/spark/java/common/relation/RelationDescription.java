@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A relation as Python describes it (`read/relation.py`), and the objects of Spark that are made of
+ * A relation as Python describes it (`read/relation.py`), and Spark's objects that are built from
  * it.
  */
 public class RelationDescription {

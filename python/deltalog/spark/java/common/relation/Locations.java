@@ -32,8 +32,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Those that the core's client knows, and by which Spark logs in. Other settings are secrets, or
-  // settings of servers.
+  // Settings that the core's client supports and by which Spark logs in. Other settings are
+  // secrets, or settings of servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",
@@ -193,7 +193,7 @@ public class Locations {
       } catch (IOException e) {
         // There is no class with this name.
       } catch (RuntimeException e) {
-        // The settings name a class that is not there, as Hadoop's own settings do.
+        // The settings name a missing class, as Hadoop's own settings do.
       }
     }
     return null;

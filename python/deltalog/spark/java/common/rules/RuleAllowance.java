@@ -5,7 +5,7 @@ import java.io.Serializable;
 /**
  * The bytes that the values of an expression of a table may have for a row, all of them together.
  *
- * <p>A thread evaluates one expression at a time. Its outermost value begins the count anew.
+ * <p>A thread evaluates one expression at a time. Its outermost value starts the count again.
  */
 public class RuleAllowance implements Serializable {
   private static final long serialVersionUID = 1L;

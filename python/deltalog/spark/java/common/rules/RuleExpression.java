@@ -26,12 +26,12 @@ import scala.collection.immutable.Seq;
  *
  * <ul>
  *   <li>The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
- *       environment in the place of ${names}.
+ *       environment for ${names}.
  *   <li>It consists of constants, columns of the table, operators, and functions of a list
  *       (`RuleFunctions`). All else is refused, such as subqueries, windows, aggregates, and names
  *       that are no columns.
  *   <li>It is resolved as Spark resolves default values, with built-in functions only. The
- *       session's functions and variables are not seen, so that none takes the place of a built-in
+ *       session's functions and variables are not seen, so none of them replaces a built-in
  *       function.
  * </ul>
  */
@@ -102,8 +102,8 @@ public class RuleExpression {
               }));
 
   /**
-   * What the parser makes of functions of the moment without parentheses, if a session reserves
-   * their names.
+   * The expressions that the parser returns for functions of the current time without parentheses,
+   * if a session reserves their names.
    */
   private static final Set MOMENTS =
       new HashSet(

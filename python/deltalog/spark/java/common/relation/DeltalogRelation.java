@@ -97,7 +97,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
 
   /**
    * Returns the options without those that let a scan pass over files that cannot be read: a
-   * statement would take their rows for rows that are not there.
+   * statement would treat their rows as missing.
    */
   static Map withAllFiles(Map given) {
     Map options = given;

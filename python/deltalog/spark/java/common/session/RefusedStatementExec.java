@@ -20,6 +20,9 @@ public class RefusedStatementExec extends OwnCommandExec {
     if (statement instanceof V2CreateTablePlan) {
       throw Bridge.refusals().catalog(SessionGuard.configured());
     }
+    if (StatementTarget.isStatement(statement)) {
+      FeatureGroup.STATEMENTS.require();
+    }
     throw Bridge.refusals().statement(statement);
   }
 }

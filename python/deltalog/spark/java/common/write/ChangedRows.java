@@ -24,8 +24,8 @@ public class ChangedRows {
   private BlockOfRows last;
 
   /**
-   * Creates it; matchesOnce says that a row must not match several rows of the source, as in most
-   * kinds of MERGE.
+   * Creates the value; matchesOnce says that a row must not match several rows of the source, as in
+   * most kinds of MERGE.
    */
   public ChangedRows(boolean matchesOnce) {
     this.matchesOnce = matchesOnce;

@@ -112,7 +112,7 @@ public class RuleGrowth {
     return isKnown;
   }
 
-  /** Returns the part that Spark's optimizer puts in the place of another one. */
+  /** Returns the part by which Spark's optimizer replaces another one. */
   private static Expression replaced(Expression part) {
     Expression made = part;
     while (made instanceof RuntimeReplaceable replaceable) {
@@ -137,7 +137,7 @@ public class RuleGrowth {
       children.set(i, child);
     }
     if (made instanceof LambdaFunction function && ValueSize.varies(function.dataType())) {
-      // What calls it keeps a copy of each of its values.
+      // Its callers keep a copy of each of its values.
       children.set(0, reference((Expression) children.get(0), allowance));
       isSame = false;
     }
@@ -171,9 +171,7 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /**
-   * Returns whether nothing of it has to be computed for each row, and nothing of it is bounded.
-   */
+  /** Returns whether no part of it is computed for each row, and no part is bounded. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }

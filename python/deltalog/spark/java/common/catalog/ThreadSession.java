@@ -13,14 +13,19 @@ public class ThreadSession {
   private ThreadSession() {}
 
   /**
-   * Makes a session the active one of this thread, if the thread's session has another session
-   * catalog or if there is none. To be called when the session parses the name of a table.
+   * Makes the session of a writer the active one of this thread, if the thread's session has
+   * another session catalog or if there is none. To be called when the session parses the name of a
+   * table. Others than writers leave the look-up to an execution of their session.
    */
-  static void use(SparkSession session) {
-    String own = session.sessionState().conf().getConfString(SessionSetup.CATALOG, null);
-    if (own != null && !own.equals(SQLConf.get().getConfString(SessionSetup.CATALOG, null))) {
+  static void useForWriter(SparkSession session) {
+    if (hasOtherCatalog(session) && WriterApi.isWriter()) {
       org.apache.spark.sql.SparkSession.setActiveSession(session);
     }
+  }
+
+  private static boolean hasOtherCatalog(SparkSession session) {
+    String own = session.sessionState().conf().getConfString(SessionGuard.CATALOG, null);
+    return own != null && !own.equals(SQLConf.get().getConfString(SessionGuard.CATALOG, null));
   }
 
   /**
@@ -30,8 +35,10 @@ public class ThreadSession {
   static void useDefault() {
     if (!isUsable(org.apache.spark.sql.SparkSession.getActiveSession())) {
       Option session = org.apache.spark.sql.SparkSession.getDefaultSession();
-      if (isUsable(session) && session.get() instanceof SparkSession found) {
-        use(found);
+      if (isUsable(session)
+          && session.get() instanceof SparkSession found
+          && hasOtherCatalog(found)) {
+        org.apache.spark.sql.SparkSession.setActiveSession(found);
       }
     }
   }

@@ -13,8 +13,8 @@ public class TableDefaults {
   private static final String DEFAULT = "CURRENT_DEFAULT";
 
   /**
-   * What Spark reads in place of columns that files lack. Delta tables do not have it: such columns
-   * are NULL.
+   * The values that Spark reads for columns that files lack. Delta tables do not have it: such
+   * columns are NULL.
    */
   private static final String OF_OLD_ROWS = "EXISTS_DEFAULT";
 
@@ -35,9 +35,9 @@ public class TableDefaults {
   }
 
   /**
-   * Returns the columns for statements. In the place of a default value that is not allowed, a
-   * column has one that is no constant: the analyzer fails as soon as it needs it, with a message
-   * in which Python finds the error (`write/rule_errors.py`).
+   * Returns the columns for statements. A default value that is not allowed is replaced by one that
+   * is not a constant: the analyzer fails as soon as it needs it, with a message in which Python
+   * finds the error (`write/rule_errors.py`).
    */
   public static StructType checked(StructType schema, String table) {
     StructField[] fields = schema.fields().clone();

@@ -13,8 +13,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value of an expression of a table whose size is looked at before it is computed, as far as its
- * operands tell, and afterwards.
+ * A value of an expression of a table whose size is checked before it is computed, as far as the
+ * operands show it, and afterwards.
  */
 public class BoundedValue extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;

@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import java.util.Map;
 
 /**
- * What the rows of a job are beside the table's columns: how a statement marks them (RowAction),
- * and its rules.
+ * Describes the rows of a job except for the table's columns: how a statement marks them
+ * (RowAction), and its rules.
  */
 public class MarkedRows {
   /** The rows of a write, which have the table's columns only. */
@@ -16,9 +16,9 @@ public class MarkedRows {
   private final int tracking;
 
   /**
-   * Creates it for rows with so many marker columns. They may have to be removed at most once. If
-   * the job records changes, all rows but copies go to the change data feed, without the last
-   * columns of the table's files, which track rows.
+   * Creates the description of rows with so many marker columns. Each row may have to be removed at
+   * most once. If the job records changes, all rows except copies are written to the change data
+   * feed, without the last columns of the table's files, which track rows.
    */
   MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;

@@ -16,8 +16,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Writes rows of one partition to the change data feed, each with what has become of it. (PROTOCOL,
- * "Change Data Files".) They go to a file beside the data file, which is opened at its first row.
+ * Writes rows of one partition to the change data feed, each with its kind of change. (PROTOCOL,
+ * "Change Data Files".) They are written to a file next to the data file, which is created with its
+ * first row.
  */
 public class ChangeWriter {
   private static final String CHANGE_TYPE = "_change_type";
@@ -31,8 +32,8 @@ public class ChangeWriter {
   private final JoinedRow joined = new JoinedRow();
 
   /**
-   * Creates the writer beside the data file at `path`, whose columns are `columns`, the last ones
-   * for the tracking of rows; `given` is the number of columns of the rows.
+   * Creates the writer for the data file at `path`, whose columns are `columns`, the last ones for
+   * the tracking of rows; `given` is the number of columns of the rows.
    */
   public ChangeWriter(
       OutputWriterFactory parquet,
@@ -59,7 +60,7 @@ public class ChangeWriter {
   }
 
   /**
-   * Writes a row with this operation; of a row that goes, `isFirst` says that it has not gone
+   * Writes a row with this operation; for a deleted row, `isFirst` says that it was not recorded
    * before.
    */
   public void write(InternalRow row, int operation, boolean isFirst) {
@@ -69,7 +70,7 @@ public class ChangeWriter {
     }
   }
 
-  /** Returns what becomes of a row with this operation; null for one that stays. */
+  /** Returns the kind of change of a row with this operation; null for an unchanged row. */
   private static InternalRow kindOf(int operation, boolean isFirst) {
     boolean isRemoved = (operation & RowAction.REMOVE) != 0;
     if ((operation & RowAction.COPY) != 0) {

@@ -25,7 +25,7 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 public class DeltalogStrategy extends SparkStrategy {
   @Override
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
-    if (DeltalogWriteExec.isWrite(plan)) {
+    if (!FeatureGroup.WRITE.isLost() && DeltalogWriteExec.isWrite(plan)) {
       return only(new DeltalogWriteExec(plan));
     }
     if (plan instanceof StatementCommand statementCommand) {
@@ -64,8 +64,8 @@ public class DeltalogStrategy extends SparkStrategy {
       scala.Option index = insertIntoHadoopFsRelationCommand.fileIndex();
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
-    if (StatementRule.isStatement(plan)) {
-      return true; // The analyzer has no rule of ours: the session was in use before.
+    if (StatementTarget.isStatement(plan)) {
+      return true; // The analyzer has no rule of ours that makes a command of it.
     }
     return plan instanceof RunnableCommand
         && changesTable(plan.getClass().getSimpleName())
@@ -93,8 +93,7 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   /**
-   * Returns whether the statement creates a table of ours in a catalog that knows nothing of the
-   * log.
+   * Returns whether the statement creates a table of ours in a catalog that does not know the log.
    */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
     scala.Option provider = specification(plan).provider();

@@ -65,6 +65,7 @@ public class DeltalogSource
   @Override
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
     Installation.check();
+    FeatureGroup.WRITE.require();
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);

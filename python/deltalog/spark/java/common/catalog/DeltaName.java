@@ -60,15 +60,25 @@ public final class DeltaName {
       throw new IllegalArgumentException(
           SETTING + " is " + value + ", but has to be true, false or " + AUTO);
     }
-    String owner = value.equalsIgnoreCase("true") ? ownerAmongJars() : null;
-    if (owner != null) {
-      throw new IllegalArgumentException(
-          SETTING
-              + "=true is not possible: the format delta is "
-              + owner
-              + " in this application, from the JVM connector or another package; omit the setting,"
-              + " or remove the jar of that package");
+    String refusal = value.equalsIgnoreCase("true") ? refusal(SETTING + "=true", null) : null;
+    if (refusal != null) {
+      throw new IllegalArgumentException(refusal);
     }
+  }
+
+  /**
+   * Returns why a wish for the name is in vain in a session, which may be null; null if it is not.
+   */
+  public static String refusal(String wish, SparkSession session) {
+    String owner = owner(session);
+    return owner == null
+        ? null
+        : wish
+            + " is not possible: the format delta is "
+            + owner
+            + ", from the JVM connector or another package; omit "
+            + wish
+            + ", or remove that package";
   }
 
   /** Returns whether the name of a provider or of a path's namespace refers to our source. */
@@ -88,7 +98,7 @@ public final class DeltaName {
   }
 
   /** Returns what else has the name in a session, which may be null, or null. */
-  public static String owner(SparkSession session) {
+  private static String owner(SparkSession session) {
     String ofJars = ownerAmongJars();
     boolean isOfPython = session != null && isOfPython(session.sessionState().dataSourceManager());
     return ofJars == null && isOfPython ? "a Python Data Source" : ofJars;
@@ -107,8 +117,8 @@ public final class DeltaName {
   }
 
   /**
-   * Returns the class of another source that Spark finds by the name, or null. Spark asks for the
-   * name of each source at each lookup of any, so the answer is kept until there are other jars.
+   * Returns the class of another source that has the name, or null. Spark asks every source for its
+   * name whenever it looks up any source, so the result is kept until the jars change.
    */
   private static String ownerAmongJars() {
     ClassLoader context = Thread.currentThread().getContextClassLoader();

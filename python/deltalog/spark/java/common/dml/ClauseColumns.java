@@ -1,0 +1,132 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.classic.SparkSession;
+import scala.Function2;
+import scala.Option;
+import scala.collection.immutable.Seq;
+
+/**
+ * Finds the columns that the clauses of a MERGE name, in its two resolved tables. Spark's analyzer
+ * would list all columns again for each name, so its time grows with the square of their number.
+ * What is no plain column of one table is left to it, with all errors.
+ */
+public class ClauseColumns {
+  private static final int FEW = 20;
+
+  private final MergeIntoTable merge;
+  private final Function2 resolver;
+
+  public ClauseColumns(SparkSession session, MergeIntoTable merge) {
+    this.merge = merge;
+    this.resolver = session.sessionState().conf().resolver();
+  }
+
+  /** Returns whether the clauses of a MERGE may name many columns. */
+  static boolean areMany(MergeIntoTable merge) {
+    int assignments = 0;
+    for (Seq actions :
+        List.of(
+            merge.matchedActions(), merge.notMatchedActions(), merge.notMatchedBySourceActions())) {
+      for (Object action : Plans.list(actions)) {
+        if (action instanceof UpdateStarAction || action instanceof InsertStarAction) {
+          return true;
+        }
+        assignments += ((Expression) action).children().size();
+      }
+    }
+    return assignments > FEW;
+  }
+
+  /** Returns the MERGE with columns in place of their names, and of stars. */
+  MergeIntoTable found() {
+    Map changes = new HashMap();
+    changes.put("matchedActions", actions(merge.matchedActions(), null));
+    changes.put("notMatchedActions", actions(merge.notMatchedActions(), merge.sourceTable()));
+    changes.put(
+        "notMatchedBySourceActions",
+        actions(merge.notMatchedBySourceActions(), merge.targetTable()));
+    return (MergeIntoTable) EvolvingWrites.with(merge, changes);
+  }
+
+  /** Values see the columns of one table; of both if it is null. */
+  private Seq actions(Seq actions, LogicalPlan seen) {
+    List found = new ArrayList();
+    for (Object action : Plans.list(actions)) {
+      found.add(action((MergeAction) action, seen));
+    }
+    return Plans.seq(found);
+  }
+
+  private MergeAction action(MergeAction action, LogicalPlan seen) {
+    if (action instanceof UpdateStarAction) {
+      return created(UpdateAction.class, action, all());
+    }
+    if (action instanceof InsertStarAction) {
+      return created(InsertAction.class, action, all());
+    }
+    if (action instanceof UpdateAction update) {
+      return created(UpdateAction.class, action, named(update.assignments(), seen));
+    }
+    return action instanceof InsertAction insert
+        ? created(InsertAction.class, action, named(insert.assignments(), seen))
+        : action;
+  }
+
+  private static MergeAction created(Class type, MergeAction action, Seq assignments) {
+    try {
+      return (MergeAction) CaseClass.create(type, new Object[] {action.condition(), assignments});
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
+    }
+  }
+
+  /** Returns the assignments of all columns of the target, from columns with the same names. */
+  private Seq all() {
+    List made = new ArrayList();
+    for (Object each : Plans.list(merge.targetTable().output())) {
+      Attribute column = (Attribute) each;
+      Seq name = Plans.seq(List.of(column.name()));
+      made.add(new Assignment(column, found(new UnresolvedAttribute(name), merge.sourceTable())));
+    }
+    return Plans.seq(made);
+  }
+
+  private Seq named(Seq assignments, LogicalPlan seen) {
+    List made = new ArrayList();
+    for (Object each : Plans.list(assignments)) {
+      Assignment assignment = (Assignment) each;
+      Expression value = assignment.value();
+      made.add(
+          new Assignment(
+              found(assignment.key(), merge.targetTable()),
+              seen == null ? value : found(value, seen)));
+    }
+    return Plans.seq(made);
+  }
+
+  /** Returns the column that a name means; other expressions as they are. */
+  private Expression found(Expression name, LogicalPlan table) {
+    if (!(name instanceof UnresolvedAttribute unresolved)) {
+      return name;
+    }
+    try {
+      Option column = table.resolve(unresolved.nameParts(), resolver);
+      return column.isDefined() && column.get() instanceof Attribute attribute ? attribute : name;
+    } catch (Exception e) {
+      if (e instanceof AnalysisException) {
+        // An ambiguous name, or a field that a column does not have: Spark raises the error again.
+        return name;
+      }
+      throw e;
+    }
+  }
+}

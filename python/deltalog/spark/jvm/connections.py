@@ -1,0 +1,92 @@
+"""Connections to the JVM where PySpark does not pin threads (`PYSPARK_PIN_THREAD=false`).
+
+Each connection has a thread of the JVM, and py4j takes any free one for each call. Tags of jobs and the active session
+are of such a thread, so that some work needs the same one for all its calls. Here a thread of Python has a connection
+of its own for the time of such work. The program's other calls remain as they are.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from py4j.clientserver import JavaClient
+from py4j.java_gateway import GatewayClient
+
+_lock = threading.Lock()
+
+
+class _Own(threading.local):
+    """The connection of a thread, and whether no call is using it."""
+
+    connection: Any = None
+    is_free = False
+
+
+class ThreadClient(GatewayClient):  # type: ignore[misc]
+    """The client of py4j for threads that are not pinned, which PySpark has made."""
+
+    _own: _Own
+
+    def set_thread_connection(self, connection: Any) -> None:
+        """Gives this thread the connection on which it serves the JVM, so that its calls run in the JVM's thread that
+        waits for it."""
+        self._own.connection, self._own.is_free = connection, True
+
+    @contextmanager
+    def one_connection(self) -> Iterator[None]:
+        """Gives this thread a connection of its own, unless it has one."""
+        own = self._own
+        if own.connection is not None:
+            yield
+            return
+        own.connection, own.is_free = self._get_connection(), True
+        try:
+            yield
+        finally:
+            connection, is_usable = own.connection, own.is_free
+            own.connection, own.is_free = None, False
+            if is_usable:
+                self._give_back_connection(connection)
+
+    def garbage_collect_object(self, target_id: str) -> None:
+        """Python may collect garbage at any time, even while the JVM does not listen on the thread's connection."""
+        own = self._own
+        was_free, own.is_free = own.is_free, False
+        try:
+            super().garbage_collect_object(target_id)
+        finally:
+            own.is_free = was_free
+
+    def _get_connection(self) -> Any:
+        own = self._own
+        if own.is_free:
+            own.is_free = False
+            return own.connection
+        return super()._get_connection()
+
+    def _give_back_connection(self, connection: Any) -> None:
+        if connection is self._own.connection:
+            self._own.is_free = True
+        else:
+            super()._give_back_connection(connection)
+
+    def _should_retry(self, retry: bool, connection: Any, pne: Any = None) -> bool:
+        """A call on the thread's connection is not for another thread of the JVM."""
+        return connection is not self._own.connection and bool(super()._should_retry(retry, connection, pne))
+
+
+def thread_client(client: Any) -> Any:
+    """Returns a client of py4j that can give a thread a connection of its own. The client of pinned threads always
+    does; the other one becomes a `ThreadClient`."""
+    with _lock:
+        if not isinstance(client, JavaClient | ThreadClient):
+            client._own = _Own()
+            client.__class__ = ThreadClient
+    return client
+
+
+def one_connection(client: Any) -> AbstractContextManager[None]:
+    """Lets all calls of this thread run in one thread of the JVM."""
+    found = thread_client(client)
+    return found.one_connection() if isinstance(found, ThreadClient) else nullcontext()

@@ -1,0 +1,103 @@
+"""The groups of features of the Java classes. A build of Spark that the jar does not fit may lack some of them
+(`FeatureGroup.java`).
+
+Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class
+belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group,
+and nothing works without that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+READ = "read"
+
+# The classes that Spark and Python name, and those behind which a group begins.
+ENTRIES = {
+    READ: (
+        "AnalyzerHook",
+        "Bridge",
+        "CachedTables",
+        "CatalogEntries",
+        "DefinitionPlans",
+        "DeltaAlias",
+        "DeltalogCatalog",
+        "DeltalogException",
+        "DeltalogExtensions",
+        "DeltalogSource",
+        "DriverClasses",
+        "EntryColumns",
+        "Locations",
+        "ParquetEntries",
+        "PythonCalls",
+        "SessionSettings",
+        "SessionSetup",
+        "StatementParser",
+        "TableDefinition",
+        "TableNames",
+    ),
+    "write": (
+        "BinRows",
+        "Bins",
+        "CopyJob",
+        "DeltalogWriteExec",
+        "DynamicOverwrites",
+        "EvolvingWrites",
+        "FileJob",
+        "FileRows",
+        "HeldWrites",
+        "OrderedRows",
+        "ReplacingInserts",
+        "WriteDescription",
+    ),
+    "statements": (
+        "CarriedStatements",
+        "ChangeVariables",
+        "EvolvingMerges",
+        "MergeEvolution",
+        "MergeTargets",
+        "OwnColumns",
+        "StatementCommand",
+        "StatementExec",
+        "StatementRule",
+        "StatementRun",
+        "VerbPlans",
+    ),
+    "own SQL": ("ProcedurePlans", "Procedures"),
+}
+
+
+class UngroupedError(Exception):
+    """An entry is missing, or no entry leads to a class."""
+
+
+def grouped(
+    references: Mapping[str, Iterable[str]], by_group: Mapping[str, Iterable[str]]
+) -> dict[str, set[str]]:
+    """Returns the classes of each group, from the classes to which each class refers, and the entries of the groups."""
+    entries = {name for names in by_group.values() for name in names}
+    gone = entries - references.keys()
+    always = _reached(references, by_group[READ], entries - set(by_group[READ]))
+    groups = {
+        group: _reached(references, names, always) for group, names in by_group.items() if group != READ
+    }
+    groups = {READ: always, **groups}
+    ungrouped = references.keys() - set().union(*groups.values())
+    if gone or ungrouped:
+        raise UngroupedError(
+            f"scripts/feature_groups.py has entries that are no classes, {sorted(gone)}, or lacks one for "
+            f"{sorted(ungrouped)}"
+        )
+    return groups
+
+
+def _reached(references: Mapping[str, Iterable[str]], names: Iterable[str], beyond: set[str]) -> set[str]:
+    """Returns the classes to which some lead, without those beyond."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in references:
+            found.add(name)
+            waiting += set(references[name]) - beyond
+    return found

@@ -1,0 +1,73 @@
+"""Checks that the folders of the Java sources are rooms, one above the other: a class uses only classes of its own room
+and of those below. `ROOMS` begins with the lowest.
+
+They are folders of one package, so that no import shows what a class uses: its code names it.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "python/deltalog/spark/java"
+ROOMS = {
+    "bridge": "calls from Java to Python: an interface for each role",
+    "loading": "the jar in the driver, and whether it fits this build of Spark",
+    "internals": "what Spark has for Scala only, or hides: case classes, fields, parts of plans",
+    "vectors": "deletion vectors, and where they are",
+    "rows": "reading a file in a task: names, types, row numbers, selected rows",
+    "rules": "what a table demands of its rows: expressions, what may be in them, default values",
+    "relation": "a version of a table as a relation of files: location, listing, filters",
+    "catalog": "what a table is to Spark's analyzer: source, name, entry, table and scan",
+    "plan": "pruning, sizes and aggregates in Spark's planner",
+    "write": "fitting rows to the table, the write job, its files and reports",
+    "dml": "DELETE, UPDATE and MERGE",
+    "clone": "the copies of CLONE by tasks",
+    "optimize": "OPTIMIZE and REORG by tasks",
+    "sql": "definitions, writes and change feeds in SQL; directories of tables",
+    "procedures": "procedures, and statements that Spark's grammar lacks",
+    "session": "what a session has of ours: the catalog, extensions, settings, rules, the strategy",
+}
+# The texts come first: they may contain what begins a comment.
+SKIPPED = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.DOTALL
+)
+IMPORT = re.compile(r"^import .*$", re.MULTILINE)
+# A name behind a dot is a member of something else, such as a class of Spark's.
+NAME = re.compile(r"(?<![\w.$])[A-Z]\w*")
+DECLARED = re.compile(r"\b(?:class|interface|enum|record) (\w+)")
+
+
+def code(file: Path) -> str:
+    """Returns the text of a file without comments, texts and imports."""
+    return IMPORT.sub("", SKIPPED.sub(" ", file.read_text("utf-8")))
+
+
+def rooms_of(files: list[Path], sources: Path) -> dict[str, str]:
+    """Returns the rooms of all classes. One that only releases have is in the room of the class that it extends."""
+    rooms = {file.stem: file.parent.name for file in files if file.relative_to(sources).parts[0] == "common"}
+    for file in files:
+        if file.stem not in rooms:
+            extended = re.search(r"\bextends (\w+)", code(file))
+            rooms[file.stem] = rooms.get(extended[1], "") if extended else ""
+        if rooms[file.stem] not in ROOMS:
+            sys.exit(f"{file.relative_to(sources)}: the file is in no room of ROOMS in scripts/java_rooms.py")
+    return rooms
+
+
+def upward(sources: Path = SOURCES) -> Iterator[str]:
+    """Yields a message for each class of a higher room that a file names."""
+    files = sorted(sources.rglob("*.java"))
+    rooms = rooms_of(files, sources)
+    order = list(ROOMS)
+    for file in files:
+        own, text = rooms[file.stem], code(file)
+        for name in sorted(rooms.keys() & set(NAME.findall(text)) - set(DECLARED.findall(text))):
+            if order.index(rooms[name]) > order.index(own):
+                yield f"{file.relative_to(sources)}: names {name} of the room {rooms[name]} above it"
+
+
+if __name__ == "__main__":
+    if messages := list(upward()):
+        sys.exit("\n".join(messages))
