@@ -32,7 +32,7 @@ public class SessionRule extends AbstractFunction1 {
    * char.
    */
   static final Class[] POST_HOC =
-      usable(
+      available(
           DynamicOverwrites.class,
           ConstraintTargets.class,
           TableSecrets.class,
