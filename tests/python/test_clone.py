@@ -98,7 +98,7 @@ def test_what_cannot_be_cloned(source: DeltaTable, tmp_path: Path) -> None:
             InvalidArgumentError,
             "inside of each other",
         ),
-        (tmp_path / "other", {}, TableAlreadyExistsError, "there is a table already"),
+        (tmp_path / "other", {}, TableAlreadyExistsError, "there is already a table"),
         (tmp_path / "x", {"mode": "append"}, InvalidArgumentError, "mode cannot be 'append'"),
         (tmp_path / "x", {"configuration": {"delta.none": "1"}}, InvalidArgumentError, "delta.none"),
         (7, {}, InvalidArgumentError, "a path or a URL"),

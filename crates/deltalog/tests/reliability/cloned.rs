@@ -460,7 +460,7 @@ fn what_cannot_be_cloned_is_refused() {
         (&from, replace(true), ErrorKind::InvalidArgument, "a table cannot be cloned onto itself"),
         (&inner, CloneRequest::new(true), ErrorKind::InvalidArgument, "are inside of each other"),
         (&outer, CloneRequest::new(true), ErrorKind::InvalidArgument, "are inside of each other"),
-        (&other, CloneRequest::new(true), ErrorKind::TableAlreadyExists, "there is a table already"),
+        (&other, CloneRequest::new(true), ErrorKind::TableAlreadyExists, "there is already a table"),
         (&to, with("delta.none", "1"), ErrorKind::InvalidArgument, "delta.none"),
         (&to, with("delta.columnMapping.maxColumnId", "1"), ErrorKind::InvalidArgument, "cannot be set"),
     ] {
