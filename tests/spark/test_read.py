@@ -22,7 +22,13 @@ from pyspark.sql import functions as sf
 
 import deltalog
 import deltalog.spark
-from deltalog import MissingFileError, NotATableError, TableReplacedError, VersionNotFoundError
+from deltalog import (
+    InvalidArgumentError,
+    MissingFileError,
+    NotATableError,
+    TableReplacedError,
+    VersionNotFoundError,
+)
 from deltalog.spark.read import planner
 
 
@@ -153,10 +159,43 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
     ).collect()
     with pytest.raises(VersionNotFoundError, match="versions are 0 to 1"):
         load(f"{table}@v2")
-    for statement in ("DELETE FROM {}", "INSERT INTO {} SELECT 1, 'x', 1", "ALTER TABLE {} ADD COLUMN b INT"):
+    with pytest.raises(InvalidArgumentError, match="an older version of a table cannot be written"):
+        spark.sql(f"TRUNCATE TABLE deltalog.`{table}@v0`")
+    for statement in (
+        "DELETE FROM {}",
+        "UPDATE {} SET v = 0",
+        "MERGE INTO {} t USING range(1) s ON t.a = s.id WHEN MATCHED THEN DELETE",
+        "INSERT INTO {} SELECT 1, 'x', 1",
+        "INSERT OVERWRITE {} SELECT 1, 'x', 1",
+        "INSERT INTO {} REPLACE WHERE a = 1 SELECT 1, 'x', 1",
+        "ALTER TABLE {} ADD COLUMN b INT",
+        "ALTER TABLE {} SET TBLPROPERTIES ('one' = '1')",
+        "ALTER TABLE {} DROP PARTITION (p = 'x')",
+        "TRUNCATE TABLE {} PARTITION (p = 'x')",
+        "COMMENT ON TABLE {} IS 'old'",
+        "ANALYZE TABLE {} COMPUTE STATISTICS",
+        "ANALYZE TABLE {} COMPUTE DELTA STATISTICS",
+        "OPTIMIZE {}",
+        "REORG TABLE {} APPLY (PURGE)",
+        "VACUUM {}",
+        "RESTORE TABLE {} TO VERSION AS OF 0",
+        "GENERATE symlink_format_manifest FOR TABLE {}",
+        "REPLACE TABLE {} (a INT) USING deltalog",
+    ):
         with pytest.raises((deltalog.DeltaError, PySparkException)):
             spark.sql(statement.format(f"deltalog.`{table}@v0`"))
+    rows_of_one = spark.range(1).selectExpr("CAST(id AS INT) AS a", "'x' AS p", "1.0D AS v")
+    writer = rows_of_one.writeTo(f"deltalog.`{table}@v0`")
+    for write in (
+        writer.append,
+        writer.overwritePartitions,
+        lambda: writer.overwrite(sf.lit(True)),
+        lambda: rows_of_one.write.insertInto(f"deltalog.`{table}@v0`", overwrite=True),
+    ):
+        with pytest.raises((deltalog.DeltaError, PySparkException)):
+            write()
     assert deltalog.DeltaTable(table).version() == 1
+    assert not Path(f"{table}@v0").exists()
     # No date, and no table.
     for end in ("@20269999000000000", "@v", "@0"):
         with pytest.raises(NotATableError):

@@ -13,6 +13,8 @@ from deltalog.spark.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+# What asks for a version; the last one is TIMESTAMP AS OF, evaluated by Spark.
+_VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # Options as the documentation spells them.
 _SPELLED = {
     name.lower(): name
@@ -193,6 +195,11 @@ class Options:
         return any(self._is_true(name) for name in _CHANGE_FEED)
 
     @property
+    def wants_version(self) -> bool:
+        """Whether the options ask for a version of the table, which may be an older one."""
+        return not self.values.keys().isdisjoint(_VERSION)
+
+    @property
     def wants_row_ids(self) -> bool:
         """Whether the query reads the columns of row ids and row commit versions.
 
@@ -236,7 +243,7 @@ class Options:
             raise InvalidArgumentError(
                 "rowIds cannot be used with readChangeFeed: the change data feed has no row ids"
             )
-        for name in ("versionasof", "timestampasof", "timestampasofmicros"):
+        for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
                     f"the option {name} cannot be used with readChangeFeed: use startingVersion and endingVersion"

@@ -58,8 +58,7 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, locatio
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
     """Executes `INSERT INTO` and `INSERT OVERWRITE`. Spark has put the columns into the table's order."""
-    if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
-        raise InvalidArgumentError("an older version of a table cannot be written")
+    _check_newest(options)
     if options.wants_changes:
         raise InvalidArgumentError("a change data feed cannot be written")
     location = location_of(jvm, session, options)
@@ -75,6 +74,7 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
 
 def truncate(jvm: Jvm, session: Any, options: Options) -> None:
     """Executes `TRUNCATE TABLE`, which removes all rows."""
+    _check_newest(options)
     location = location_of(jvm, session, options)
     settings = Settings.of(jvm, session)
     record = Record.of_session(options, settings)
@@ -93,6 +93,11 @@ def truncate(jvm: Jvm, session: Any, options: Options) -> None:
     record.finish(session)
     if isinstance(outcome, int):
         refresh(jvm, session, location.uri, outcome)
+
+
+def _check_newest(options: Options) -> None:
+    if options.wants_version:
+        raise InvalidArgumentError("an older version of a table cannot be written")
 
 
 def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite | None:
