@@ -3,8 +3,9 @@
 - At a table, what the statement says must be what the table has. What it does not say is left to the table, and need
   not be repeated.
 - Files of no table are refused, as by the JVM connector: they would be in the directory of a table that does not have
-  them, and its VACUUM would delete them. Hidden ones (`_…`, `.…`) do not count: a log that has no commit yet is what a
-  creation leaves that failed.
+  them, and its VACUUM would delete them. Hidden ones (`_…`, `.…`) do not count, such as a log that has no commit yet. A
+  creation with rows that failed has deleted its files; one that was interrupted may have left some, which are not all
+  rows of a table.
 """
 
 import json
@@ -32,7 +33,8 @@ def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
         return
     raise InvalidArgumentError(
         f"the table {name} cannot be created at {location.uri}, which is not empty and no Delta table, as it has "
-        f"{found!r}: choose an empty directory, or make a table of files of Parquet with CONVERT TO DELTA"
+        f"{found!r}: choose an empty directory, or make a table of files of Parquet with CONVERT TO DELTA; if a "
+        "creation that was interrupted left these files, delete them"
     )
 
 
