@@ -121,6 +121,18 @@ def test_an_entry_is_moved_to_another_table_with_the_same_columns(spark: SparkSe
         spark.sql("DROP TABLE a")
 
 
+def test_dropping_a_moved_entry_leaves_the_files(spark: SparkSession, path: str) -> None:
+    spark.sql("CREATE TABLE moved (id BIGINT) USING deltalog")
+    try:
+        spark.range(2).write.format("deltalog").save(path)
+        assert spark.catalog.getTable("moved").tableType == "MANAGED"
+        spark.sql(f"ALTER TABLE moved SET LOCATION '{path}'")
+        assert spark.catalog.getTable("moved").tableType == "EXTERNAL"
+    finally:
+        spark.sql("DROP TABLE moved")
+    assert DeltaTable(path).to_pyarrow_table().num_rows == 2
+
+
 def test_defaults(spark: SparkSession, path: str, name: str) -> None:
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')")
     spark.sql(f"ALTER TABLE {name} ALTER COLUMN v SET DEFAULT 'none'")

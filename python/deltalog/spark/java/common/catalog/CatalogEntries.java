@@ -113,12 +113,16 @@ public class CatalogEntries {
     }
   }
 
-  /** Gives an entry another location. Metastores have checked exceptions, too. */
+  /**
+   * Gives an entry another location. DROP TABLE then leaves the files there, which others may use:
+   * the entry is external. Metastores have checked exceptions, too.
+   */
   static void move(CatalogTable entry, URI location) throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
     Map moved = new HashMap();
     moved.put("storage", CaseClass.with(entry.storage(), storage));
+    moved.put("tableType", CatalogTableType.EXTERNAL());
     ((SparkSession) org.apache.spark.sql.SparkSession.active())
         .sessionState()
         .catalog()
