@@ -23,8 +23,15 @@ public class CachedTables {
 
   /**
    * Lets Spark compute cached rows of a table again, under all names that the table has in them.
+   *
+   * @param uri the URL of the table, with the core's name of the store
    */
   public static void refresh(SparkSession session, String uri) {
+    refreshPath(session, Locations.path(session, uri));
+  }
+
+  /** Does the same for the table at a path. */
+  static void refreshPath(SparkSession session, String path) {
     CacheManager cache = session.sharedState().cacheManager();
     if (cache.isEmpty()) {
       return;
@@ -32,7 +39,7 @@ public class CachedTables {
     Set names = new LinkedHashSet();
     Iterator all = kept(cache);
     while (all.hasNext()) {
-      addNames(((CachedData) all.next()).plan(), Locations.path(session, uri), names);
+      addNames(((CachedData) all.next()).plan(), path, names);
     }
     for (Object name : names) {
       // A table may have lost its name.
@@ -57,7 +64,7 @@ public class CachedTables {
     if (node instanceof DataSourceV2Relation relation
         && relation.identifier().isDefined()
         && relation.table() instanceof DeltalogTable table
-        && ((DeltalogFileIndex) table.relation().location()).path().equals(path)) {
+        && table.path().equals(path)) {
       names.add(relation.name());
     }
     if (node instanceof LogicalRelation relation

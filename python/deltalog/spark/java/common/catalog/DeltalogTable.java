@@ -84,6 +84,11 @@ public class DeltalogTable
     return state.relation();
   }
 
+  /** Returns the path of the table, by the name of the store that Hadoop knows. */
+  public String path() {
+    return ((DeltalogFileIndex) relation().location()).path();
+  }
+
   public String provider() {
     return provider;
   }

@@ -222,6 +222,10 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       move(entry, location);
     }
     EntryColumns.update(session(), name);
+    if (entry != null) {
+      // The rows that Spark keeps under the name are the old table's.
+      CachedTables.refreshPath((org.apache.spark.sql.classic.SparkSession) session(), found.path());
+    }
     return find(name, null, null);
   }
 
