@@ -318,6 +318,23 @@ def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Serve
         assert [tuple(row) for row in remote.collect()] == [(8, "b")]
 
 
+@pytest.mark.filterwarnings("ignore:.*aws_:RuntimeWarning")
+def test_options_of_a_read_say_where_a_path_with_a_version_is(
+    spark: SparkSession, s3: S3Server, uri: str
+) -> None:
+    name = f"fs.s3a.bucket.{BUCKET}.secret.key"
+    spark.conf.set(name, "wrong")
+    try:
+        for ids, place in (([1], uri), ([1, 2], uri), ([3, 4, 5], f"{uri}@v7")):
+            there = pa.table({"id": ids})
+            write_deltalake(place, there, storage_options=s3.options(), mode="overwrite")
+        read = spark.read.format("deltalog").options(**s3.options())
+        for end, ids in (("@v0", [1]), ("@v1", [1, 2]), ("@v7", [3, 4, 5])):
+            assert sorted(row.id for row in read.load(f"{uri}{end}").collect()) == ids, end
+    finally:
+        spark.conf.unset(name)
+
+
 def test_settings_of_a_bucket(spark: SparkSession, s3: S3Server) -> None:
     s3.create_bucket("other")
     spark.conf.set("fs.s3a.bucket.other.secret.key", "wrong")

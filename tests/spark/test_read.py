@@ -159,6 +159,13 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
     ).collect()
     with pytest.raises(VersionNotFoundError, match="versions are 0 to 1"):
         load(f"{table}@v2")
+    for option, value in (
+        ("versionAsOf", "0"),
+        ("timestampAsOf", "2100-01-01"),
+        ("TIMESTAMPASOFMICROS", "0"),
+    ):
+        with pytest.raises(InvalidArgumentError, match="already names a version: leave out"):
+            spark.read.format("deltalog").option(option, value).load(f"{table}@v1")
     with pytest.raises(InvalidArgumentError, match="an older version of a table cannot be written"):
         spark.sql(f"TRUNCATE TABLE deltalog.`{table}@v0`")
     for statement in (
@@ -202,6 +209,7 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
             load(f"{table}{end}")
     write_deltalake(f"{table}@v0", pa.table({"other": [1, 2, 3]}))
     assert load(f"{table}@v0").columns == spark.table(f"deltalog.`{table}@v0`").columns == ["other"]
+    assert spark.read.format("deltalog").option("versionAsOf", 0).load(f"{table}@v0").columns == ["other"]
 
 
 def test_rows_of_a_version_in_the_path_are_meant_to_be_old(spark: SparkSession, table: str) -> None:

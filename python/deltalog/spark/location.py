@@ -131,11 +131,6 @@ def last_location(uri: str) -> Location:
     return last if last is not None and last.uri == uri else location_with(0, uri)
 
 
-def location_at(jvm: Jvm, session: Any, path: str) -> Location:
-    """Returns the location of a Hadoop path, which is reached as the session says."""
-    return location_of(jvm, session, Options({"path": path}))
-
-
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     """Returns the URL of a Hadoop path.
 

@@ -8,7 +8,7 @@ from deltalog.spark.bridge.role import Role
 from deltalog.spark.connect.commands import execute
 from deltalog.spark.connect.exchange import ARGUMENTS, answer_text
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
-from deltalog.spark.location import location_at
+from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.portable_rows import portable_rows
 from deltalog.spark.read.relation import (
@@ -55,12 +55,23 @@ class TableCalls(Role):
         perform = partial(execute, self._jvm, session, asked)
         return answer_text(perform, asked.command or "", asked.values.get(ARGUMENTS, "{}"))
 
-    def exists(self, session: Any, path: str) -> bool:
-        """Returns whether there is a Delta table at `path`.
+    def exists(self, session: Any, options: str) -> bool:
+        return self._exists(session, Options.of_json(options))
 
-        Raises an error if the location cannot be read.
-        """
-        location = location_at(self._jvm, session, path)
+    def names_version(self, session: Any, options: str) -> bool:
+        asked = Options.of_json(options)
+        if self._exists(session, asked):
+            return False
+        if asked.wants_version:
+            raise InvalidArgumentError(
+                f"the path {asked.path} already names a version: leave out versionAsOf and timestampAsOf, or what is "
+                "behind the path"
+            )
+        return True
+
+    def _exists(self, session: Any, options: Options) -> bool:
+        """Raises an error if the location cannot be read."""
+        location = location_of(self._jvm, session, options)
         try:
             Snapshot.open(location.uri, storage_options=location.storage_options)
         except NotATableError:

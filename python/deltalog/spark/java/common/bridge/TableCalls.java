@@ -48,6 +48,12 @@ public interface TableCalls {
    */
   String answer(SparkSession session, String options);
 
-  /** Returns whether there is a Delta table at a path. */
-  boolean exists(SparkSession session, String path);
+  /** Returns whether there is a Delta table where the options say. */
+  boolean exists(SparkSession session, String options);
+
+  /**
+   * Returns whether the version behind the path of a read is one: there is no Delta table with this
+   * path. It is an error if other options ask for a version, too.
+   */
+  boolean namesVersion(SparkSession session, String options);
 }

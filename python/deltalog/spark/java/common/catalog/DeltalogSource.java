@@ -52,7 +52,10 @@ public class DeltalogSource
   /** Returns the options with the version that the path has behind it, if it has one. */
   private static Map versioned(SparkSession session, Map options) {
     scala.Option path = options.get("path");
-    VersionedPath found = path.isDefined() ? VersionedPath.of(session, (String) path.get()) : null;
+    VersionedPath found =
+        path.isDefined()
+            ? VersionedPath.of(session, (String) path.get(), TableOptions.json(options))
+            : null;
     if (found == null) {
       return options;
     }

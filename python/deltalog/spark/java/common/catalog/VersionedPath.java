@@ -20,10 +20,15 @@ record VersionedPath(String path, String option, String value) {
   private static final Pattern TIME = Pattern.compile("(.+)@(\\d{17})");
   private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
 
-  /** Returns what a text asks for; null if it is the path of a table, or has no version. */
-  static VersionedPath of(SparkSession session, String text) {
+  /**
+   * Returns what a text asks for; null if it is the path of a table, or has no version.
+   *
+   * @param options the JSON of the options of the read, which say how the store is reached; the
+   *     text is their path
+   */
+  static VersionedPath of(SparkSession session, String text, String options) {
     VersionedPath found = parse(text);
-    return found == null || Bridge.tables().exists(session, text) ? null : found;
+    return found != null && Bridge.tables().namesVersion(session, options) ? found : null;
   }
 
   private static VersionedPath parse(String text) {

@@ -80,7 +80,10 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   @Override
   public Table loadTable(Identifier name) throws NoSuchTableException {
     VersionedPath versioned =
-        CatalogEntries.isPath(name) ? VersionedPath.of(session(), name.name()) : null;
+        CatalogEntries.isPath(name)
+            ? VersionedPath.of(
+                session(), name.name(), TableOptions.json(CatalogEntries.options(name)))
+            : null;
     if (versioned != null) {
       Identifier table = Identifier.of(name.namespace(), versioned.path());
       return find(table, versioned.option(), versioned.value());
@@ -118,7 +121,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   @Override
   public boolean tableExists(Identifier name) {
     if (CatalogEntries.isPath(name)) {
-      return Bridge.tables().exists(session(), name.name());
+      return Bridge.tables().exists(session(), TableOptions.json(CatalogEntries.options(name)));
     }
     return super.tableExists(name);
   }
