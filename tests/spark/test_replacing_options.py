@@ -68,6 +68,53 @@ def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_
         spark.sql("DROP TABLE replacing")
 
 
+@pytest.mark.parametrize("write", ["save", "saveAsTable", "insertInto"])
+def test_the_condition_sees_the_columns_that_the_data_have(new: DataFrame, table: str, write: str) -> None:
+    renamed = new.toDF("key", "w").alias("s").selectExpr("key AS id", "w AS v")
+    computed = new.alias("s").selectExpr("id + 1 AS id", "v")
+    ambiguous, unresolved = "AMBIGUOUS_REFERENCE|targetAlias", "UNRESOLVED_COLUMN"
+    for data, condition, message in [
+        (renamed, "t.id = id", ambiguous),
+        (renamed, "t.id = key", unresolved),
+        (computed, "t.id = id", ambiguous),
+        (computed, "t.id = s.id", unresolved),
+    ]:
+        writer = data.write.format("deltalog").mode("overwrite").option("replaceOn", condition)
+        with pytest.raises(Exception, match=message):
+            getattr(writer.option("targetAlias", "t"), write)(
+                table if write == "save" else f"deltalog.`{table}`"
+            )
+        assert rows(table) == sorted(OLD)
+
+
+def test_a_computed_column_replaces_by_its_new_value(spark: SparkSession, new: DataFrame, table: str) -> None:
+    data = new.alias("s").selectExpr("id + 1 AS id", "v").alias("made")
+    overwrite(data, table, replaceOn="t.id = made.id", targetAlias="t")
+    assert rows(table) == sorted(
+        [(1, "old"), (2, "old"), (2, "older"), *((number + 1, text) for number, text in NEW)]
+    )
+
+
+def test_data_by_position_keep_their_own_names_in_the_condition(
+    spark: SparkSession, new: DataFrame, table: str
+) -> None:
+    name = f"deltalog.`{table}`"
+    data = new.selectExpr("CAST(id AS BIGINT) AS key", "v AS w").alias("s")
+
+    def insert(condition: str) -> None:
+        writer = data.write.format("deltalog").option("replaceOn", condition).option("targetAlias", "t")
+        writer.insertInto(name, overwrite=True)
+
+    for condition in ("t.id = id", "t.v = v"):
+        with pytest.raises(InvalidArgumentError, match="targetAlias"):
+            insert(condition)
+        assert rows(table) == sorted(OLD)
+    insert("t.id = s.key AND t.v = 'old'")
+    assert rows(table) == sorted([(1, "old"), (2, "older"), (3, "old"), *NEW])
+    insert("t.id = key + 1 AND t.v = 'old'")
+    assert rows(table) == sorted([(1, "old"), (2, "older"), *NEW, *NEW])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
