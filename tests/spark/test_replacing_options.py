@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
+from deltalog.spark.dml import replacing
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 
 OLD = [(1, "old"), (2, "old"), (2, "older"), (3, "old")]
@@ -52,6 +54,25 @@ def test_no_rows_replace_none_and_columns_go_by_name(spark: SparkSession, new: D
 def test_a_table_that_does_not_exist_is_created(new: DataFrame, path: str) -> None:
     overwrite(new, path, replaceUsing="id")
     assert rows(path) == sorted(NEW)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_that_is_created_before_the_write_stays(
+    spark: SparkSession,
+    new: DataFrame,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    named: bool,
+) -> None:
+    def create_after(*_: object) -> bool:
+        deltalog.write_deltalake(path, pa.table({"id": pa.array([7], pa.int32()), "v": ["other"]}))
+        return False
+
+    monkeypatch.setattr(replacing, "table_exists", create_after)
+    writer = new.write.format("deltalog").mode("overwrite").option("replaceUsing", "id")
+    with pytest.raises(deltalog.TableAlreadyExistsError):
+        writer.saveAsTable(f"deltalog.`{path}`") if named else writer.save(path)
+    assert rows(path) == [(7, "other")]
 
 
 def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_path: Path) -> None:
