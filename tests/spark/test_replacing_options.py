@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 import deltalog
 from deltalog.spark.dml import replacing
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.write.evolution import AUTO_MERGE
 
 OLD = [(1, "old"), (2, "old"), (2, "older"), (3, "old")]
 NEW = [(2, "new"), (2, "newer"), (4, "new")]
@@ -73,6 +74,21 @@ def test_a_table_that_is_created_before_the_write_stays(
     with pytest.raises(deltalog.TableAlreadyExistsError):
         writer.saveAsTable(f"deltalog.`{path}`") if named else writer.save(path)
     assert rows(path) == [(7, "other")]
+
+
+def test_the_option_decides_about_new_columns_before_the_session(
+    spark: SparkSession, new: DataFrame, table: str
+) -> None:
+    more = new.selectExpr("id", "v", "id AS more")
+    spark.conf.set(AUTO_MERGE, "true")
+    try:
+        with pytest.raises(Exception, match="more"):
+            overwrite(more, table, replaceUsing="id", mergeSchema="false")
+        assert rows(table) == sorted(OLD)
+        overwrite(more, table, replaceUsing="id")
+        assert deltalog.DeltaTable(table).schema().names == ["id", "v", "more"]
+    finally:
+        spark.conf.unset(AUTO_MERGE)
 
 
 def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_path: Path) -> None:
