@@ -63,6 +63,8 @@ def stamp() -> str:
     digest = hashlib.sha256()
     for file in sorted(SOURCES.rglob("*.java")):
         digest.update(f"{file.relative_to(SOURCES)}\n".encode() + file.read_bytes())
+    for name in ("class_symbols.py", "feature_groups.py"):  # They make the lists in the jar.
+        digest.update(Path(__file__).with_name(name).read_bytes())
     return f"{version()} ({digest.hexdigest()[:12]})"
 
 

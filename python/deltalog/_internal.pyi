@@ -842,11 +842,13 @@ class DistributedWrite:
             application; None if another writer has created the table first, and the mode is `ignore`. The files
             are deleted then.
 
-        Raises: InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
-        MissingFileError: a file of a fragment does not exist. CorruptDataError: a file does not have the size that its
-        fragment says. CommitConflictError: another writer was faster and the two exclude each other. The files are
-        deleted. CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds
-        out. The files are kept, and `abort` refuses to delete them.
+        Raises:
+            InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
+            MissingFileError: a file of a fragment does not exist.
+            CorruptDataError: a file does not have the size that its fragment says.
+            CommitConflictError: another writer was faster and the two exclude each other. The files are deleted.
+            CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds out.
+                The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
         """Deletes all files of the write, also the files of workers that died.

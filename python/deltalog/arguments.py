@@ -140,7 +140,7 @@ def span_argument(span: float | timedelta | None, name: str) -> timedelta | None
 
 
 def limit_argument(limit: int | None, name: str = "limit") -> int | None:
-    """Returns the limit of entries."""
+    """Checks and returns the maximum number of entries."""
     return None if limit is None else whole_argument(limit, name, "a whole number from 0", 0)
 
 

@@ -41,7 +41,7 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
-        # Python's own error names the surplus arguments.
+        # Python itself reports surplus arguments.
         for name, value in [*zip(names, arguments, strict=False), *named.items()]:
             check = expected.get(name)
             if check is not None and not check.accepts(value):

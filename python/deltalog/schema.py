@@ -152,11 +152,17 @@ class Field(_Json):
     Columns of a table that is to be created (`DeltaTable.create`) may have one of these rules. They are kept in
     `metadata`, in the protocol's form.
 
-    Args: name: the name. type: the type. nullable: whether values may be NULL. metadata: more facts about the column.
-    comment: a description for people. generated_as: an expression of other columns in Spark's SQL, which gives the
-    values (protocol: "Generated Columns"). default: an expression without columns in Spark's SQL: the value if a writer
-    leaves the column out (protocol: "Default Columns"). identity: makes writers count the values up; the type is
-    `long`.
+    Args:
+        name: the name.
+        type: the type.
+        nullable: whether values may be NULL.
+        metadata: more facts about the column.
+        comment: a description for people.
+        generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
+            Columns").
+        default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
+            "Default Columns").
+        identity: makes writers count the values up; the type is `long`.
     """
 
     def __init__(

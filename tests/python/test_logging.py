@@ -102,7 +102,7 @@ def test_the_warning_about_a_damaged_checkpoint_names_its_version(table: Path, r
     spoil_paths(table)
     assert len(DeltaTable(table).file_uris()) == VERSIONS
     (record,) = records.records
-    assert record.name == "deltalog.replay.checkpoint"
+    assert record.name == "deltalog.log.replay.checkpoint"
     message = record.getMessage()
     for part in (
         "reading the commits alone instead",

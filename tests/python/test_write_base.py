@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +28,9 @@ def begin(
     fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in columns]
     schema = json.dumps({"type": "struct", "fields": fields})
     options = TableOptions(None, None)
-    begun = SparkWrite.begin(str(path), schema, mode, options, base=base._snapshot if base else None)
+    application = (str(uuid.uuid4()), 0)  # Without rows, a write commits the version of its application only.
+    read = base._snapshot if base else None
+    begun = SparkWrite.begin(str(path), schema, mode, options, base=read, app_transaction=application)
     assert not isinstance(begun, AlreadyApplied)
     return begun
 

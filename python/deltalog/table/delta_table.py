@@ -92,25 +92,31 @@ class DeltaTable(
     Threads may share a table. It can be pickled: location, version, whether it is pinned, allowed roots and a function
     as credential provider are, storage options are not, so that no secret leaves the process.
 
-    Args: table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`). version:
-    the version to open; the newest if neither this nor `timestamp` is given. timestamp: opens the version that was the
-    newest then; a `datetime` (without a zone: UTC), or ISO 8601 text. A time before the first commit or after the last
-    is refused. storage_options: options of the store, by the names that `deltalake` has. They override the environment.
-    For local files they have no effect, so that a program can be tried on a local table. For S3, `aws_profile` names a
-    profile of the AWS tools. See `docs/stores.md`. credential_provider: hands out credentials for the store, instead of
-    options or the environment: a session of boto3, a credential of azure-identity, credentials of google-auth, or a
-    function without arguments. It returns what these objects do, or a mapping such as `{"access_key_id": ...,
-    "secret_access_key": ..., "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a
-    datetime, text in ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on
-    another thread, and never twice at the same time. Without an end, it is called once. Tables that are open at the
-    same time with the same object and options share what it returns. A pickled table includes a function, if that can
-    be pickled, but no object of these packages. staged_commits: for a table that a catalog manages (table feature
-    `catalogManaged`), the commits that the catalog has accepted and not published yet, or an empty list. Each is the
-    name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
-    by its path alone. allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
-    the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all roots
-    is refused. max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then
-    nothing is read, and the log is read in the background. This does not apply to versions other than the newest.
+    Args:
+        table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
+        version: the version to open; the newest if neither this nor `timestamp` is given.
+        timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
+            text. A time before the first commit or after the last is refused.
+        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table.
+            For S3, `aws_profile` names a profile of the AWS tools. See `docs/stores.md`.
+        credential_provider: hands out credentials for the store, instead of options or the environment: a session of
+            boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
+            returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
+            "session_token": ..., "expires_at": ...}` or `{"token": ..., "expires_at": ...}` (a datetime, text in
+            ISO 8601, or seconds since the epoch). It is called again some minutes before they expire, on another
+            thread, and never twice at the same time. If they do not expire, it is called once. Tables that are open at
+            the same time with the same object and options share what it returns. A pickled table includes a function,
+            if it can be pickled, but no object of these packages.
+        staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
+            the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
+            file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
+            by its path alone.
+        allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
+            the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all
+            roots is refused.
+        max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
+            read, and the log is read in the background. It does not apply to other versions.
 
     Raises:
         NotATableError: there is no table.

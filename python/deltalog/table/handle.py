@@ -113,10 +113,12 @@ class TableHandle:
         Threads may call it at once: a slow one never puts the table back to an older version than another has
         opened in the meantime.
 
-        Args: staged_commits: what the table's catalog lists by now, if one manages the table. max_age: accepts a
-        version that was the newest so many seconds ago, or a later one. If the last look at the log is not longer ago,
-        the call returns at once, and the log is read in the background. Should that fail, a call raises the error as
-        soon as what is known is older than this; if the table was replaced, the next one does.
+        Args:
+            staged_commits: what the table's catalog lists by now, if one manages the table.
+            max_age: accepts a version that was the newest so many seconds ago, or a later one. If the last look at the
+                log is not longer ago, the call returns at once, and the log is read in the background. Should that
+                fail, a call raises the error as soon as what is known is older than this; if the table was replaced,
+                the next one does.
 
         Raises:
             DeltaError: as opening the table; the version that is open stays open.

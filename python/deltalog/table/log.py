@@ -1,4 +1,4 @@
-"""The content of a table's log, and the checksums that are kept with it."""
+"""The content of a table's log, and its checkpoints, compactions and checksums."""
 
 import json
 from collections.abc import Iterator

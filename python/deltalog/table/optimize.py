@@ -117,7 +117,7 @@ class TableOptimizer:
         or more are written again without them.
 
         After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
-        Without clustering columns, `compact` merges all of these files.
+        Without clustering columns, `compact` treats them like all other files.
 
         Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
         about 256 MiB of memory are written to a temporary file, in the directory that the environment variable

@@ -87,8 +87,11 @@ class TableRows(TableHandle):
         raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
         a missing file is an `OSError`, a damaged file a `ValueError`.
 
-        Raises: InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have
-        no ids. MissingFileError: a data file is missing. CorruptDataError: a data file cannot be read.
+        Raises:
+            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have no
+                ids.
+            MissingFileError: a data file is missing.
+            CorruptDataError: a data file cannot be read.
         """
         condition = self._filter(predicate)
         rows, is_pinned = self._rows, self._opened.is_pinned

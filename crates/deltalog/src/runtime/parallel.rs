@@ -117,7 +117,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             Some((mut consume, receiver, consumed)) => call.run(|| {
                 receiver.iter().try_for_each(|item| {
                     consume(item)?;
-                    // The producer may have no other item.
+                    // The producer may have no more items.
                     let _ = consumed.send(());
                     Ok(())
                 })

@@ -32,7 +32,7 @@ use crate::runtime::panics::catch;
 /// The bytes that a batch has, if its rows are wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
-    /// The bytes from which on a batch has no other row.
+    /// The number of bytes from which on a batch takes no more rows.
     target: usize,
     /// The most bytes of an array of strings or bytes, whose offsets have 32 bits.
     offsets: usize,

@@ -510,7 +510,7 @@ mod tests {
         Refusal { request, status, code, message: None, detail, request_id: None, region }
     }
 
-    /// The details are the service's.
+    /// The details are the service's (Azure Storage: "Authentication and authorization errors").
     #[test]
     fn azure_says_in_a_detail_what_is_wrong_with_a_signature() {
         let cases = [

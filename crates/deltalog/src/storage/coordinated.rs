@@ -176,7 +176,8 @@ impl Storage {
         }
     }
 
-    /// Creates a commit by the protocol of the coordinator. Returns `None` if the store has no coordinator.
+    /// Creates a commit by the protocol of the coordinator. Returns `None` if there is no
+    /// coordinator, or if the file is not a commit.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`]: nothing was committed.

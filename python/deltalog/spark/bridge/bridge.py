@@ -30,7 +30,8 @@ ROLES: tuple[type[Role], ...] = (
 class Bridge:
     """The roles, for all sessions of a JVM.
 
-    Args: failed: converts the exception of a call to a `DeltalogException`.
+    Args:
+        failed: converts the exception of a call to a `DeltalogException`.
     """
 
     def __init__(self, jvm: Jvm, failed: Callable[[Jvm, BaseException], Any]) -> None:

@@ -70,7 +70,7 @@ def source_reads(source: DataFrame, uri: str) -> SourceReads:
 
 
 def _leaf(relation: Any, uri: str) -> bool | int:
-    """Returns whether a relation may read the table at `uri` without others, or the version that it reads of it."""
+    """Returns whether a relation without other relations may read the table at `uri`, or the version that it reads."""
     kind = str(relation.WhichOneof("rel_type"))
     if kind in _WITHOUT_TABLE or kind.endswith("cached_local_relation"):
         return False

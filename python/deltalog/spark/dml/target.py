@@ -37,7 +37,7 @@ class Target:
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
         self.snapshot: Snapshot = own.base
-        # The rows of the table that the source of a MERGE reads.
+        # The conditions of the rows that the source of a MERGE reads of the table.
         self.source_filters = own_filters(description.other_sources, self.uri)
         self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.

@@ -40,7 +40,8 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
         if own.connection is not None:
             yield
             return
-        own.connection, own.is_free = self._get_connection(), True
+        # A new one: a free one may have been closed, and the first call on it could not be made again on another.
+        own.connection, own.is_free = self._create_connection(), True
         try:
             yield
         finally:

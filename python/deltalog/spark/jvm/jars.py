@@ -86,7 +86,15 @@ def load(classes: Any, spark_version: str) -> str:
             f"the JVM of this session has the Java classes of deltalog {found}, but Python has deltalog {own}: "
             "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
-    return str(classes.jar())
+    jar = str(classes.jar())
+    if _READ in (lost := _lost(classes, jar)):
+        raise ClassesError(f"missing: {lost[_READ]}")
+    return jar
+
+
+def _lost(classes: Any, jar: str) -> dict[str, str]:
+    """Returns what a jar needs and this build of Spark lacks, by the groups of features that need it."""
+    return dict(line.split(": ", 1) for line in str(classes.missing(jar)).splitlines())
 
 
 def _fitting(classes: Any, spark_version: str) -> str:
@@ -99,8 +107,7 @@ def _fitting(classes: Any, spark_version: str) -> str:
     own = jars.get(_minor(spark_version), newest)
     lost: dict[Path, dict[str, str]] = {}
     for jar in dict.fromkeys((own, newest)):
-        lines = str(classes.missing(str(jar))).splitlines()
-        lost[jar] = dict(line.split(": ", 1) for line in lines)
+        lost[jar] = _lost(classes, str(jar))
         if not lost[jar]:
             return str(jar)
     for jar, groups in lost.items():

@@ -35,8 +35,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
         schema: the columns, as JSON; of structs perhaps not all fields.
         filters: the text of `FilterText.java`, which means its times in `time_zone`.
 
-    Raises: UnsupportedFeatureError: a change data feed, a variant, or Spark's metadata of files (`_metadata`) is
-    requested.
+    Raises:
+        UnsupportedFeatureError: a change data feed, a variant, or Spark's metadata of files (`_metadata`) is requested.
     """
     spark = python_session(session)
     planner = planner_of(key)

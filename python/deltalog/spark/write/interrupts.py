@@ -6,7 +6,7 @@ the connection on which this thread waits. Therefore each running write is regis
 before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
 """
 
-import contextlib
+import logging
 import signal
 import threading
 import time
@@ -17,6 +17,8 @@ from types import FrameType
 from typing import Any
 
 from py4j.protocol import Py4JError
+
+_log = logging.getLogger("deltalog.spark")
 
 _CANCEL_EVERY_SECONDS = 0.2
 _JOBS_START_WITHIN_SECONDS = 30.0
@@ -90,11 +92,16 @@ class RunningWrite:
         that waits for the JVM, the JVM goes on: it may still be planning a job for which nothing waits any more.
         """
         end = time.monotonic() + _JOBS_START_WITHIN_SECONDS
-        with contextlib.suppress(Py4JError):  # The application may end, and all of its jobs with it.
-            context = self._session.sparkContext()
-            while self in _running or time.monotonic() < end:
+        while self in _running or time.monotonic() < end:
+            try:
+                context = self._session.sparkContext()
+                if context.isStopped():
+                    return  # All jobs have ended with the application.
                 context.cancelJobsWithTag(self.tag)
-                time.sleep(_CANCEL_EVERY_SECONDS)
+            except Py4JError as error:
+                # The JVM may have ended. If it has not, the next attempt may succeed.
+                _log.debug("the jobs of an interrupted write could not be cancelled: %s", error)
+            time.sleep(_CANCEL_EVERY_SECONDS)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ impl Constraints {
     ///
     /// # Errors
     /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
-    /// and for a string that is too long for its column. InvalidArgument if an identity column has no other values.
+    /// and for a string that is too long for its column. InvalidArgument if an identity column has no values left.
     pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let given = Given::of(given);
         let mut columns = NamedColumns::of(rows);

@@ -125,8 +125,8 @@ impl RowRules {
     /// the columns that the rows have. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
-    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no other
-    /// value.
+    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no values
+    /// left.
     pub fn identity_values(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         self.identities.for_engine(given)
     }

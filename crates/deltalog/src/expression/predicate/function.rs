@@ -2,7 +2,7 @@
 //!
 //! - A column's bounds therefore become bounds of the function's values: files are skipped for `year(t) =
 //!   2024` as they are for a condition on `t` itself.
-//! - Each function is NULL only for NULL. A value that the result type cannot represent has
+//! - Each function is NULL for NULL, and only for NULL. A value that the result type cannot represent has
 //!   no result; such values lie only below or above all values that have one.
 //! - The semantics are Spark's: dates and times in the proleptic Gregorian calendar, in the session's time
 //!   zone.

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The predicate is evaluated on a whole row group before its first row is returned. Only the values in matching rows
-//! are kept, and only for columns that are returned. If these are large, they are read again together with the others.
+//! are kept, and only for the columns of the predicate that are returned. If these are large, they are read again
+//! together with the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The number of batches that may wait in any case.
 pub(super) const WAITING_BATCHES: usize = 2;
-/// The number of bytes from which on no other batch may wait.
+/// The number of bytes from which on no more batches may wait.
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 
 /// How often a worker that waits looks whether the caller is still there.

@@ -179,7 +179,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     Ok(Place { url, recipe, log_store_scheme })
 }
 
-/// Refuses a bucket that AWS cannot have. Servers of other vendors may.
+/// Refuses a bucket that AWS cannot have (Amazon S3: "General purpose bucket naming rules"). Servers of other vendors
+/// may.
 fn check_bucket(bucket: &str) -> Result<()> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = bucket.as_bytes();

@@ -135,7 +135,7 @@ impl Clauses {
     pub(super) fn bind(base: &Snapshot, merge: &Merge, source: &Schema) -> Result<Self> {
         if merge.clauses.is_empty() {
             return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause")
-                .with_hint("say what happens to rows with a match, or of those without one"));
+                .with_hint("say what happens to rows with a match, or to rows without one"));
         }
         let (target_alias, source_alias) = (merge.target_alias.as_str(), merge.source_alias.as_str());
         if target_alias.to_lowercase() == source_alias.to_lowercase() {

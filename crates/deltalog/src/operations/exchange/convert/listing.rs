@@ -3,7 +3,7 @@
 //! - Names that begin with `_` or `.` are hidden, except for the directories of partition columns (`_p=1`), as in
 //!   Spark.
 //! - Links to directories are not followed, as by VACUUM: what is behind them is not in the directory.
-//! - A directory with its own log is another table, whose files are not those in the directory: it is refused.
+//! - A directory with its own log is another table, and only that log says which of its files are live: it is refused.
 //! - So is the output of a stream of Spark, whose log says which files count: files of batches that were tried again do
 //!   not.
 

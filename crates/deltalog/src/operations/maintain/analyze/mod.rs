@@ -49,7 +49,7 @@ use self::commit::Committer;
 use self::compute::{Computer, Source};
 use self::poor::Expected;
 
-/// The numbers of files in one commit.
+/// The maximum number of files in one commit.
 const FILES_OF_A_COMMIT: usize = 10_000;
 
 /// The request to compute statistics.

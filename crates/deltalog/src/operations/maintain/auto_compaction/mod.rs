@@ -8,8 +8,8 @@
 //! ```
 //!
 //! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files (appends,
-//!   overwrites, DML), and takes files of every writer. An OPTIMIZE, and so a compaction itself, does not start
-//!   one.
+//!   overwrites, DML), whether this process or an engine has written them. An OPTIMIZE, and so a compaction itself,
+//!   does not start one.
 //! - It is done before the call returns, and not behind it. Otherwise the next overwrite or UPDATE of the same program
 //!   could conflict with the compaction that its own previous write has started. The JVM connector does the same. A
 //!   handle that was opened before the write does not know the compaction: a statement on it that rewrites files

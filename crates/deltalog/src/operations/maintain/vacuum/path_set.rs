@@ -3,8 +3,8 @@
 //! - It holds a number of 64 bits for each path. Two paths may have the same one, so that the set may contain more than
 //!   was inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is therefore only
 //!   asked what must be kept: such a mistake keeps a file that could have gone.
-//! - The numbers depend on a key that is different in each process, so that it is impossible to choose paths that
-//!   collide.
+//! - The numbers depend on a key that is different in each process, so paths that collide cannot be chosen in
+//!   advance.
 
 use std::hash::BuildHasher;
 

@@ -6,7 +6,7 @@
 //! - A directory with its own log is another table, for whose files this log does not speak. The JVM
 //!   implementation deletes them.
 //!
-//! The JVM implementation also considers other directories that begin with `_change_data`, and at `_delta_index`, which
+//! The JVM implementation also considers other directories that begin with `_change_data`, and `_delta_index`, which
 //! has indexes of files that may be live.
 
 use std::sync::{Mutex, PoisonError};

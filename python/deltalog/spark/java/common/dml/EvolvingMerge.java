@@ -10,7 +10,8 @@ import scala.collection.immutable.Seq;
 /**
  * A MERGE that may add columns, names many or has variables, while Spark's analyzer resolves its
  * two tables. The clauses are hidden from it: it would look for their columns in the table as it
- * is, again for each, and take variables for columns. MergeEvolution puts a MERGE in its place.
+ * is, again for each column, and take variables for columns. MergeEvolution puts a MERGE in its
+ * place.
  */
 public class EvolvingMerge extends LogicalPlan {
   private final LogicalPlan target;

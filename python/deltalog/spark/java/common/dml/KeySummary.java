@@ -98,7 +98,8 @@ public class KeySummary implements Serializable {
   }
 
   /**
-   * Returns whether the key of the first row is less. A missing row is neither less nor greater.
+   * Returns whether the key of the first row is less, or one of the rows is missing: the first row
+   * is both the least and the greatest.
    */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {

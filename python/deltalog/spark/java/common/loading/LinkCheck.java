@@ -67,7 +67,9 @@ final class LinkCheck {
   }
 
   private void note(String group, String symbol) {
-    missing.computeIfAbsent(group, name -> new ArrayList<>()).add(symbol);
+    // An error's text may have several lines, and each group has one.
+    String line = symbol.replaceAll("\\s+", " ");
+    missing.computeIfAbsent(group, name -> new ArrayList<>()).add(line);
   }
 
   private void checkSymbols(JarFile opened) throws IOException {
