@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
+from deltalog.spark.dml import replacing
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.write.evolution import AUTO_MERGE
 
 OLD = [(1, "old"), (2, "old"), (2, "older"), (3, "old")]
 NEW = [(2, "new"), (2, "newer"), (4, "new")]
@@ -54,6 +57,40 @@ def test_a_table_that_does_not_exist_is_created(new: DataFrame, path: str) -> No
     assert rows(path) == sorted(NEW)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_that_is_created_before_the_write_stays(
+    spark: SparkSession,
+    new: DataFrame,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    named: bool,
+) -> None:
+    def create_after(*_: object) -> bool:
+        deltalog.write_deltalake(path, pa.table({"id": pa.array([7], pa.int32()), "v": ["other"]}))
+        return False
+
+    monkeypatch.setattr(replacing, "table_exists", create_after)
+    writer = new.write.format("deltalog").mode("overwrite").option("replaceUsing", "id")
+    with pytest.raises(deltalog.TableAlreadyExistsError):
+        writer.saveAsTable(f"deltalog.`{path}`") if named else writer.save(path)
+    assert rows(path) == [(7, "other")]
+
+
+def test_the_option_decides_about_new_columns_before_the_session(
+    spark: SparkSession, new: DataFrame, table: str
+) -> None:
+    more = new.selectExpr("id", "v", "id AS more")
+    spark.conf.set(AUTO_MERGE, "true")
+    try:
+        with pytest.raises(Exception, match="more"):
+            overwrite(more, table, replaceUsing="id", mergeSchema="false")
+        assert rows(table) == sorted(OLD)
+        overwrite(more, table, replaceUsing="id")
+        assert deltalog.DeltaTable(table).schema().names == ["id", "v", "more"]
+    finally:
+        spark.conf.unset(AUTO_MERGE)
+
+
 def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE replacing (id INT, v STRING) USING deltalog LOCATION '{tmp_path / 'named'}'")
     try:
@@ -66,6 +103,53 @@ def test_named_tables_have_the_options(spark: SparkSession, new: DataFrame, tmp_
         assert rows(str(tmp_path / "named")) == sorted([(1, "old"), (3, "old"), *NEW])
     finally:
         spark.sql("DROP TABLE replacing")
+
+
+@pytest.mark.parametrize("write", ["save", "saveAsTable", "insertInto"])
+def test_the_condition_sees_the_columns_that_the_data_have(new: DataFrame, table: str, write: str) -> None:
+    renamed = new.toDF("key", "w").alias("s").selectExpr("key AS id", "w AS v")
+    computed = new.alias("s").selectExpr("id + 1 AS id", "v")
+    ambiguous, unresolved = "AMBIGUOUS_REFERENCE|targetAlias", "UNRESOLVED_COLUMN"
+    for data, condition, message in [
+        (renamed, "t.id = id", ambiguous),
+        (renamed, "t.id = key", unresolved),
+        (computed, "t.id = id", ambiguous),
+        (computed, "t.id = s.id", unresolved),
+    ]:
+        writer = data.write.format("deltalog").mode("overwrite").option("replaceOn", condition)
+        with pytest.raises(Exception, match=message):
+            getattr(writer.option("targetAlias", "t"), write)(
+                table if write == "save" else f"deltalog.`{table}`"
+            )
+        assert rows(table) == sorted(OLD)
+
+
+def test_a_computed_column_replaces_by_its_new_value(spark: SparkSession, new: DataFrame, table: str) -> None:
+    data = new.alias("s").selectExpr("id + 1 AS id", "v").alias("made")
+    overwrite(data, table, replaceOn="t.id = made.id", targetAlias="t")
+    assert rows(table) == sorted(
+        [(1, "old"), (2, "old"), (2, "older"), *((number + 1, text) for number, text in NEW)]
+    )
+
+
+def test_data_by_position_keep_their_own_names_in_the_condition(
+    spark: SparkSession, new: DataFrame, table: str
+) -> None:
+    name = f"deltalog.`{table}`"
+    data = new.selectExpr("CAST(id AS BIGINT) AS key", "v AS w").alias("s")
+
+    def insert(condition: str) -> None:
+        writer = data.write.format("deltalog").option("replaceOn", condition).option("targetAlias", "t")
+        writer.insertInto(name, overwrite=True)
+
+    for condition in ("t.id = id", "t.v = v"):
+        with pytest.raises(InvalidArgumentError, match="targetAlias"):
+            insert(condition)
+        assert rows(table) == sorted(OLD)
+    insert("t.id = s.key AND t.v = 'old'")
+    assert rows(table) == sorted([(1, "old"), (2, "older"), (3, "old"), *NEW])
+    insert("t.id = key + 1 AND t.v = 'old'")
+    assert rows(table) == sorted([(1, "old"), (2, "older"), *NEW, *NEW])
 
 
 @pytest.mark.parametrize(

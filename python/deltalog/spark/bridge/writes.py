@@ -5,6 +5,7 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.dml import replacing
+from deltalog.spark.errors import NotATableError
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import snapshot_relation
@@ -19,16 +20,22 @@ class WriteCalls(Role):
         asked = Options.of_json(options)
         location = location_of(self._jvm, session, asked)
         version = None
-        if not asked.replaces_rows or not self._replace(session, rows, asked, mode == "Overwrite"):
-            version = job.save(self._jvm, session, rows, asked.without_replacing(), mode, location)
+        if not asked.replaces_rows:
+            version = job.save(self._jvm, session, rows, asked, mode, location)
+        elif not self._replace(session, rows, asked, mode == "Overwrite"):
+            # A table that another writer creates from now on is not overwritten.
+            version = job.save(self._jvm, session, rows, asked.without_replacing(), "ErrorIfExists", location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)
             return snapshot_relation(session, newest)
 
     def insert(self, session: Any, options: str, rows: Any, is_overwrite: bool) -> None:
         asked = Options.of_json(options)
-        if not asked.replaces_rows or not self._replace(session, rows, asked, is_overwrite):
+        if not asked.replaces_rows:
             job.insert(self._jvm, session, rows, asked, is_overwrite)
+        elif not self._replace(session, rows, asked, is_overwrite):
+            uri = location_of(self._jvm, session, asked).uri
+            raise NotATableError(f"there is no Delta table at {uri}: it has been dropped since")
 
     def _replace(self, session: Any, rows: Any, options: Options, overwrites: bool) -> bool:
         location = location_of(self._jvm, session, options)

@@ -91,20 +91,24 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
     check_table_options(Options(definition.options))
     entry = _Entry(jvm, session, definition)
     options = Options({**definition.options, **options.values})
+    save_mode = "Overwrite"
     if definition.mode == "overwrite" and options.replaces_rows:
         placed = Options({**options.values, "path": entry.path})
         if replacing.replace(jvm, session, data, placed, entry.location, overwrites=True):
             entry.add(None, options)
             return
-        options = options.without_replacing()
+        # A table that another writer creates from now on is not overwritten.
+        options, save_mode = options.without_replacing(), "ErrorIfExists"
     options.check_write()
     if definition.mode == "create":
         check_vacant(jvm, session, entry.location, definition.name)
     request = WriteRequest.of(jvm, session, entry.location, options, data)
     if definition.mode != "overwrite" or _existing(entry.location) is None:
         definition = definition.with_defaults(defaults_of(request.settings))
-    begin = _begin_overwrite if definition.mode == "overwrite" else _begin_definition
-    pending = begin(definition, request)
+    if definition.mode == "overwrite":
+        pending = _begin_save(definition, request, save_mode)
+    else:
+        pending = _begin_definition(definition, request)
     version = None
     if pending is not None:
         operation = "WRITE"
@@ -114,13 +118,13 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
     entry.add(version, options)
 
 
-def _begin_overwrite(definition: Definition, request: WriteRequest) -> SparkWrite | None:
+def _begin_save(definition: Definition, request: WriteRequest, save_mode: str) -> SparkWrite | None:
     if definition.cluster_by is not None:
         raise InvalidArgumentError(
             "clusterBy cannot be used with saveAsTable in the mode overwrite, which keeps the clustering of a table: "
             "use writeTo(…).clusterBy(…).createOrReplace(), or ALTER TABLE … CLUSTER BY"
         )
-    return job.begin(request, "Overwrite", _table_options(definition))
+    return job.begin(request, save_mode, _table_options(definition))
 
 
 def _begin_definition(definition: Definition, request: WriteRequest) -> SparkWrite | None:

@@ -6,7 +6,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.classic.SparkSession;
+import scala.runtime.BoxedUnit;
 
 /**
  * Replaces an EvolvingMerge by a MERGE. One that may add columns gets those that it adds, by the
@@ -22,6 +24,9 @@ import org.apache.spark.sql.classic.SparkSession;
  * </ul>
  */
 public class MergeEvolution extends Rule {
+  /** What a MERGE is tagged with that adds no columns, whatever the session says. */
+  private static final TreeNodeTag KEEPS_SCHEMA = new TreeNodeTag("deltalog.keepsSchema");
+
   private final SparkSession session;
 
   public MergeEvolution(SparkSession session) {
@@ -30,7 +35,13 @@ public class MergeEvolution extends Rule {
 
   /** Returns whether a MERGE may add columns. */
   static boolean isAsked(MergeIntoTable merge) {
-    return merge.withSchemaEvolution() || SchemaEvolution.isOfSession();
+    return merge.withSchemaEvolution()
+        || (SchemaEvolution.isOfSession() && merge.getTagValue(KEEPS_SCHEMA).isEmpty());
+  }
+
+  /** Has a MERGE add no columns, whatever the session says. */
+  static void keepSchema(MergeIntoTable merge) {
+    merge.setTagValue(KEEPS_SCHEMA, BoxedUnit.UNIT);
   }
 
   @Override
@@ -49,8 +60,9 @@ public class MergeEvolution extends Rule {
     if (StatementTarget.of(statement) == null) {
       return statement;
     }
+    boolean evolves = isAsked(statement);
     statement = new StatementVariables(session).replaced(statement);
-    return isAsked(statement)
+    return evolves
         ? new EvolvedClauses(session, statement).statement()
         : new ClauseColumns(session, statement).found();
   }

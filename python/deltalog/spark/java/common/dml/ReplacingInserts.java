@@ -84,14 +84,19 @@ public class ReplacingInserts extends Rule {
       List values,
       boolean evolves) {
     Attribute part = part();
-    return new MergeIntoTable(
-        target,
-        doubled(query, part),
-        new And(is(part, MATCHES), condition),
-        Plans.seq(List.of(new DeleteAction(Option.empty()))),
-        Plans.seq(List.of(inserted(part, names, values))),
-        (Seq) Nil$.MODULE$,
-        evolves);
+    MergeIntoTable merge =
+        new MergeIntoTable(
+            target,
+            doubled(query, part),
+            new And(is(part, MATCHES), condition),
+            Plans.seq(List.of(new DeleteAction(Option.empty()))),
+            Plans.seq(List.of(inserted(part, names, values))),
+            (Seq) Nil$.MODULE$,
+            evolves);
+    if (!evolves) {
+      MergeEvolution.keepSchema(merge);
+    }
+    return merge;
   }
 
   /** Returns the columns of the table, or new ones, for the columns of the query. */

@@ -2,14 +2,15 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -17,25 +18,71 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import scala.Function2;
 
-/** Overwrites by the options replaceOn and replaceUsing, as the MERGE of ReplacingInserts. */
+/**
+ * Overwrites by the options replaceOn and replaceUsing, as the MERGE of ReplacingInserts.
+ *
+ * <p>The condition sees the rows as the user has given them. A write by position gives them the
+ * table's names and types, in projections above a mark. A projection without a mark is the user's
+ * own, and stays.
+ */
 public class ReplacingRows {
+  private static final String MARK = "__deltalog_given";
+
   private final List names = new ArrayList();
   private final List values = new ArrayList();
+
+  /** The rows as they are written. */
+  private final LogicalPlan written;
 
   /** The rows, under the name that the user has given them. */
   private final LogicalPlan rows;
 
-  private ReplacingRows(LogicalPlan given) {
-    // Where Spark has fitted the columns, they are values of the user's rows.
-    boolean isFitted = given instanceof Project project && project.child() instanceof SubqueryAlias;
-    rows = isFitted ? ((Project) given).child() : given;
-    List columns =
-        isFitted ? Plans.list(((Project) given).projectList()) : Plans.list(given.output());
-    for (Object column : columns) {
-      names.add(((NamedExpression) column).name());
-      values.add(column instanceof Alias alias ? alias.child() : column);
+  private ReplacingRows(LogicalPlan written) {
+    this.written = written;
+    Map computed = new HashMap();
+    LogicalPlan marked = marked(written, computed);
+    rows = marked == null ? written : marked;
+    for (Object column : Plans.list(written.output())) {
+      names.add(((Attribute) column).name());
+      values.add(value((Expression) column, computed));
     }
+  }
+
+  /** Marks the rows of a write as the user has given them, before they are fitted by position. */
+  public static Dataset marked(SparkSession session, Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    return Dataset.ofRows(session, SubqueryAlias$.MODULE$.apply(MARK, plan));
+  }
+
+  /**
+   * Returns the rows below the mark, and adds what is computed from them, by the ids of columns.
+   * Returns null if there is no mark.
+   */
+  private static LogicalPlan marked(LogicalPlan plan, Map computed) {
+    if (plan instanceof SubqueryAlias alias && alias.alias().equals(MARK)) {
+      return alias.child();
+    }
+    LogicalPlan rows = plan instanceof Project above ? marked(above.child(), computed) : null;
+    if (rows != null) {
+      for (Object column : Plans.list(((Project) plan).projectList())) {
+        if (column instanceof Alias alias) {
+          computed.put(alias.exprId(), value(alias.child(), computed));
+        }
+      }
+    }
+    return rows;
+  }
+
+  /** Returns an expression with what is computed in place of its columns. */
+  private static Expression value(Expression expression, Map computed) {
+    if (expression instanceof Attribute column) {
+      return (Expression) computed.getOrDefault(column.exprId(), column);
+    }
+    List children = Plans.list(expression.children());
+    children.replaceAll(child -> value((Expression) child, computed));
+    return expression.withNewChildren(Plans.seq(children));
   }
 
   /**
@@ -64,10 +111,41 @@ public class ReplacingRows {
     Expression condition =
         on == null
             ? rows.using(target, (String) all.get("replaceusing"))
-            : session.sessionState().sqlParser().parseExpression(on);
+            : rows.on(session, target, on);
     return VerbPlans.run(
         session,
         ReplacingInserts.merge(target, rows.rows, condition, rows.names, rows.values, evolves));
+  }
+
+  /**
+   * Returns the condition. Spark refuses names that are in the table and in the rows. Those that
+   * only the fitted rows have would be taken for the table's, and the condition might hold for all
+   * rows.
+   */
+  private Expression on(SparkSession session, LogicalPlan target, String text)
+      throws ParseException {
+    Expression condition = session.sessionState().sqlParser().parseExpression(text);
+    if (rows != written) {
+      checkNames(condition, target, session.sessionState().conf().resolver());
+    }
+    return condition;
+  }
+
+  private void checkNames(Expression part, LogicalPlan target, Function2 resolver) {
+    if (part instanceof UnresolvedAttribute name
+        && target.resolve(name.nameParts(), resolver).isDefined()
+        && written.resolve(name.nameParts(), resolver).isDefined()) {
+      throw Bridge.refusals()
+          .arguments(
+              "replaceOn",
+              "the column "
+                  + name.name()
+                  + " may be the table's or one of the rows: set targetAlias, and write"
+                  + " <targetAlias>.<column> for columns of the table");
+    }
+    for (Object child : Plans.list(part.children())) {
+      checkNames((Expression) child, target, resolver);
+    }
   }
 
   /** Returns whether rows have equal values in columns. */

@@ -76,6 +76,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
       RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
     Dataset rows = Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
+      if (options.containsKey("replaceOn")) {
+        rows = ReplacingRows.marked(session(), rows);
+      }
       rows =
           SchemaEvolution.isAsked(statement)
               ? PositionalNames.of(session(), rows, table.schema(), table.name())
