@@ -114,8 +114,8 @@ public class CatalogEntries {
   }
 
   /**
-   * Gives an entry another location. DROP TABLE then leaves the files there, which others may use:
-   * the entry is external. Metastores have checked exceptions, too.
+   * Gives an entry another location. DROP TABLE then leaves the files there, which may belong to
+   * another entry: the entry is external. Metastores have checked exceptions, too.
    */
   static void move(CatalogTable entry, URI location) throws Exception {
     Map storage = new HashMap();
