@@ -6,7 +6,7 @@ from deltalog._internal import Snapshot
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.dml import replacing
 from deltalog.spark.errors import NotATableError
-from deltalog.spark.location import location_of
+from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import snapshot_relation
 from deltalog.spark.write import job
@@ -22,7 +22,7 @@ class WriteCalls(Role):
         version = None
         if not asked.replaces_rows:
             version = job.save(self._jvm, session, rows, asked, mode, location)
-        elif not self._replace(session, rows, asked, mode == "Overwrite"):
+        elif not self._replace(session, rows, asked, location, mode == "Overwrite"):
             # A table that another writer creates from now on is not overwritten.
             version = job.save(self._jvm, session, rows, asked.without_replacing(), "ErrorIfExists", location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
@@ -33,12 +33,14 @@ class WriteCalls(Role):
         asked = Options.of_json(options)
         if not asked.replaces_rows:
             job.insert(self._jvm, session, rows, asked, is_overwrite)
-        elif not self._replace(session, rows, asked, is_overwrite):
-            uri = location_of(self._jvm, session, asked).uri
-            raise NotATableError(f"there is no Delta table at {uri}: it has been dropped since")
+            return
+        location = location_of(self._jvm, session, asked)
+        if not self._replace(session, rows, asked, location, is_overwrite):
+            raise NotATableError(f"there is no Delta table at {location.uri}: it has been dropped since")
 
-    def _replace(self, session: Any, rows: Any, options: Options, overwrites: bool) -> bool:
-        location = location_of(self._jvm, session, options)
+    def _replace(
+        self, session: Any, rows: Any, options: Options, location: Location, overwrites: bool
+    ) -> bool:
         return replacing.replace(self._jvm, session, rows, options, location, overwrites=overwrites)
 
     def truncate(self, session: Any, options: str) -> None:

@@ -87,8 +87,8 @@ def load(classes: Any, spark_version: str) -> str:
             "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
     jar = str(classes.jar())
-    if _READ in (lost := _lost(classes, jar)):
-        raise ClassesError(f"missing: {lost[_READ]}")
+    if classes.type("DeltalogSource") is None:  # The JVM has looked once what is lost.
+        raise ClassesError(f"missing: {_lost(classes, jar)[_READ]}")
     return jar
 
 
