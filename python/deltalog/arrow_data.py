@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deltalog.arrow_types import ArrowData
 
 if TYPE_CHECKING:
     import pyarrow
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["importable"]
 
 
-def importable(data: Any) -> Any:
+def importable(data: ArrowData) -> ArrowData:
     """Returns data that are an Arrow stream, as they are, or pyarrow's without the offsets of deeply nested columns.
 
     A slice of pyarrow is an offset into the array of the whole. The C interface passes it on, and arrow-rs 59 counts it

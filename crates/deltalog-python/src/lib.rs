@@ -46,8 +46,12 @@
 //! | `write_arguments` | what a writer asks for beside its data |
 //! | `fragment` | fragments of scans for other processes |
 
-// The functions that Python sees are documented in `_internal.pyi`.
+// The functions that Python sees are documented in the stubs, `python/deltalog/_internal`.
 #![allow(missing_docs)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the end of the process waits a moment for the binding's threads"
+)]
 
 mod alter;
 mod analyze;

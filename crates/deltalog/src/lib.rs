@@ -75,6 +75,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests wait for threads and measure"))]
+
 mod commit;
 #[doc(hidden)]
 pub mod engine;

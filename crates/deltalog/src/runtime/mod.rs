@@ -1,8 +1,11 @@
 //! What every floor above uses: the clock and ids, threads, progress and stopping a call, names and sizes as text.
 
+#![allow(clippy::disallowed_methods, reason = "this is the place for the clock and for waiting")]
+
 pub(crate) mod background;
 pub(crate) mod by_name;
 pub(crate) mod byte_size;
+pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod interrupt;
 pub(crate) mod panics;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 
 use super::piece::{self, Identity, Piece};
+use crate::runtime::clock;
 use crate::storage::per_process::PerProcess;
 
 /// The name of the directory, which changes with its form.
@@ -78,14 +79,14 @@ impl Directory {
     /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures
     /// are a warning.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
-        if content.is_empty() || seconds(SystemTime::now()) < self.rests_until.load(Ordering::Relaxed) {
+        if content.is_empty() || seconds(clock::system_time()) < self.rests_until.load(Ordering::Relaxed) {
             return;
         }
         let piece = Piece::new(identity, start..start + content.len() as u64);
         match self.try_add(directory, &piece, identity, content) {
             Ok(()) => {}
             Err(error) => {
-                self.rests_until.store(seconds(SystemTime::now() + REST), Ordering::Relaxed);
+                self.rests_until.store(seconds(clock::system_time() + REST), Ordering::Relaxed);
                 warn_once(&self.root, &error);
             }
         }
@@ -153,7 +154,7 @@ impl Directory {
     fn evict(&self, size: u64) -> u64 {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
-        let now = SystemTime::now();
+        let now = clock::system_time();
         // They come first: one that gets its name in the meantime is counted twice, and not
         // overlooked.
         for entry in entries(&self.root.join(NEW)) {
@@ -216,7 +217,7 @@ impl Ledger {
         for _ in 0..TRIES {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Self(file))),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }

@@ -1,0 +1,39 @@
+"""A CLONE by the tasks of Spark."""
+
+import builtins
+from typing import final
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog._internal.spark_plan import SparkPlan
+from deltalog.clone import CloneArguments
+from deltalog.commit import CommitArguments
+
+@final
+class SparkClone:
+    """A CLONE whose data files the tasks of Spark copy; or this process, if that is faster."""
+
+    @staticmethod
+    def begin(snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments) -> SparkClone:
+        """Plans which files are copied; see `clone_table`."""
+    @property
+    def files(self) -> int:
+        """The number of data files that are copied."""
+    @property
+    def bytes(self) -> int:
+        """Their size in bytes."""
+    def tasks(self, parallelism: int) -> SparkPlan:
+        """Returns the files that each task copies. There are so many tasks at least, if the files can be divided."""
+    def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
+        """Copies the files of vectors, and commits what tasks have copied. Returns as `clone_table` does.
+
+        Args:
+            told: 20 bytes for each copy, big endian: i32 number of the file, the 64 bits that the name of the copy has
+                as 16 hexadecimal digits, i64 size.
+
+        Raises `CorruptDataError` if the tasks have not done what was planned, and what `clone_table` raises. The copies
+        are deleted then.
+        """
+    def abandon(self) -> None:
+        """Deletes what tasks have copied before the job failed, also of those that have told nothing."""
+    def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
+        """Copies and commits all files in this process; returns the same."""
