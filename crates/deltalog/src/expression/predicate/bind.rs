@@ -384,7 +384,9 @@ fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(Bo
                         ColumnPath::new(names),
                         sql_name(other)
                     ))
-                    .with_hint("only structs have named parts; write a name with a dot in backticks, `a.b`"));
+                    .with_hint(
+                        "only structs have named parts; write a name with a dot in backticks, `a.b`",
+                    ));
                 }
             }
         }
