@@ -1,14 +1,14 @@
 //! Values that each process creates for itself.
 //!
-//! A forked child has the memory of its parent, but none of its parent's threads. So the child creates values that
-//! depend on threads again, such as a runtime or the open connections of a client. It does not touch the parent's
+//! A forked child has a copy of its parent's memory, but none of its threads. So the child creates its own values where
+//! these depend on threads, such as a runtime or the open connections of a client. It does not touch the parent's
 //! value, whose state at the time of the fork is unknown.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A value for each process.
+/// A value that each process creates for itself.
 pub(crate) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
 
 struct Owned<T> {
@@ -33,8 +33,8 @@ impl<T> PerProcess<T> {
         value
     }
 
-    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads make
-    /// one at the same time, all get the first, and the others are handed to `discard`.
+    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads create
+    /// one at the same time, all get the first, and the rest are passed to `discard`.
     pub(crate) fn get_or_make<E>(
         &self,
         make: impl Fn() -> Result<T, E>,

@@ -30,7 +30,7 @@ pub(super) struct Running<T> {
 }
 
 impl<T> Running<T> {
-    /// Waits for the end of the future, and returns its output. A panic in it is one of the caller.
+    /// Waits for the end of the future, and returns its output. A panic in it continues in the caller.
     ///
     /// # Errors
     /// The process ends; [`Interrupted`], in which case the future is given up.
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(futures::executor::block_on(async { run(async { 3 }).unwrap() }), 3);
     }
 
-    /// As a provider of credentials does that reads a table.
+    /// As a provider of credentials would that reads a table.
     #[test]
     fn a_request_may_make_another_one() {
         let nested =
