@@ -88,7 +88,7 @@ def imports(sources: Path = SOURCES) -> Iterator[CoreImport]:
 
 
 def folder_imports(found: Iterable[CoreImport], sources: Path = SOURCES) -> dict[tuple[str, str], Import]:
-    """Returns an import for each two folders of a floor of which one imports from the other."""
+    """Returns an import for each pair of folders on a floor: one that imports, and one from which it does."""
     edges: dict[tuple[str, str], Import] = {}
     for each in found:
         if each.imported == each.importer and each.imported not in CIRCLES:
