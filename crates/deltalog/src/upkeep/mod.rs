@@ -19,6 +19,7 @@ mod checksum;
 mod cleanup;
 mod committing;
 mod compaction;
+mod derived;
 mod duties;
 pub(crate) mod manifest;
 

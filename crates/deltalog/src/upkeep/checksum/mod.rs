@@ -19,7 +19,7 @@ mod live_files;
 mod recount;
 mod running;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::log::VersionChecksum;
 use crate::log::replay::Commit;
 use crate::protocol::PathResolver;
@@ -27,6 +27,7 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
 use crate::storage::Storage;
 
+use super::derived::put_derived;
 use super::duties::Duties;
 use running::extended;
 
@@ -101,12 +102,13 @@ pub(super) fn write_derived(committed: &Since) -> Result<()> {
 
 /// Writes a checksum that was derived, right after its commit.
 pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
-    put(storage, version, &derived.checksum)
+    let path = LogFileName::Checksum(version).path();
+    storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into()).map(drop)
 }
 
 /// Writes a checksum that was derived, soon after its commit, which does not wait for it.
-pub(super) fn write_behind(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
-    put_checked(storage, version, &derived.checksum)
+pub(super) fn write_behind(duties: &Duties, derived: &Derived) -> Result<()> {
+    put(duties, &derived.checksum)
 }
 
 /// Writes a checksum that was derived, some time after its commit.
@@ -145,41 +147,12 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
 /// Writes a checksum unless the table has been replaced: the other table would have it when it reaches this version.
 fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     duties.base.newest_version()?;
-    put_checked(duties.storage(), duties.version, checksum)
+    put(duties, checksum)
 }
 
-fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
-    let path = LogFileName::Checksum(version).path();
-    storage.put_volatile_if_absent(&path, checksum.to_json()?.into()).map(drop)
-}
-
-/// Does the same, and takes the file back if its commit is no longer there.
-fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
-    let path = LogFileName::Checksum(version).path();
-    let json = checksum.to_json()?;
-    let put = storage.put_volatile_if_absent(&path, json.clone().into());
-    if storage.has_directories() || belongs_to_commit(storage, version, checksum)? {
-        return put.map(drop);
-    }
-    // If the client has sent the request twice, the file that exists is this one.
-    if matches!(put, Ok(true)) || storage.read(&path).is_ok_and(|found| found == json) {
-        storage.delete(&path)?;
-    }
-    put.map(drop)
-}
-
-/// Returns whether the version still has the commit of the checksum. In a store without directories, a file is created
-/// even if the table was dropped in between: it would be a log by itself, or say wrong things about a table that was
-/// created in place of the old one.
-fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
-    match storage.read(&LogFileName::Commit(version).path()) {
-        Ok(bytes) => {
-            let commit = Commit::parse_without_stats(&bytes, version)?;
-            Ok(commit.commit_info.and_then(|info| info.txn_id) == checksum.txn_id)
-        }
-        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+fn put(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
+    let path = LogFileName::Checksum(duties.version).path();
+    put_derived(&duties.base, &path, checksum.to_json()?.into(), Storage::put_volatile_if_absent).map(drop)
 }
 
 /// Returns the checksum from which the checksum of the committed version can be derived.
