@@ -6,6 +6,8 @@
 //!
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
+//! - What a commit of this crate does to the totals follows from its actions. What other writers mean by theirs is not
+//!   known: over their commits, totals are only carried while the checksum lists all files.
 //! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
 //! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
 //!   they are counted for it again, and the checksums of later versions are deleted, which may have been derived in
@@ -19,6 +21,7 @@ mod live_files;
 mod recount;
 mod running;
 
+use crate::commit::OwnCommit;
 use crate::error::Result;
 use crate::log::VersionChecksum;
 use crate::log::replay::Commit;
@@ -66,21 +69,24 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](crate::commit::CommittedVersion::since).
-    pub(super) commits: Option<Vec<Commit>>,
+    /// See [`CommittedVersion::winners`](crate::commit::CommittedVersion::winners).
+    pub(super) winners: Option<Vec<Commit>>,
+    /// The commit of the version.
+    pub(super) own: OwnCommit,
 }
 
 /// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for the
 /// commits that follow.
 pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
-    let Some(since) = &committed.commits else { return Ok(None) };
+    let Some(winners) = &committed.winners else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
-    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(since).collect();
+    let earlier: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(winners).collect();
     let resolver = match &committed.base {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
     };
-    let Some((mut checksum, is_complete)) = extended(known.checksum, &commits, &resolver)? else {
+    let Some((mut checksum, is_complete)) = extended(known.checksum, &earlier, &committed.own, &resolver)?
+    else {
         return Ok(None);
     };
     // Files of early writers lack both. No commit after the base has set what is still missing.
