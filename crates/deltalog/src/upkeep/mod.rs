@@ -25,6 +25,7 @@ pub(crate) mod manifest;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
+pub(crate) use committing::Lost;
 pub use compaction::compact_log;
 
 use crate::commit::CommittedVersion;
