@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod interrupt;
 pub(crate) mod panics;
 pub(crate) mod parallel;
+pub(crate) mod per_process;
 pub(crate) mod progress;
 pub(crate) mod row_bytes;
 pub(crate) mod spelling;

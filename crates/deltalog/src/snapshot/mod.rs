@@ -12,6 +12,7 @@ mod left_over;
 mod newer;
 mod open;
 mod policies;
+mod registry;
 pub(crate) mod table;
 pub(crate) mod verify;
 
@@ -40,6 +41,7 @@ use open::Source;
 pub(crate) use checksum::KnownChecksum;
 pub(crate) use left_over::{Expired, LeftOver, MOST_OWN_COMMITS, note_doubt, was_doubted};
 pub use open::SnapshotBuilder;
+pub use registry::forget_snapshots;
 
 /// A table at one version.
 ///

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::per_process::PerProcess;
+use crate::runtime::per_process::PerProcess;
 
 /// The bytes of a budget that no option sets.
 pub(super) const DEFAULT: u64 = 256 << 20;

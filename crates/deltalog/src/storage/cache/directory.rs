@@ -1,7 +1,6 @@
 //! The directory of a cache: finding, adding and evicting pieces, together with other processes.
 
 use std::collections::{BTreeMap, HashSet};
-use std::convert::Infallible;
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 
 use super::piece::{self, Identity, Piece};
-use crate::storage::per_process::PerProcess;
+use crate::runtime::per_process::PerProcess;
 
 /// The name of the directory, which changes with its form.
 const NAME: &str = "deltalog-1";
@@ -290,9 +289,7 @@ fn check_private(_: &Path) -> io::Result<()> {
 }
 
 fn warn_once(path: &Path, error: &io::Error) {
-    let warned: Result<_, Infallible> = WARNED.get_or_make(|| Ok(Mutex::default()), drop);
-    let Ok(warned) = warned;
-    if warned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    if WARNED.get().lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         tracing::warn!(
             directory = %path.display(),
             %error,

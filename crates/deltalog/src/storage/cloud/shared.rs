@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
 use super::super::credentials::CredentialProvider;
-use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
+use crate::runtime::per_process::PerProcess;
 
 /// Two stores are the same if these are equal: scheme and bucket, options, the provider of credentials (by its
 /// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
