@@ -13,8 +13,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::per_process::PerProcess;
 use crate::runtime::clock;
+use crate::runtime::per_process::PerProcess;
 
 /// The size of a budget in bytes, if no option sets it.
 pub(super) const DEFAULT: u64 = 256 << 20;

@@ -39,10 +39,12 @@ pub(super) fn put_derived(
     match base.segment().fate_in(storage)? {
         Fate::There | Fate::CleanedUp => created,
         // If the client has sent the request twice, or got no answer, the file that exists may be this one.
-        Fate::Dropped(dropped) => match matches!(created, Ok(true)) || storage.get(path)?.as_ref() == Some(&bytes) {
-            true => Err(take_back(storage, &[path.to_owned()], dropped)),
-            false => Err(dropped),
-        },
+        Fate::Dropped(dropped) => {
+            match matches!(created, Ok(true)) || storage.get(path)?.as_ref() == Some(&bytes) {
+                true => Err(take_back(storage, &[path.to_owned()], dropped)),
+                false => Err(dropped),
+            }
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) use committing::Lost;
 pub use compaction::compact_log;
 
 use crate::commit::CommittedVersion;
+use crate::log::replay::Commit;
 use crate::snapshot::Snapshot;
 
 use checksum::Since;
@@ -43,9 +44,8 @@ const NO_CHECKSUM: &str = "its checksum could not be written";
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
 fn after_commit(committed: CommittedVersion<'_>) {
     let CommittedVersion { base, storage, resolver, version, bytes, winners, own, environment } = committed;
-    let mut commits = winners.iter().flatten().chain([&own.others]);
-    let sets_manifests =
-        commits.any(|commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for));
+    let sets = |commit: &Commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for);
+    let sets_manifests = winners.iter().flatten().any(sets) || sets(&own.others);
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
         attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }

@@ -99,9 +99,16 @@ impl<'a> Rewriter<'a> {
         begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
     ) -> Result<Committed> {
         let committed = self.try_commit(&mut rewritten, base, begin);
-        discard_unused(committed, |_| true, || {
-            delete_unused(rewritten.base.storage(), rewritten.new.into_iter().map(|add| add.path).collect());
-        })
+        discard_unused(
+            committed,
+            |_| true,
+            || {
+                delete_unused(
+                    rewritten.base.storage(),
+                    rewritten.new.into_iter().map(|add| add.path).collect(),
+                );
+            },
+        )
     }
 
     fn try_commit(

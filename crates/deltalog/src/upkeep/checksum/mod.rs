@@ -85,7 +85,8 @@ pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
     };
-    let Some((mut checksum, is_complete)) = extended(known.checksum, &earlier, &committed.own, &resolver)? else {
+    let Some((mut checksum, is_complete)) = extended(known.checksum, &earlier, &committed.own, &resolver)?
+    else {
         return Ok(None);
     };
     // Files of early writers lack both. No commit after the base has set what is still missing.

@@ -98,7 +98,8 @@ fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> 
 /// Returns whether `dataChange` is known of all files, and `value`.
 fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
     adds.iter().filter(|adds| adds.num_rows() > 0).all(|adds| {
-        let changes = adds.column_by_name(FileColumn::DataChange.name()).and_then(|column| column.as_boolean_opt());
+        let changes =
+            adds.column_by_name(FileColumn::DataChange.name()).and_then(|column| column.as_boolean_opt());
         let expected = if value { adds.num_rows() } else { 0 };
         changes.is_some_and(|changes| changes.null_count() == 0 && changes.true_count() == expected)
     })

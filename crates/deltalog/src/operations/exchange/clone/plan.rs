@@ -221,8 +221,7 @@ impl ClonePlan {
         let copied = work.files.copied_paths();
         let committed = copy(&work.files, &source, &target)
             .and_then(|()| work.commit(&target, &cloned.roots, &environment));
-        let committed =
-            discard_unused(committed, Option::is_some, || delete_unused(&target, copied));
+        let committed = discard_unused(committed, Option::is_some, || delete_unused(&target, copied));
         cloned.committed = committed.map_err(|error| error.in_table(target.url()))?;
         if cloned.committed.is_none() {
             cloned.metrics = CloneMetrics::default();

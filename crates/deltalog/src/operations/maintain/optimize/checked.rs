@@ -49,9 +49,16 @@ impl BinRewriter<'_> {
             ))
             .with_hint("the table is as it was: look for faults of memory or disks, and report this")),
         });
-        let found = discard_unused(found, |()| true, || {
-            delete_unused(self.base.storage(), written.new.iter().map(|new| new.add.path.clone()).collect());
-        });
+        let found = discard_unused(
+            found,
+            |()| true,
+            || {
+                delete_unused(
+                    self.base.storage(),
+                    written.new.iter().map(|new| new.add.path.clone()).collect(),
+                );
+            },
+        );
         found.map(|()| written).map_err(|error| self.base.located(error))
     }
 

@@ -127,9 +127,13 @@ impl BinRewriter<'_> {
         let options =
             WriteOptions { dictionaries: Some(Dictionaries::default()), ..self.options(memory / 2) };
         let written = self.write(sorter, files, bin.bytes() / files, &options, &mut numbers, &mut new);
-        discard_unused(written, |()| true, || {
-            delete_unused(self.base.storage(), new.iter().map(|new| new.add.path.clone()).collect());
-        })?;
+        discard_unused(
+            written,
+            |()| true,
+            || {
+                delete_unused(self.base.storage(), new.iter().map(|new| new.add.path.clone()).collect());
+            },
+        )?;
         ordering.mark(&mut new, self.environment);
         self.checked(&bin.files, &read, Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }

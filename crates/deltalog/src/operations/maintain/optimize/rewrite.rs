@@ -121,9 +121,13 @@ impl<'a> BinRewriter<'a> {
             done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
             Ok(written)
         });
-        discard_unused(outcome, |_| true, || {
-            delete_unused(self.base.storage(), done.into_inner().unwrap_or_else(PoisonError::into_inner));
-        })
+        discard_unused(
+            outcome,
+            |_| true,
+            || {
+                delete_unused(self.base.storage(), done.into_inner().unwrap_or_else(PoisonError::into_inner));
+            },
+        )
     }
 
     /// Writes the rows of a bin to one file, in the order in which they are.
