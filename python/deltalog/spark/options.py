@@ -270,7 +270,7 @@ class Options:
                 )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
-        for name in ("versionasof", "timestampasof"):
+        for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
                     f"the option {name} is for reading; a write always goes to the newest version"
