@@ -113,7 +113,7 @@ from deltalog.errors import VersionNotFoundError as VersionNotFoundError
 
 @final
 class AlreadyApplied:
-    """A write that had no effect, because its application has recorded its version or a later one before.
+    """A write that had no effect, because its application had already recorded this version or a later one.
 
     Protocol: "Transaction Identifiers". Equal if all properties are.
     """
@@ -123,7 +123,7 @@ class AlreadyApplied:
         """The application."""
     @property
     def version(self) -> int:
-        """The application's version of the write that was not repeated."""
+        """The application's version of the write, which was not repeated."""
     @property
     def recorded(self) -> int:
         """The version that the table has recorded for the application."""
@@ -133,7 +133,7 @@ class AlreadyApplied:
 
 @final
 class ArrowStream:
-    """Record batches that can be taken once, by anything that knows the Arrow PyCapsule interface."""
+    """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -159,7 +159,9 @@ class TableChange:
         """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
     @staticmethod
     def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
-        """Adds columns, given as schemas of one column with their parent, and whether they are first or after which."""
+        """Adds columns. Each is given as a schema of one column, its parent, and its position: first, or after another
+        column.
+        """
     @staticmethod
     def replace_columns(schema_json: str) -> TableChange:
         """Makes the fields of a schema the columns of the table, in their order."""
@@ -266,7 +268,7 @@ class Snapshot:
     def writer_features(self) -> list[str] | None: ...
     @property
     def table_features(self) -> list[str]:
-        """The names of all features, those that the protocol lists and those that its versions imply, in order."""
+        """The names of all features, both listed by the protocol and implied by its versions, in order."""
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
     def after_commit(self, version: int) -> Snapshot:
@@ -327,7 +329,7 @@ class Snapshot:
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
-        A write to the same table has read them, unless the caller has chosen the version (`is_chosen`).
+        A later write to the same table counts as having read them, unless the caller chose the version (`is_chosen`).
         """
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """Returns the number of rows; see `DeltaTable.count`.
@@ -403,7 +405,7 @@ def begin_write(
     """Checks a write before any file is written; see `deltalog.begin_write`."""
 
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
-    """Changes a table, based on `snapshot`. Returns the version that it has then."""
+    """Changes a table, based on `snapshot`. Returns its version after that."""
 
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> list[int]:
     """Drops a table feature, based on `snapshot`. Returns the versions of its commits."""
@@ -446,7 +448,7 @@ class ConversionPlan:
     def files(self) -> ArrowStream:
         """Returns one row per file."""
     def commit(self) -> int | None:
-        """Returns the version; None if there is a table by now, and the mode is `ignore`."""
+        """Returns the version; None if a table exists by now, and the mode is `ignore`."""
 
 def plan_conversion(
     uri: str,
@@ -485,7 +487,8 @@ def optimize(
 ) -> tuple[dict[str, Any], int | None]:
     """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
 
-    New rows of a clustered table are clustered; `cluster` says whether all are, and the most bytes of a cube.
+    New rows of a clustered table are clustered. `cluster` says whether all rows are, and the maximum size of a cube in
+    bytes.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -497,7 +500,7 @@ def recompute_statistics(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Computes statistics for files that have no statistics or poor ones, or of `all_files`.
+    """Computes statistics for files that have no statistics or poor ones, or for `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """
@@ -537,7 +540,7 @@ def update_rows(
     commit: CommitArguments,
     file_format: str | None = None,
 ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-    """Gives new values, in SQL, to columns. Returns the metrics, and the versions that were committed."""
+    """Assigns new values, given as SQL, to columns. Returns the metrics, and the versions that were committed."""
 
 def merge_rows(
     snapshot: Snapshot,
@@ -549,7 +552,7 @@ def merge_rows(
 ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
     """Merges the rows of an Arrow stream. Returns the metrics, and the versions that were committed.
 
-    If the stream is of rows of the table itself, the statement is based on the version of these rows.
+    If the stream has rows of the table itself, the statement is based on their version.
     """
 
 def create_table(
@@ -601,7 +604,7 @@ class Commit:
         """Returns its actions, one row each."""
 
 def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
-    """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
+    """Checks that the store of `uri` refuses to create files that exist, see `deltalog.storage.check`."""
 
 def cache_statistics() -> tuple[int, int, int, int]:
     """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""
@@ -619,16 +622,16 @@ def table_exists(uri: str, storage_options: StoreOptions | Mapping[str, str] | N
     """Returns whether there is a table, readable or not."""
 
 def forget_snapshots() -> None:
-    """Forgets the snapshots that the process keeps, so that the next one is opened as in a new process.
+    """Drops the snapshots that the process keeps, so that the next one is opened as in a new process.
 
-    For measurements.
+    For benchmarks.
     """
 
 def run_upkeep_in_background(enabled: bool) -> None:
-    """Sets whether what follows a commit is done behind it."""
+    """Sets whether the work after a commit is done in the background."""
 
 def wait_for_upkeep(timeout: timedelta | None = None) -> bool:
-    """Waits for what follows the commits of this process; returns whether it was done in time."""
+    """Waits for the work after the commits of this process; returns whether it was done in time."""
 
 def schema_to_arrow(json: str) -> Any:
     """Returns an object with `__arrow_c_schema__` for a Delta schema."""
@@ -642,8 +645,8 @@ def function_names() -> list[str]:
 def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
-    The first list has the deterministic functions; the second one has the functions of the time at which the statement
-    began.
+    The first list has the deterministic functions, and the second one the functions of the time at which the
+    statement began.
     """
 
 def expression_bytes() -> int:
@@ -656,7 +659,7 @@ def expression_bytes() -> int:
 def default_value(schema_json: str, sql: str) -> ArrowStream:
     """Returns the column `value` with one row: the default value `sql` of the one column that a schema has.
 
-    Raises InvalidArgumentError if deltalog cannot compute it, or if it is another value in each row. Times without a
+    Raises InvalidArgumentError if deltalog cannot compute it, or if its value differs from row to row. Times without a
     zone are in UTC.
     """
 
@@ -679,7 +682,7 @@ class StatementTask:
     """
 
     def __new__(cls, json: str) -> StatementTask:
-        """Reads the text that a pickled task consists of."""
+        """Creates a task from the text in its pickled form."""
     @staticmethod
     def begin(
         snapshot: Snapshot,
@@ -690,7 +693,7 @@ class StatementTask:
         """Begins `DELETE`, `UPDATE` or `MERGE` on exactly the version of `snapshot`.
 
         `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the application
-        has recorded the statement before, there is nothing to do.
+        has already recorded the statement, there is nothing to do.
 
         Raises:
             UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
@@ -711,10 +714,10 @@ class StatementTask:
     def commit(
         self, snapshot: Snapshot, committing: Any, fragments: Sequence[StatementFragment]
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-        """Commits what all tasks have done, and returns metrics and versions as `SparkStatement.commit` does.
+        """Commits the work of all tasks, and returns metrics and versions as `SparkStatement.commit` does.
 
-        `committing` is a `deltalog.spark.connect.writer.Committing`. Without deletion vectors, the rows that stay are
-        copied here. If it fails for certain, all new files are deleted.
+        `committing` is a `deltalog.spark.connect.writer.Committing`. Without deletion vectors, the remaining rows are
+        copied here. If it certainly failed, all new files are deleted.
         """
     def delete(self, storage_options: Mapping[str, str] | None = None) -> None:
         """Deletes all files of a statement that was not committed."""
@@ -726,7 +729,7 @@ class StatementFragment:
     """The result of one task of a statement, as plain data. It can be pickled."""
 
     def __new__(cls, files: str, report: bytes) -> StatementFragment:
-        """Reads the parts that a pickled fragment consists of."""
+        """Creates a fragment from the parts of its pickled form."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
 
@@ -750,7 +753,7 @@ class WriteTask:
     def write_id(self) -> str:
         """The id of the write, which is the directory of its files in the table."""
     def numbered(self, number: int, of: int) -> WriteTask:
-        """Returns the task `number` of `of` tasks, counted from 0, which counts values of identity columns of its own.
+        """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
 
         For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
         must have the same `of`; tasks that are left out leave gaps in the values.
@@ -776,7 +779,7 @@ class WriteTask:
         Raises:
             SchemaMismatchError: the data do not fit the table.
             InvalidArgumentError: a row violates a constraint, the data stream failed, or the data lack an identity
-                column and the task has no number to count its values by.
+                column and the task has no number by which to generate its values.
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:
@@ -822,7 +825,7 @@ class DistributedWrite:
     def tasks(self, count: int) -> list[WriteTask]:
         """Returns `count` tasks, for workers that write rows without the identity columns of the table.
 
-        Each task counts values of its own (protocol: "Identity Columns"). A worker that runs twice counts the same
+        Each task generates its own values (protocol: "Identity Columns"). A worker that runs twice generates the same
         values, so at most one fragment of each task can be committed. The values have gaps if the tasks write different
         numbers of rows.
 
@@ -839,8 +842,8 @@ class DistributedWrite:
 
         Returns:
             The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
-            application; None if another writer has created the table first, and the mode is `ignore`. The files
-            are deleted then.
+            application; None if another writer created the table first, and the mode is `ignore`. In these two cases
+            the files are deleted.
 
         Raises:
             InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
@@ -851,7 +854,7 @@ class DistributedWrite:
                 The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
-        """Deletes all files of the write, also the files of workers that died.
+        """Deletes all files of the write, including the files of workers that died.
 
         Raises:
             InvalidArgumentError: the write has ended already, or it is not known whether it was committed.
@@ -863,15 +866,15 @@ class DistributedWrite:
 class SparkChanges:
     """The files of a change data feed for Spark's scan.
 
-    Their partition values are the table's, then `_commit_version` and `_commit_timestamp`.
+    Their partition values are the table's, followed by `_commit_version` and `_commit_timestamp`.
     """
 
     @property
     def snapshot(self) -> Snapshot:
-        """The last version, in whose schema the rows are."""
+        """The last version. The rows have its schema."""
     @property
     def versions(self) -> tuple[int, int] | None:
-        """The first and the last version; None if the range has none."""
+        """The first and the last version; None if the range is empty."""
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
@@ -894,7 +897,7 @@ class SparkPlan:
 
 @final
 class SparkClone:
-    """A CLONE whose data files the tasks of Spark copy; or this process, if that is faster."""
+    """A CLONE whose data files are copied by Spark's tasks, or by this process if that is faster."""
 
     @staticmethod
     def begin(snapshot: Snapshot, uri: str, arguments: CloneArguments, commit: CommitArguments) -> SparkClone:
@@ -906,25 +909,26 @@ class SparkClone:
     def bytes(self) -> int:
         """Their size in bytes."""
     def tasks(self, parallelism: int) -> SparkPlan:
-        """Returns the files that each task copies. There are so many tasks at least, if the files can be divided."""
+        """Returns the files that each task copies. There are at least this many tasks, if the files can be divided."""
     def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
-        """Copies the files of vectors, and commits what tasks have copied. Returns as `clone_table` does.
+        """Copies the files of deletion vectors, and commits what the tasks have copied. Returns the same as
+        `clone_table`.
 
         Args:
             told: 20 bytes for each copy, big endian: i32 number of the file, the 64 bits that the name of the copy has
                 as 16 hexadecimal digits, i64 size.
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and what `clone_table` raises. The copies
-        are deleted then.
+        Raises `CorruptDataError` if the tasks have not done what was planned, and the errors of `clone_table`. On an
+        error, the copies are deleted.
         """
     def abandon(self) -> None:
-        """Deletes what tasks have copied before the job failed, also of those that have told nothing."""
+        """Deletes the files that tasks copied before the job failed, even tasks that reported nothing."""
     def execute(self) -> tuple[dict[str, int], int | None, list[str]]:
         """Copies and commits all files in this process; returns the same."""
 
 @final
 class SparkOptimize:
-    """An OPTIMIZE or REORG whose files Spark writes, batch by batch; or this process, if that is faster."""
+    """An OPTIMIZE or REORG whose files are written batch by batch by Spark, or by this process if that is faster."""
 
     @staticmethod
     def begin(
@@ -936,29 +940,30 @@ class SparkOptimize:
         z_order: tuple[Sequence[str], str] | None = None,
         full: bool = False,
     ) -> SparkOptimize:
-        """Plans which files are written again; see `optimize`."""
+        """Plans which files are rewritten; see `optimize`."""
     @property
     def ordering(self) -> tuple[list[list[str]], bool, int] | None:
-        """How rows of bins that are ordered are ordered: the parts of the names of the columns, whether the curve is
-        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
+        """How the rows of ordered bins are ordered: the parts of the names of the columns, whether the curve is
+        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders no rows.
+        """
     @property
     def tasks(self) -> int:
         """The number of new files of all batches. Each file is written by one task."""
     @property
     def batches(self) -> int:
-        """The number of batches, which are one commit each."""
+        """The number of batches. Each batch is one commit."""
     @property
     def bins(self) -> int:
         """The number of bins of all batches. The files of a bin become one file, or several if rows are ordered."""
     @property
     def bytes(self) -> int:
-        """The size of all files that are written again, in bytes."""
+        """The size of all files that are rewritten, in bytes."""
     def files(self, batch: int) -> SparkPlan:
         """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
     def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
-        """Returns for each bin the number of its old files, the number of its new ones, whether its rows are
-        ordered, how many they are with deleted ones, if the log tells, and for the new files the directory and the
-        partition values.
+        """Returns for each bin: the number of its old files, the number of its new files, whether its rows are ordered,
+        the number of rows including deleted ones (if the log has it), and the directory and the partition values of the
+        new files.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -974,13 +979,13 @@ class SparkOptimize:
 
         If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
         finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
-        position there, and returns 12 bytes for each, the number of the task and the position in its file; None gives
-        up.
+        position there, and returns 12 bytes for each row, the number of the task and the position in its file. None
+        instead of the function gives up the rows.
 
-        Returns the version; None if all bins had to be given up, because other writers have removed their rows.
+        Returns the version; None if all bins were given up, because other writers had removed their rows.
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files
-        are deleted then.
+        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. On an error,
+        the new files are deleted.
         """
     def finish(self) -> tuple[dict[str, Any], int | None]:
         """Returns the metrics, and the version of the last commit, if any."""
@@ -995,9 +1000,10 @@ class SparkStatement:
     def begin(
         snapshot: Snapshot, app_transaction: tuple[str, int] | None = None, data_schema: str | None = None
     ) -> tuple[SparkStatement, SparkWrite] | AlreadyApplied:
-        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has recorded it.
+        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has already
+        recorded it.
 
-        The table gets the columns that data of `data_schema` have and it lacks.
+        The table gets the columns of `data_schema` that it lacks.
 
         Raises `InvalidArgumentError` for a table that is append-only.
         """
@@ -1018,25 +1024,25 @@ class SparkStatement:
         `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
         it, as partition values or statistics show, are removed unread, and are not among the files.
 
-        The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
-        matter to it as well: a commit that deletes rows of them is a conflict. It has also read the rows for which one
+        The transaction has read these rows, or the whole table. With `keeps_matches`, it also depends on the remaining
+        rows of these files: a commit that deletes some of them is a conflict. It has also read the rows for which one
         of `source_filters` is true, from which the source of a MERGE was computed; an empty one is true for all rows.
         """
     @property
     def has_feed(self) -> bool:
         """Whether the table has a change data feed."""
     def check_recordable(self) -> None:
-        """Raises `UnsupportedFeatureError` if a column has the name of the one for the kind of a change."""
+        """Raises `UnsupportedFeatureError` if a column has the name that is reserved for the kind of change."""
     def rewrites(self, numbers: set[int]) -> SparkPlan:
-        """Returns files of the plan by their numbers, whose rows one job writes again, changed or as they are.
+        """Returns files of the plan by their numbers. One job rewrites their rows, changed or unchanged.
 
         `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
         """
     def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
         """Returns the files that lose the reported rows, without these rows; None if no row is left.
 
-        With `with_removed`, the removed rows of these and all other files are returned too. There, -1 - n is the number
-        of the file n.
+        With `with_removed`, the removed rows of these and all other files are returned too. For removed rows, the
+        number of the file n is -1 - n.
         """
     def has_change_files(self, write: SparkWrite) -> bool:
         """Returns whether tasks have reported change data files."""
@@ -1054,8 +1060,8 @@ class SparkStatement:
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
         """Commits what the tasks of the write have reported. Returns the metrics and the versions.
 
-        There is none if there was nothing to change. With `removes_once`, a row that two tasks have matched is an
-        `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
+        There are no versions if there was nothing to change. With `removes_once`, a row that two tasks have matched is
+        an `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
         """
 
 @final
@@ -1117,7 +1123,7 @@ class SparkWrite:
         base: Snapshot | None = None,
         app_transaction: tuple[str, int] | None = None,
     ) -> SparkWrite | AlreadyApplied | None:
-        """Checks a write that creates or replaces a table by its definition; see `deltalog.DeltaTable.create`.
+        """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
         Without files it creates a table without rows. It has no token.
         """
@@ -1125,9 +1131,9 @@ class SparkWrite:
     def location(self) -> str:
         """The table's root, as a URL. Files may have any new names below it that do not begin with `_` or `.`."""
     def add_reports(self, reports: bytes) -> None:
-        """Adds what the tasks of Spark's job report to have written, in the form that `FileJob.java` returns."""
+        """Adds the reports of the tasks of Spark's job, in the form that `FileJob.java` returns."""
     def ensure_evaluable(self) -> None:
-        """Refuses a table with rules that tasks cannot keep that write rows with the core.
+        """Refuses a table with rules that tasks cannot enforce if they write rows with the core.
 
         These are expressions that the core cannot evaluate, and identity columns.
         """
@@ -1137,16 +1143,16 @@ class SparkWrite:
         """Whether the table has generated or identity columns, whose values are computed if the rows lack them."""
     @property
     def identity_columns(self) -> list[tuple[str, bool]]:
-        """The names of the identity columns, and whether rows may come with values of them."""
+        """The names of the identity columns, and whether rows may have values for them."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
         """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
 
-        The engine gives each row the value `first + k * step` for a `k` of its own, from 0. The commit reads the high
-        water mark from the files of jobs that report after this call. Raises `SchemaMismatchError` if a column is given
-        that is always generated.
+        The engine gives each row the value `first + k * step`, where `k` is different for each row and at least 0. The
+        commit reads the high water mark from the files of jobs that report after this call. Raises
+        `SchemaMismatchError` if a column is given that is always generated.
         """
     def end_identity_values(self) -> None:
-        """Says that the jobs whose tasks report from now on do not generate values of identity columns."""
+        """Declares that jobs whose tasks report from now on do not generate values of identity columns."""
 
     @property
     def checks(self) -> list[tuple[str, str]]:
@@ -1156,7 +1162,7 @@ class SparkWrite:
         """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
-        """Spark must partition the rows by each as text in the log's form.
+        """Spark must partition the rows by each of these columns, as text in the log's form.
 
         The columns of that text have the names of `directory_columns`, or else of `physical_partition_columns`.
         """
@@ -1165,12 +1171,14 @@ class SparkWrite:
         """The names that the partition columns have in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """The names of the columns with the text of the partition values, if the files have the partition columns too,
-        by their physical names and after all others. Else None.
+        """The names of the columns with the text of the partition values, if the files also contain the partition
+        columns (under their physical names, after all other columns). Otherwise None.
         """
     @property
     def physical_schema_json(self) -> str | None:
-        """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
+        """With column mapping, the table's schema with the names and the field ids that files must have; otherwise
+        None.
+        """
     @property
     def parquet_options(self) -> dict[str, str]:
         """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
@@ -1194,20 +1202,20 @@ class SparkWrite:
     ) -> int | AlreadyApplied | None:
         """Commits the files that were reported and returns the version.
 
-        Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
+        Small files are compacted afterwards in a separate version, if the settings or the table request it.
 
         If another writer records the version of the application first, the files are deleted, and an
-        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
+        `AlreadyApplied` is returned. Returns None if another writer has created the table and the mode is `ignore`, or
         if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
-        of the table itself. A report that does not fit the table, or a file that is not in
-        the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
+        of the table itself. A report that does not fit the table, or a file that is not in the table's location as this
+        process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:
-        """Deletes the files that were reported. Never called after `commit` was."""
+        """Deletes the reported files. Must not be called after `commit`."""
     def token(self) -> bytes:
-        """Returns this write in a form for other processes, for `resume` and `delete`. It holds no credentials."""
+        """Returns this write as bytes that other processes pass to `resume` or `delete`. It holds no credentials."""
     def task(self) -> WriteTask:
-        """Returns what tasks need to write files of this write."""
+        """Returns the data that tasks need to write files of this write."""
     @staticmethod
     def resume(token: bytes, storage_options: Mapping[str, str] | None = None) -> SparkWrite:
         """Returns the write that `token` stands for, to be committed or aborted in another process."""
@@ -1219,7 +1227,7 @@ class SparkWrite:
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what the tasks have written, as `DistributedWrite.commit` does, but nothing if nothing changes.
+        """Commits what the tasks have written, as `DistributedWrite.commit` does. If nothing changes, commits nothing.
 
         On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """
