@@ -1,4 +1,4 @@
-//! What every floor above uses: the clock and ids, threads, progress and stopping a call, names and sizes as text.
+//! What all higher layers use: the clock and ids, threads, progress, interrupting a call, and names and sizes as text.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place for the clock and for waiting")]
 
