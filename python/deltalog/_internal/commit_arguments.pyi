@@ -4,7 +4,7 @@ from typing import final
 
 @final
 class AlreadyApplied:
-    """A write that had no effect, because its application has recorded its version or a later one before.
+    """A write that had no effect, because its application had already recorded this version or a later one.
 
     Protocol: "Transaction Identifiers". Equal if all properties are.
     """
@@ -14,7 +14,7 @@ class AlreadyApplied:
         """The application."""
     @property
     def version(self) -> int:
-        """The application's version of the write that was not repeated."""
+        """The application's version of the write, which was not repeated."""
     @property
     def recorded(self) -> int:
         """The version that the table has recorded for the application."""

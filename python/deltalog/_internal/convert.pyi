@@ -25,7 +25,7 @@ class ConversionPlan:
     def files(self) -> ArrowStream:
         """Returns one row per file."""
     def commit(self) -> int | None:
-        """Returns the version; None if there is a table by now, and the mode is `ignore`."""
+        """Returns the version; None if a table exists by now, and the mode is `ignore`."""
 
 def plan_conversion(
     uri: str,

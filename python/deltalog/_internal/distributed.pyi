@@ -30,7 +30,7 @@ class WriteTask:
     def write_id(self) -> str:
         """The id of the write, which is the directory of its files in the table."""
     def numbered(self, number: int, of: int) -> WriteTask:
-        """Returns the task `number` of `of` tasks, counted from 0, which counts values of identity columns of its own.
+        """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
 
         For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
         must have the same `of`; tasks that are left out leave gaps in the values.
@@ -56,7 +56,7 @@ class WriteTask:
         Raises:
             SchemaMismatchError: the data do not fit the table.
             InvalidArgumentError: a row violates a constraint, the data stream failed, or the data lack an identity
-                column and the task has no number to count its values by.
+                column and the task has no number by which to generate its values.
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:
@@ -102,7 +102,7 @@ class DistributedWrite:
     def tasks(self, count: int) -> list[WriteTask]:
         """Returns `count` tasks, for workers that write rows without the identity columns of the table.
 
-        Each task counts values of its own (protocol: "Identity Columns"). A worker that runs twice counts the same
+        Each task generates its own values (protocol: "Identity Columns"). A worker that runs twice generates the same
         values, so at most one fragment of each task can be committed. The values have gaps if the tasks write different
         numbers of rows.
 
@@ -119,8 +119,8 @@ class DistributedWrite:
 
         Returns:
             The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
-            application; None if another writer has created the table first, and the mode is `ignore`. The files
-            are deleted then.
+            application; None if another writer created the table first, and the mode is `ignore`. In these two cases
+            the files are deleted.
 
         Raises:
             InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
@@ -131,7 +131,7 @@ class DistributedWrite:
                 The files are kept, and `abort` refuses to delete them.
         """
     def abort(self) -> None:
-        """Deletes all files of the write, also the files of workers that died.
+        """Deletes all files of the write, including the files of workers that died.
 
         Raises:
             InvalidArgumentError: the write has ended already, or it is not known whether it was committed.

@@ -9,8 +9,8 @@ def function_names() -> list[str]:
 def rule_functions() -> tuple[list[str], list[str]]:
     """Returns the names, in lower case, of the functions that expressions of tables may call.
 
-    The first list has the deterministic functions; the second one has the functions of the time at which the statement
-    began.
+    The first list has the deterministic functions, and the second one the functions of the time at which the
+    statement began.
     """
 
 def expression_bytes() -> int:
@@ -23,7 +23,7 @@ def expression_bytes() -> int:
 def default_value(schema_json: str, sql: str) -> ArrowStream:
     """Returns the column `value` with one row: the default value `sql` of the one column that a schema has.
 
-    Raises InvalidArgumentError if deltalog cannot compute it, or if it is another value in each row. Times without a
+    Raises InvalidArgumentError if deltalog cannot compute it, or if its value differs from row to row. Times without a
     zone are in UTC.
     """
 

@@ -38,7 +38,7 @@ class Commit:
         """Returns its actions, one row each."""
 
 def check_store(uri: str, storage_options: StoreOptions | Mapping[str, str] | None = None) -> None:
-    """Checks that the store of `uri` refuses to create what exists, see `deltalog.storage.check`."""
+    """Checks that the store of `uri` refuses to create files that exist, see `deltalog.storage.check`."""
 
 def cache_statistics() -> tuple[int, int, int, int]:
     """Returns hits, misses, and the bytes of each, see `deltalog.storage.cache_statistics`."""

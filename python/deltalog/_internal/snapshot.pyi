@@ -89,7 +89,7 @@ class Snapshot:
     def writer_features(self) -> list[str] | None: ...
     @property
     def table_features(self) -> list[str]:
-        """The names of all features, those that the protocol lists and those that its versions imply, in order."""
+        """The names of all features, both listed by the protocol and implied by its versions, in order."""
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
     def after_commit(self, version: int) -> Snapshot:
@@ -150,7 +150,7 @@ class Snapshot:
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
-        A write to the same table has read them, unless the caller has chosen the version (`is_chosen`).
+        A later write to the same table counts as having read them, unless the caller chose the version (`is_chosen`).
         """
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """Returns the number of rows; see `DeltaTable.count`.

@@ -9,15 +9,15 @@ from deltalog._internal.spark_plan import SparkPlan
 class SparkChanges:
     """The files of a change data feed for Spark's scan.
 
-    Their partition values are the table's, then `_commit_version` and `_commit_timestamp`.
+    Their partition values are the table's, followed by `_commit_version` and `_commit_timestamp`.
     """
 
     @property
     def snapshot(self) -> Snapshot:
-        """The last version, in whose schema the rows are."""
+        """The last version. The rows have its schema."""
     @property
     def versions(self) -> tuple[int, int] | None:
-        """The first and the last version; None if the range has none."""
+        """The first and the last version; None if the range is empty."""
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""

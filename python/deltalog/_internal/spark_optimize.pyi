@@ -11,7 +11,7 @@ from deltalog.commit import CommitArguments
 
 @final
 class SparkOptimize:
-    """An OPTIMIZE or REORG whose files Spark writes, batch by batch; or this process, if that is faster."""
+    """An OPTIMIZE or REORG whose files are written batch by batch by Spark, or by this process if that is faster."""
 
     @staticmethod
     def begin(
@@ -23,29 +23,30 @@ class SparkOptimize:
         z_order: tuple[Sequence[str], str] | None = None,
         full: bool = False,
     ) -> SparkOptimize:
-        """Plans which files are written again; see `optimize`."""
+        """Plans which files are rewritten; see `optimize`."""
     @property
     def ordering(self) -> tuple[list[list[str]], bool, int] | None:
-        """How rows of bins that are ordered are ordered: the parts of the names of the columns, whether the curve is
-        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders none."""
+        """How the rows of ordered bins are ordered: the parts of the names of the columns, whether the curve is
+        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders no rows.
+        """
     @property
     def tasks(self) -> int:
         """The number of new files of all batches. Each file is written by one task."""
     @property
     def batches(self) -> int:
-        """The number of batches, which are one commit each."""
+        """The number of batches. Each batch is one commit."""
     @property
     def bins(self) -> int:
         """The number of bins of all batches. The files of a bin become one file, or several if rows are ordered."""
     @property
     def bytes(self) -> int:
-        """The size of all files that are written again, in bytes."""
+        """The size of all files that are rewritten, in bytes."""
     def files(self, batch: int) -> SparkPlan:
         """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
     def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
-        """Returns for each bin the number of its old files, the number of its new ones, whether its rows are
-        ordered, how many they are with deleted ones, if the log tells, and for the new files the directory and the
-        partition values.
+        """Returns for each bin: the number of its old files, the number of its new files, whether its rows are ordered,
+        the number of rows including deleted ones (if the log has it), and the directory and the partition values of the
+        new files.
 
         The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
         """
@@ -61,13 +62,13 @@ class SparkOptimize:
 
         If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
         finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
-        position there, and returns 12 bytes for each, the number of the task and the position in its file; None gives
-        up.
+        position there, and returns 12 bytes for each row, the number of the task and the position in its file. None
+        instead of the function gives up the rows.
 
-        Returns the version; None if all bins had to be given up, because other writers have removed their rows.
+        Returns the version; None if all bins were given up, because other writers had removed their rows.
 
-        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. The new files
-        are deleted then.
+        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. On an error,
+        the new files are deleted.
         """
     def finish(self) -> tuple[dict[str, Any], int | None]:
         """Returns the metrics, and the version of the last commit, if any."""

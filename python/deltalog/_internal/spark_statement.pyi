@@ -17,9 +17,10 @@ class SparkStatement:
     def begin(
         snapshot: Snapshot, app_transaction: tuple[str, int] | None = None, data_schema: str | None = None
     ) -> tuple[SparkStatement, SparkWrite] | AlreadyApplied:
-        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has recorded it.
+        """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has already
+        recorded it.
 
-        The table gets the columns that data of `data_schema` have and it lacks.
+        The table gets the columns of `data_schema` that it lacks.
 
         Raises `InvalidArgumentError` for a table that is append-only.
         """
@@ -40,25 +41,25 @@ class SparkStatement:
         `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
         it, as partition values or statistics show, are removed unread, and are not among the files.
 
-        The transaction has read these rows, or the whole table. With `keeps_matches` rows of these files that stay
-        matter to it as well: a commit that deletes rows of them is a conflict. It has also read the rows for which one
+        The transaction has read these rows, or the whole table. With `keeps_matches`, it also depends on the remaining
+        rows of these files: a commit that deletes some of them is a conflict. It has also read the rows for which one
         of `source_filters` is true, from which the source of a MERGE was computed; an empty one is true for all rows.
         """
     @property
     def has_feed(self) -> bool:
         """Whether the table has a change data feed."""
     def check_recordable(self) -> None:
-        """Raises `UnsupportedFeatureError` if a column has the name of the one for the kind of a change."""
+        """Raises `UnsupportedFeatureError` if a column has the name that is reserved for the kind of change."""
     def rewrites(self, numbers: set[int]) -> SparkPlan:
-        """Returns files of the plan by their numbers, whose rows one job writes again, changed or as they are.
+        """Returns files of the plan by their numbers. One job rewrites their rows, changed or unchanged.
 
         `commit` raises `InvalidArgumentError` if no row of such a file was reported as removed.
         """
     def copies(self, write: SparkWrite, with_removed: bool) -> SparkPlan | None:
         """Returns the files that lose the reported rows, without these rows; None if no row is left.
 
-        With `with_removed`, the removed rows of these and all other files are returned too. There, -1 - n is the number
-        of the file n.
+        With `with_removed`, the removed rows of these and all other files are returned too. For removed rows, the
+        number of the file n is -1 - n.
         """
     def has_change_files(self, write: SparkWrite) -> bool:
         """Returns whether tasks have reported change data files."""
@@ -76,6 +77,6 @@ class SparkStatement:
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
         """Commits what the tasks of the write have reported. Returns the metrics and the versions.
 
-        There is none if there was nothing to change. With `removes_once`, a row that two tasks have matched is an
-        `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
+        There are no versions if there was nothing to change. With `removes_once`, a row that two tasks have matched is
+        an `InvalidArgumentError`. On any error but `CommitStateUnknownError`, the files are deleted.
         """

@@ -68,7 +68,7 @@ class SparkWrite:
         base: Snapshot | None = None,
         app_transaction: tuple[str, int] | None = None,
     ) -> SparkWrite | AlreadyApplied | None:
-        """Checks a write that creates or replaces a table by its definition; see `deltalog.DeltaTable.create`.
+        """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
         Without files it creates a table without rows. It has no token.
         """
@@ -76,9 +76,9 @@ class SparkWrite:
     def location(self) -> str:
         """The table's root, as a URL. Files may have any new names below it that do not begin with `_` or `.`."""
     def add_reports(self, reports: bytes) -> None:
-        """Adds what the tasks of Spark's job report to have written, in the form that `FileJob.java` returns."""
+        """Adds the reports of the tasks of Spark's job, in the form that `FileJob.java` returns."""
     def ensure_evaluable(self) -> None:
-        """Refuses a table with rules that tasks cannot keep that write rows with the core.
+        """Refuses a table with rules that tasks cannot enforce if they write rows with the core.
 
         These are expressions that the core cannot evaluate, and identity columns.
         """
@@ -88,16 +88,16 @@ class SparkWrite:
         """Whether the table has generated or identity columns, whose values are computed if the rows lack them."""
     @property
     def identity_columns(self) -> list[tuple[str, bool]]:
-        """The names of the identity columns, and whether rows may come with values of them."""
+        """The names of the identity columns, and whether rows may have values for them."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
         """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
 
-        The engine gives each row the value `first + k * step` for a `k` of its own, from 0. The commit reads the high
-        water mark from the files of jobs that report after this call. Raises `SchemaMismatchError` if a column is given
-        that is always generated.
+        The engine gives each row the value `first + k * step`, where `k` is different for each row and at least 0. The
+        commit reads the high water mark from the files of jobs that report after this call. Raises
+        `SchemaMismatchError` if a column is given that is always generated.
         """
     def end_identity_values(self) -> None:
-        """Says that the jobs whose tasks report from now on do not generate values of identity columns."""
+        """Declares that jobs whose tasks report from now on do not generate values of identity columns."""
 
     @property
     def checks(self) -> list[tuple[str, str]]:
@@ -107,7 +107,7 @@ class SparkWrite:
         """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
-        """Spark must partition the rows by each as text in the log's form.
+        """Spark must partition the rows by each of these columns, as text in the log's form.
 
         The columns of that text have the names of `directory_columns`, or else of `physical_partition_columns`.
         """
@@ -116,12 +116,14 @@ class SparkWrite:
         """The names that the partition columns have in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """The names of the columns with the text of the partition values, if the files have the partition columns too,
-        by their physical names and after all others. Else None.
+        """The names of the columns with the text of the partition values, if the files also contain the partition
+        columns (under their physical names, after all other columns). Otherwise None.
         """
     @property
     def physical_schema_json(self) -> str | None:
-        """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
+        """With column mapping, the table's schema with the names and the field ids that files must have; otherwise
+        None.
+        """
     @property
     def parquet_options(self) -> dict[str, str]:
         """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
@@ -145,20 +147,20 @@ class SparkWrite:
     ) -> int | AlreadyApplied | None:
         """Commits the files that were reported and returns the version.
 
-        Small files are compacted afterwards if the settings or the table ask for it, in a version of its own.
+        Small files are compacted afterwards in a separate version, if the settings or the table request it.
 
         If another writer records the version of the application first, the files are deleted, and an
-        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`, and
+        `AlreadyApplied` is returned. Returns None if another writer has created the table and the mode is `ignore`, or
         if there is nothing to commit: no rows, no rows that are replaced, no version of an application, and no change
-        of the table itself. A report that does not fit the table, or a file that is not in
-        the table's location as this process sees it, is an error: the files are deleted, and nothing is committed.
+        of the table itself. A report that does not fit the table, or a file that is not in the table's location as this
+        process sees it, is an error: the files are deleted, and nothing is committed.
         """
     def abort(self) -> None:
-        """Deletes the files that were reported. Never called after `commit` was."""
+        """Deletes the reported files. Must not be called after `commit`."""
     def token(self) -> bytes:
-        """Returns this write in a form for other processes, for `resume` and `delete`. It holds no credentials."""
+        """Returns this write as bytes that other processes pass to `resume` or `delete`. It holds no credentials."""
     def task(self) -> WriteTask:
-        """Returns what tasks need to write files of this write."""
+        """Returns the data that tasks need to write files of this write."""
     @staticmethod
     def resume(token: bytes, storage_options: Mapping[str, str] | None = None) -> SparkWrite:
         """Returns the write that `token` stands for, to be committed or aborted in another process."""
@@ -170,7 +172,7 @@ class SparkWrite:
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied | None:
-        """Commits what the tasks have written, as `DistributedWrite.commit` does, but nothing if nothing changes.
+        """Commits what the tasks have written, as `DistributedWrite.commit` does. If nothing changes, commits nothing.
 
         On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """

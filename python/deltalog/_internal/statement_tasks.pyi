@@ -16,7 +16,7 @@ class StatementTask:
     """
 
     def __new__(cls, json: str) -> StatementTask:
-        """Reads the text that a pickled task consists of."""
+        """Creates a task from the text in its pickled form."""
     @staticmethod
     def begin(
         snapshot: Snapshot,
@@ -27,7 +27,7 @@ class StatementTask:
         """Begins `DELETE`, `UPDATE` or `MERGE` on exactly the version of `snapshot`.
 
         `statement_id`, a UUID, names the directory of new files, and is the `txnId` of the commit. If the application
-        has recorded the statement before, there is nothing to do.
+        has already recorded the statement, there is nothing to do.
 
         Raises:
             UnsupportedFeatureError: the table has a feature, a rule or a change data feed that tasks cannot write.
@@ -48,7 +48,7 @@ class StatementTask:
     def commit(
         self, snapshot: Snapshot, committing: Committing, fragments: Sequence[StatementFragment]
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-        """Commits what all tasks have done, and returns metrics and versions as `SparkStatement.commit` does.
+        """Commits the work of all tasks, and returns metrics and versions as `SparkStatement.commit` does.
 
         Without deletion vectors, the rows that stay are copied here. If it fails for certain, all new files are
         deleted.
@@ -63,6 +63,6 @@ class StatementFragment:
     """The result of one task of a statement, as plain data. It can be pickled."""
 
     def __new__(cls, files: str, report: bytes) -> StatementFragment:
-        """Reads the parts that a pickled fragment consists of."""
+        """Creates a fragment from the parts of its pickled form."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...

@@ -20,7 +20,7 @@ def update_rows(
     commit: CommitArguments,
     file_format: str | None = None,
 ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
-    """Gives new values, in SQL, to columns. Returns the metrics, and the versions that were committed."""
+    """Assigns new values, given as SQL, to columns. Returns the metrics, and the versions that were committed."""
 
 def merge_rows(
     snapshot: Snapshot,
@@ -32,5 +32,5 @@ def merge_rows(
 ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
     """Merges the rows of an Arrow stream. Returns the metrics, and the versions that were committed.
 
-    If the stream is of rows of the table itself, the statement is based on the version of these rows.
+    If the stream has rows of the table itself, the statement is based on their version.
     """

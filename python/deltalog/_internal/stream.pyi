@@ -6,7 +6,7 @@ from deltalog.arrow_types import ArrowSchemaExportable
 
 @final
 class ArrowStream:
-    """Record batches that can be taken once, by anything that knows the Arrow PyCapsule interface."""
+    """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 def run_upkeep_in_background(enabled: bool) -> None:
-    """Sets whether what follows a commit is done behind it."""
+    """Sets whether the work after a commit is done in the background."""
 
 def wait_for_upkeep(timeout: timedelta | None = None) -> bool:
-    """Waits for what follows the commits of this process; returns whether it was done in time."""
+    """Waits for the work after the commits of this process; returns whether it was done in time."""

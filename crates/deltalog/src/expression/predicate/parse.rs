@@ -43,8 +43,8 @@ pub enum ParseMode {
 /// Parses `sql`, a condition in Spark's SQL.
 ///
 /// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`:
-/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone
-/// skips or repeats is not understood; if the zone is unknown, no local time is.
+/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips
+/// or repeats is not understood. If the zone is unknown, local times are not understood at all.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
@@ -383,5 +383,5 @@ pub(super) const CONDITION: &str = "compare it, as in `day` = 3, or test it, as 
 
 fn too_deep() -> Error {
     Error::invalid_argument(format!("the SQL is nested deeper than {TEXT_LEVELS} levels"))
-        .with_hint("join conditions by AND or OR, which are not nested")
+        .with_hint("join conditions with AND or OR, which does not nest them")
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Requests are signed with the credentials of the S3 client, and use its settings for connections. They are repeated
-//! when there is no answer, also the conditional put: its caller recognizes its own entry.
+//! when there is no answer, including the conditional put: its caller recognizes its own entry.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(in crate::storage) struct DynamoDb {
 
 /// Why a request failed.
 enum Failure {
-    /// DynamoDB's own name of the reason, such as `ConditionalCheckFailedException`.
+    /// DynamoDB's own name for the reason, such as `ConditionalCheckFailedException`.
     Refused(String),
     Other(StoreError),
 }
@@ -85,7 +85,7 @@ impl DynamoDb {
         Self { client, credentials, settings }
     }
 
-    /// Sends a request until there is an answer that is final.
+    /// Sends a request until the answer is final.
     async fn call(&self, operation: &str, body: &Value) -> Result<Value, Failure> {
         let mut attempt = 0;
         loop {
@@ -100,7 +100,7 @@ impl DynamoDb {
         }
     }
 
-    /// Sends a request. Returns with a failure whether to send it again.
+    /// Sends a request. A failure comes with whether to send the request again.
     async fn call_once(&self, operation: &str, body: &Value) -> Result<Value, (Failure, bool)> {
         let finally = |error: StoreError| (Failure::Other(error), false);
         let credentials = self.credentials.get_credential().await.map_err(finally)?;
@@ -225,7 +225,7 @@ impl DynamoDb {
         });
         match self.call("CreateTable", &body).await {
             Ok(_) => tracing::info!(table = self.settings.table, "a DynamoDB table was created"),
-            // Another process was faster.
+            // Another process created it first.
             Err(failure) if failure.is("ResourceInUseException") => {}
             Err(failure) => return Err(failure.into_error()),
         }

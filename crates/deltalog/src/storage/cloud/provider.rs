@@ -1,7 +1,7 @@
-//! Credentials of a provider of the caller, for the clients of a store.
+//! Credentials from a provider that the caller passed, for the clients of a store.
 //!
-//! - They are kept until shortly before they expire. One request fetches new ones. Others continue with credentials
-//!   that are still valid, or wait and share the result, also if it is an error.
+//! - They are kept until shortly before they expire. One request fetches new ones. The others continue with credentials
+//!   that are still valid, or wait and share the result, even if it is an error.
 //! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has released,
 //!   and for other requests, but not forever.
 //! - If it fails while the old credentials are valid, they are used, and the provider is called again a little later.
@@ -92,7 +92,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
         let came = clock::instant();
         let mut failed = match (&valid, self.asking.try_lock()) {
             (_, Ok(failed)) => failed,
-            // Another request is asking.
+            // Another request is calling the provider.
             (Some(kept), Err(_)) => return Ok(Arc::clone(&kept.credential)),
             (None, Err(_)) => self.asking.lock().await,
         };
@@ -114,7 +114,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
             Err(error) => {
                 *failed = Some((clock::instant(), error.again()));
                 let Some(kept) = valid.filter(Kept::is_valid) else { return Err(error) };
-                tracing::warn!(%error, "credentials could not be renewed: those from before are still valid");
+                tracing::warn!(%error, "credentials could not be renewed: the old ones are still valid");
                 Ok(kept.credential)
             }
         }
@@ -176,7 +176,7 @@ pub(super) fn wrong_kind(wanted: &str) -> Error {
     Error::invalid_argument(format!("this store takes {wanted}"))
 }
 
-/// Refuses texts that no header of a request can have, with which the client would panic.
+/// Refuses texts that cannot be sent in a header and would make the client panic.
 pub(super) fn printable(text: String) -> Result<String> {
     match text.is_empty() || text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
         true => Err(Error::invalid_argument("one is empty, or has characters that are not printable ASCII")),
