@@ -273,14 +273,14 @@ $(newest_halves): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.comp
 spark-environments: $(older_sparks:%=.venvs/%/.wheel)
 
 # Only the newest Spark runs all tests: the others run what depends on Spark's internals, and the oldest a little more.
-# Those between take a few tests of it as quick, see tests/spark/conftest.py.
-between = $(if $(filter $*,$(firstword $(SPARKS)) $(newest_spark)),,DELTALOG_SPARK=between)
+# Not all of that is quick, see tests/spark/conftest.py.
+place = $(if $(filter $*,$(newest_spark)),,DELTALOG_SPARK=$(if $(filter $*,$(firstword $(SPARKS))),oldest,between))
 SPARK_TESTS = $(if $(filter $*,$(newest_spark)),,-m '$(if $(filter $*,$(firstword $(SPARKS))),oldest or )every_spark')
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
-	$(between) .venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
+	$(place) .venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, ruff, mypy, Error Prone; warnings are errors

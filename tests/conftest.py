@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from scripts.class_archive import java_options
-from tests.slices import taken
+from tests.slices import Candidate, taken
 
 # Spark's Python workers use the environment under test, and Spark listens on the loopback address only.
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -49,13 +49,16 @@ def root() -> Path:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what `tests/slices.py` does not take. The summary counts it as deselected."""
-    tests = [
-        (item.nodeid.partition("::")[0], item.nodeid, item.get_closest_marker("thorough") is not None)
-        for item in items
-    ]
+    tests = [_test(item) for item in items]
     names = taken(tests, os.environ.get("DELTALOG_TESTS", ""), os.environ.get("DELTALOG_SLICE", ""))
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
     items[:] = [item for item in items if item.nodeid in names]
+
+
+def _test(item: pytest.Item) -> Candidate:
+    thorough = item.get_closest_marker("thorough")
+    every = None if thorough is None else thorough.kwargs.get("every")
+    return Candidate(item.nodeid.partition("::")[0], item.nodeid, thorough is not None, every)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.slices import FEW, groups, slice_of, taken
+from tests.slices import FEW, Candidate, groups, taken
 
 COUNT = 20
-TESTS = [("quick.py", "quick", False)]
-TESTS += [("few.py", f"few {number}", True) for number in range(FEW)]
-TESTS += [("many.py", f"many {number}", True) for number in range(400)]
-THOROUGH = {name for _, name, is_thorough in TESTS if is_thorough}
+TESTS = [Candidate("quick.py", "quick")]
+TESTS += [Candidate("few.py", f"few {number}", True) for number in range(FEW)]
+TESTS += [Candidate("many.py", f"many {number}", True) for number in range(400)]
+THOROUGH = {test.name for test in TESTS if test.is_thorough}
 
 
 def test_each_thorough_test_is_in_one_slice_and_the_quick_ones_in_each() -> None:
@@ -30,8 +30,14 @@ def test_without_a_slice_quick_has_none_of_them_and_deep_has_all() -> None:
 
 
 def test_few_tests_of_a_file_stay_together_and_many_are_divided() -> None:
-    of = groups([(file, name) for file, name, is_thorough in TESTS if is_thorough])
+    of = groups([test for test in TESTS if test.is_thorough])
     assert {of[f"few {number}"] for number in range(FEW)} == {"few.py"}
     sizes = [len(taken(TESTS, "deep", f"{number}/{COUNT}")) for number in range(COUNT)]
     assert max(sizes) < 400 / COUNT * 2 + FEW
-    assert slice_of("few.py", COUNT) == slice_of("few.py", COUNT)
+
+
+def test_some_run_more_often() -> None:
+    tests = [Candidate("often.py", f"often {number}", True, 4) for number in range(100)]
+    for name in (test.name for test in tests):
+        slices = [number for number in range(COUNT) if name in taken(tests, "quick", f"{number}/{COUNT}")]
+        assert len(slices) == COUNT / 4

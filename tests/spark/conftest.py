@@ -41,7 +41,8 @@ SMOKE = {
     "test_the_scan_is_sparks_own_parquet_scan",
 }
 
-# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most.
+# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most. Each runs there for a
+# quarter of the trees in CI.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
@@ -81,9 +82,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(
             f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}"
         )
-    is_between = os.environ.get("DELTALOG_SPARK") == "between"
+    spark = os.environ.get("DELTALOG_SPARK")
     for item in items:
-        if is_between and SMOKE.isdisjoint((item.path.stem, item.name.partition("[")[0])):
+        if spark == "between" and SMOKE.isdisjoint((item.path.stem, item.name.partition("[")[0])):
             item.add_marker(pytest.mark.thorough)
         if any(map(item.get_closest_marker, ("newest", "slow"))):
             continue
@@ -91,6 +92,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.every_spark)
         elif item.path.stem in OLDEST:
             item.add_marker(pytest.mark.oldest)
+        if (
+            spark == "oldest"
+            and item.get_closest_marker("oldest")
+            and not item.get_closest_marker("thorough")
+        ):
+            item.add_marker(pytest.mark.thorough(every=4))
 
 
 @pytest.fixture(scope="session")
