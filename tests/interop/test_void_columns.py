@@ -46,8 +46,17 @@ PROPERTIES = {
 }
 
 
-@pytest.mark.parametrize("case", PROPERTIES)
-@pytest.mark.parametrize("creator", ["connector", "deltalog"])
+QUICK = {("plain", "connector"), ("mapped", "deltalog"), ("with vectors", "connector")}
+
+
+@pytest.mark.parametrize(
+    ("case", "creator"),
+    [
+        pytest.param(case, creator, marks=[] if (case, creator) in QUICK else [pytest.mark.thorough])
+        for case in PROPERTIES
+        for creator in ("connector", "deltalog")
+    ],
+)
 def test_both_read_and_write_void_columns(jvm: Jvm, tmp_path: Path, case: str, creator: str) -> None:
     properties = PROPERTIES[case]
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())

@@ -51,6 +51,7 @@ OLDEST = {
     "test_statement_commits",
     "test_statement_scans",
     "test_statement_values",
+    "test_void_columns",
 }
 
 

@@ -41,7 +41,14 @@ def values(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(plain(row) for row in frame.collect())
 
 
-@pytest.fixture(params=PROPERTIES)
+THOROUGH = {"mapped", "with partition columns"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.thorough] if name in THOROUGH else []) for name in PROPERTIES
+    ]
+)
 def table(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> str:
     name = f"deltalog.`{path}`"
     spark.sql(

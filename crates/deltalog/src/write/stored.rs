@@ -98,8 +98,8 @@ mod tests {
         Arc::new(Field::new(name, data_type, true))
     }
 
-    fn of(fields: &[FieldRef]) -> DataType {
-        DataType::Struct(fields.iter().cloned().collect())
+    fn of<const N: usize>(fields: [FieldRef; N]) -> DataType {
+        DataType::Struct(fields.into())
     }
 
     fn list(element: DataType) -> DataType {
@@ -109,9 +109,9 @@ mod tests {
     #[test]
     fn files_have_all_but_void_columns_and_fields() {
         let (void, x) = (field("v", DataType::Null), field("x", DataType::Int64));
-        let inner = field("r", of(&[void.clone(), x.clone()]));
-        let fields: Fields = [void.clone(), field("s", of(&[x.clone(), void, inner])), x.clone()].into();
-        let expected: Fields = [field("s", of(&[x.clone(), field("r", of(&[x.clone()]))])), x.clone()].into();
+        let inner = field("r", of([void.clone(), x.clone()]));
+        let fields: Fields = [void.clone(), field("s", of([x.clone(), void, inner])), x.clone()].into();
+        let expected: Fields = [field("s", of([x.clone(), field("r", of([x.clone()]))])), x.clone()].into();
         assert_eq!(stored_fields(&fields), expected);
         assert_eq!(stored_fields(&expected), expected);
         assert!(fields.iter().take(2).all(|field| lacks_void(field)));
@@ -122,18 +122,18 @@ mod tests {
     #[test]
     fn what_parquet_has_no_form_for_is_refused_with_its_path() {
         let (void, x) = (field("v", DataType::Null), field("x", DataType::Int64));
-        let only_void = of(&[void.clone()]);
-        let mixed = of(&[void, x.clone()]);
+        let only_void = of([void.clone()]);
+        let mixed = of([void, x.clone()]);
         let cases = [
-            (of(&[]), "'c' has a struct without fields"),
-            (list(of(&[])), "'c.element' has a struct without fields"),
+            (of([]), "'c' has a struct without fields"),
+            (list(of([])), "'c.element' has a struct without fields"),
             (only_void.clone(), "'c' has a struct whose fields all have the type void"),
-            (of(&[x, field("r", only_void)]), "'c.r' has a struct whose fields all have the type void"),
+            (of([x, field("r", only_void)]), "'c.r' has a struct whose fields all have the type void"),
             (list(DataType::Null), "'c.element' has the type void in an array"),
             (list(list(mixed.clone())), "'c.element' has the type void in an array"),
             (
                 DataType::Map(
-                    field("key_value", of(&[field("key", DataType::Utf8), field("value", mixed)])),
+                    field("key_value", of([field("key", DataType::Utf8), field("value", mixed)])),
                     false,
                 ),
                 "'c.value' has the type void in an array or a map",
