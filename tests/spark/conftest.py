@@ -65,6 +65,7 @@ OLDEST = {
     "test_statement_commits",
     "test_statement_scans",
     "test_statement_values",
+    "test_void_columns",
 }
 
 
