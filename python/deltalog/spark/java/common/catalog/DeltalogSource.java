@@ -4,11 +4,14 @@ import org.apache.spark.sql.*;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.sources.*;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
 
 /**
  * The data source that Spark finds under the name "deltalog".
@@ -21,6 +24,7 @@ public class DeltalogSource
         RelationProvider,
         SchemaRelationProvider,
         CreatableRelationProvider,
+        StreamSinkProvider,
         TableProvider {
   /** Creates the source. Spark does so for each source that it looks up by its name. */
   public DeltalogSource() {
@@ -72,6 +76,16 @@ public class DeltalogSource
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
+  }
+
+  @Override
+  public Sink createSink(SQLContext context, Map options, Seq partitions, OutputMode mode) {
+    Installation.check();
+    FeatureGroup.WRITE.require();
+    FeatureGroup.STREAMS.require();
+    org.apache.spark.sql.classic.SparkSession session =
+        (org.apache.spark.sql.classic.SparkSession) context.sparkSession();
+    return new StreamSink(session, options, partitions, mode, WriterApi.isToTable());
   }
 
   /**
