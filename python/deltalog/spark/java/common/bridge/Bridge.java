@@ -16,6 +16,8 @@ public class Bridge {
   private static final DefinitionCalls DEFINITIONS = (DefinitionCalls) role(DefinitionCalls.class);
   private static final StatementCalls STATEMENTS = (StatementCalls) role(StatementCalls.class);
   private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
+  private static final StreamSourceCalls STREAM_SOURCES =
+      (StreamSourceCalls) role(StreamSourceCalls.class);
   private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
   private static final CurrentPython PYTHON = new CurrentPython();
 
@@ -62,6 +64,10 @@ public class Bridge {
 
   public static ProcedureCalls procedures() {
     return PROCEDURES;
+  }
+
+  public static StreamSourceCalls streamSources() {
+    return STREAM_SOURCES;
   }
 
   public static Refusals refusals() {
