@@ -30,6 +30,9 @@ _HIDDEN_METADATA = (
     "GENERATION_EXPRESSION",  # As Spark calls it: tables that SQL has defined have both.
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+# The type of strings where a statement names their collation, which is the one of all strings.
+_EXPLICIT_STRING = "string collate UTF8_BINARY"
+_NULLABLE = ("nullable", "containsNull", "valueContainsNull")
 # The columns that a change data feed has in addition to the table's.
 CHANGE_FIELDS: list[dict[str, Any]] = [
     {"name": name, "type": kind, "nullable": True, "metadata": {}}
@@ -117,6 +120,27 @@ def with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
     """Returns the schema with `fields` appended."""
     schema = json.loads(schema_json)
     return json.dumps({**schema, "fields": [*schema["fields"], *fields]})
+
+
+def bare_columns(schema_json: str) -> list[tuple[str, Any]]:
+    """Returns the names and types of columns, without nullability and metadata."""
+    return [
+        (field["name"], _bare(field["type"], ("metadata", *_NULLABLE)))
+        for field in json.loads(schema_json)["fields"]
+    ]
+
+
+def compared_columns(schema_json: str) -> Any:
+    """Returns the columns without metadata, in a form that is equal for equal ones."""
+    return _bare(json.loads(schema_json), ("metadata",))
+
+
+def _bare(kind: Any, left_out: tuple[str, ...]) -> Any:
+    if isinstance(kind, dict):
+        return {name: _bare(value, left_out) for name, value in kind.items() if name not in left_out}
+    if isinstance(kind, list):
+        return [_bare(item, left_out) for item in kind]
+    return "string" if kind == _EXPLICIT_STRING else kind
 
 
 def field_names(schema_json: str) -> list[str]:

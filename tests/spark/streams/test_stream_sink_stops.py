@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from deltalog import DeltaTable
-from deltalog.spark.stream import sink
+from deltalog.spark.streams import sink
 from deltalog.spark.write import job
 from deltalog.spark.write.interrupts import RunningWrite
 from tests.spark.streams.batches import Batches, ended, files, write, written

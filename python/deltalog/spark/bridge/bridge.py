@@ -12,6 +12,7 @@ from deltalog.spark.bridge.refusals import Refusals
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.bridge.statements import StatementCalls
 from deltalog.spark.bridge.stream_sinks import StreamSinkCalls
+from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.bridge.tables import TableCalls
 from deltalog.spark.bridge.writes import WriteCalls
 from deltalog.spark.jvm import Jvm
@@ -25,6 +26,7 @@ ROLES: tuple[type[Role], ...] = (
     StatementCalls,
     ProcedureCalls,
     StreamSinkCalls,
+    StreamSourceCalls,
     Refusals,
 )
 

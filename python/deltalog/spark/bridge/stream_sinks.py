@@ -4,7 +4,7 @@ from typing import Any
 
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.options import Options
-from deltalog.spark.stream import sink as sinks
+from deltalog.spark.streams import sink as sinks
 
 
 class StreamSinkCalls(Role):

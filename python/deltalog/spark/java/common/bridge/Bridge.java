@@ -18,6 +18,8 @@ public class Bridge {
   private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
   private static final StreamSinkCalls STREAM_SINKS =
       (StreamSinkCalls) role(StreamSinkCalls.class);
+  private static final StreamSourceCalls STREAM_SOURCES =
+      (StreamSourceCalls) role(StreamSourceCalls.class);
   private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
   private static final CurrentPython PYTHON = new CurrentPython();
 
@@ -68,6 +70,10 @@ public class Bridge {
 
   public static StreamSinkCalls streamSinks() {
     return STREAM_SINKS;
+  }
+
+  public static StreamSourceCalls streamSources() {
+    return STREAM_SOURCES;
   }
 
   public static Refusals refusals() {

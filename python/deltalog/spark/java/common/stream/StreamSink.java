@@ -13,7 +13,7 @@ import org.apache.spark.sql.streaming.OutputMode;
 import scala.collection.immutable.Seq;
 
 /**
- * A table that a stream writes to: each batch is one commit (`stream/sink.py`).
+ * A table that a stream writes to: each batch is one commit (`streams/sink.py`).
  *
  * <p>Spark calls it in the thread of the query. It tells the id of the query only there, in a
  * property of the thread.

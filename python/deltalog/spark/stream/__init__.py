@@ -1,1 +1,0 @@
-"""Tables as sources and sinks of streams."""
