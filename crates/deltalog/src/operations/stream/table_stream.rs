@@ -225,7 +225,7 @@ impl TableStream {
         StreamOffset::new(self.table_id(), self.state().commits.newest_version(), Index::End, false)
     }
 
-    /// Returns what there is after `start`, or after the start of the stream, as far as that is known without a request.
+    /// Returns how much comes after `start`, or after the start of the stream, as far as that is known without a request.
     ///
     /// # Errors
     /// `TableReplaced` for an offset of another table.
