@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, final
 
-from deltalog.arguments import ChangeRange, StoreOptions, StreamContent, TableOptions
+from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
 from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
@@ -42,7 +42,6 @@ __all__ = [
     "SparkOptimize",
     "SparkPlan",
     "SparkStatement",
-    "SparkStream",
     "SparkWrite",
     "StatementFragment",
     "StatementTask",
@@ -366,9 +365,6 @@ class Snapshot:
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """Returns the files of `changes`, for Spark's own scan."""
-
-    def spark_stream(self, content: StreamContent) -> SparkStream:
-        """Opens a stream whose rows have the schema of this version, for Spark's own scan."""
 
     def scan_partitions(
         self,
@@ -879,38 +875,6 @@ class SparkChanges:
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
-
-@final
-class SparkStream:
-    """A table as a source of a stream in Spark. Offsets are texts; without a start, a stream begins at its beginning."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The version whose schema the rows have."""
-    def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest at the next call of `latest`. Further calls have no effect."""
-    def latest(
-        self,
-        start: str | None,
-        max_files: int | None = None,
-        max_bytes: int | None = None,
-        *,
-        is_unlimited: bool = False,
-    ) -> str | None:
-        """Returns where the batch ends that begins at `start`: `start` itself if there is nothing new, or None if there
-        is nothing at all yet."""
-    def newest(self) -> str:
-        """Returns the end of the newest version that was seen."""
-    def check(self, start: str | None, end: str) -> None:
-        """Raises an error for what is no batch of this stream, without I/O."""
-    def size_in_bytes(self, start: str | None, end: str) -> int:
-        """Returns the size of the files of a batch."""
-    def plan_spark(self, start: str | None, end: str, filter_sql: str, time_zone: str) -> SparkPlan:
-        """Returns the files of a batch that may hold rows for which `filter_sql` is true."""
-    def outstanding(self, start: str | None) -> tuple[int, int, int]:
-        """Returns the number of versions, files and bytes after `start`, as far as they were seen, without I/O."""
-    def release(self, end: str) -> None:
-        """Forgets what is only needed for batches that end at `end` or before it."""
 
 @final
 class SparkPlan:

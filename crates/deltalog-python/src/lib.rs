@@ -41,7 +41,6 @@
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
-//! | `spark_stream` | `SparkStream`: tables as sources of streams |
 //! | `spark_write` | `SparkWrite` |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
 //! | `write_arguments` | what a writer asks for beside its data |
@@ -83,7 +82,6 @@ mod spark_clone;
 mod spark_optimize;
 mod spark_plan;
 mod spark_statement;
-mod spark_stream;
 mod spark_write;
 mod statement_tasks;
 mod statements;
@@ -119,7 +117,6 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spark_optimize::SparkOptimize>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_statement::SparkStatement>()?;
-    module.add_class::<spark_stream::SparkStream>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;

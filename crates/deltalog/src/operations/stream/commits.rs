@@ -149,17 +149,6 @@ impl Commits {
         }
     }
 
-    /// Returns the sizes of the files of the commits from `version` on that were read, in any order. A commit that the
-    /// stream refuses has none.
-    pub(super) fn known_sizes(&self, version: u64, options: &StreamOptions) -> Vec<(u64, Arc<[u64]>)> {
-        let known = self.known.range(version..).map(|(version, commit)| (*version, Arc::clone(&commit.sizes)));
-        let ahead = self.ahead.range(version..).filter_map(|(version, commit)| {
-            let sizes = added(commit, options).and_then(|files| sizes(&files)).ok()?;
-            Some((*version, sizes.into()))
-        });
-        known.chain(ahead).collect()
-    }
-
     /// Forgets the commits before `version`.
     pub(super) fn release(&mut self, version: u64) {
         self.known = self.known.split_off(&version);
@@ -209,23 +198,21 @@ impl Commits {
             let protocol = self.protocol.as_ref().unwrap_or_else(|| self.read.protocol());
             schema::check(&self.read, commit.version, protocol, metadata)?;
         }
-        let files = in_log_order(&added(commit, options)?, &[])?;
+        let adds = changing(&commit.adds)?;
+        let removes = changing(&commit.removes)?;
+        let removed =
+            removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+        // Newest first, as everywhere in the replay.
+        let removed =
+            removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
+        let files = match (removed, options.changes) {
+            (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
+            (Some(_), ChangeHandling::Skip) => adds.slice(0, 0),
+            (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => adds,
+            (Some(path), _) => return Err(refused(commit, path, adds.num_rows() > 0)),
+        };
+        let files = in_log_order(&files, &[])?;
         Ok(StreamCommit { sizes: sizes(&files)?.into(), files })
-    }
-}
-
-/// Returns the files that a commit adds to a stream, newest first, as everywhere in the replay.
-fn added(commit: &Commit, options: &StreamOptions) -> Result<RecordBatch> {
-    let adds = changing(&commit.adds)?;
-    let removes = changing(&commit.removes)?;
-    let removed =
-        removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
-    match (removed, options.changes) {
-        (None, _) | (Some(_), ChangeHandling::Ignore) => Ok(adds),
-        (Some(_), ChangeHandling::Skip) => Ok(adds.slice(0, 0)),
-        (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => Ok(adds),
-        (Some(path), _) => Err(refused(commit, path, adds.num_rows() > 0)),
     }
 }
 

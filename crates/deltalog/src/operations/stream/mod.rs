@@ -37,7 +37,7 @@ pub use admission::StreamLimits;
 pub use batch::StreamBatch;
 pub use offset::StreamOffset;
 pub use options::{ChangeHandling, StreamOptions, StreamStart};
-pub use table_stream::{Outstanding, TableStream};
+pub use table_stream::TableStream;
 
 #[cfg(test)]
 mod tests;

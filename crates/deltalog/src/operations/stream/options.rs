@@ -2,8 +2,6 @@
 
 use regex::Regex;
 
-use crate::error::{Error, Result};
-
 /// Where a stream begins that has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -68,19 +66,11 @@ impl StreamOptions {
         self
     }
 
-    /// Leaves out files whose path in the log contains a match of a regular expression. They count for limits and
-    /// offsets.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for a text that is no regular expression.
-    pub fn exclude(mut self, paths: &str) -> Result<Self> {
-        let expression = Regex::new(paths).map_err(|error| {
-            Error::invalid_argument(format!("this is no regular expression: {paths}"))
-                .with_source(error)
-                .with_hint("write it without look-around and back references")
-        })?;
-        self.excluded = Some(expression);
-        Ok(self)
+    /// Leaves out files whose path in the log matches. They count for limits and offsets.
+    #[must_use]
+    pub fn exclude(mut self, paths: Regex) -> Self {
+        self.excluded = Some(paths);
+        self
     }
 
     /// Passes over commits that were cleaned up before the stream has read them, instead of failing. Their rows are

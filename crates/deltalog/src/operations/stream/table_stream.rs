@@ -71,27 +71,6 @@ enum Bound {
     At(u64),
 }
 
-/// What a stream has not read yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Outstanding {
-    /// The versions that were seen.
-    pub versions: u64,
-    /// The files of the snapshot and of the commits that were read.
-    pub files: u64,
-    /// The size of these files in bytes.
-    pub bytes: u64,
-}
-
-impl Outstanding {
-    fn add<'s>(&mut self, sizes: impl Iterator<Item = &'s u64>) {
-        for size in sizes {
-            self.files += 1;
-            self.bytes = self.bytes.saturating_add(*size);
-        }
-    }
-}
-
 /// A place in the stream. `None` is before the base of the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
@@ -106,7 +85,6 @@ pub(super) struct Part {
     pub(super) version: u64,
     pub(super) is_initial: bool,
     pub(super) files: Range<usize>,
-    pub(super) bytes: u64,
 }
 
 impl TableStream {
@@ -220,42 +198,6 @@ impl TableStream {
         next.saturating_sub(done)
     }
 
-    /// Returns the end of the newest version that was seen.
-    pub fn newest(&self) -> StreamOffset {
-        StreamOffset::new(self.table_id(), self.state().commits.newest_version(), Index::End, false)
-    }
-
-    /// Returns how much comes after `start`, or after the start of the stream, as far as that is known without a request.
-    ///
-    /// # Errors
-    /// `TableReplaced` for an offset of another table.
-    pub fn outstanding(&self, start: Option<&StreamOffset>) -> Result<Outstanding> {
-        self.located(|| {
-            let state = self.state();
-            let from = match (start, self.0.options.start) {
-                (Some(offset), _) => Some(self.position(offset)?),
-                (None, StreamStart::Snapshot) => Some(self.first_of_snapshot()),
-                (None, _) => state.start,
-            };
-            let Some(Position { version, index, is_initial }) = from else { return Ok(Outstanding::default()) };
-            let next = version + u64::from(is_initial);
-            let versions = (state.commits.newest_version() + 1).saturating_sub(next);
-            let mut found = Outstanding { versions, ..Outstanding::default() };
-            let passed = match index {
-                None | Some(Index::Base) => 0,
-                Some(Index::File(index)) => usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1),
-                Some(Index::End) => usize::MAX,
-            };
-            if let Some((_, files)) = state.initial.as_ref().filter(|(of, _)| is_initial && *of == version) {
-                found.add(files.sizes().iter().skip(passed));
-            }
-            for (of, sizes) in state.commits.known_sizes(next, &self.0.options) {
-                found.add(sizes.iter().skip(if of == version && !is_initial { passed } else { 0 }));
-            }
-            Ok(found)
-        })
-    }
-
     /// Returns the parts of the batch between two places.
     pub(super) fn parts(&self, from: Position, until: Position) -> Result<Vec<Part>> {
         self.located(|| {
@@ -313,7 +255,9 @@ impl TableStream {
         }
         let tail = |version: u64| Position { version, index: None, is_initial: false };
         let start = match self.0.options.start {
-            StreamStart::Snapshot => self.first_of_snapshot(),
+            StreamStart::Snapshot => {
+                Position { version: self.0.snapshot.version(), index: None, is_initial: true }
+            }
             StreamStart::Latest => {
                 state.commits.look(&self.0.environment)?;
                 tail(state.commits.newest_version() + 1)
@@ -339,10 +283,6 @@ impl TableStream {
         };
         state.start = Some(start);
         Ok(start)
-    }
-
-    fn first_of_snapshot(&self) -> Position {
-        Position { version: self.0.snapshot.version(), index: None, is_initial: true }
     }
 
     fn ensure_there(&self, version: u64) -> Result<()> {
@@ -467,8 +407,7 @@ impl TableStream {
                 end += 1;
             }
             if first < end {
-                let bytes = sizes.iter().take(end).skip(first).sum();
-                found(Part { version, is_initial, files: first..end, bytes });
+                found(Part { version, is_initial, files: first..end });
             }
             if !is_whole || is_beyond((version, Index::End)) {
                 return Ok(reached);
