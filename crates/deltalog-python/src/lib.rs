@@ -35,6 +35,7 @@
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `write_token` | a write in a form that other processes can read |
+//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
@@ -88,6 +89,7 @@ mod statements;
 mod store_options;
 mod stream;
 mod table_options;
+mod table_stream;
 mod upkeep;
 mod vacuum;
 mod write;
@@ -121,6 +123,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;
     module.add_class::<vacuum::VacuumPlan>()?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -17,9 +18,6 @@ use crate::protocol::Protocol;
 use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
-
-/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
-const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
 const AHEAD: usize = 64;
@@ -75,14 +73,15 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless a look a moment ago has found none.
+    /// Looks for newer versions, unless a look within the last `pause` has found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
-    pub(super) fn look(&mut self, environment: &Environment) -> Result<()> {
+    pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
+        let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
         // A clock that was set back makes no stream wait.
-        if self.looked_ms.is_some_and(|looked| (0..PAUSE_MS).contains(&now.saturating_sub(looked))) {
+        if self.looked_ms.is_some_and(|looked| (0..pause_ms).contains(&now.saturating_sub(looked))) {
             return Ok(());
         }
         let newest = self.newest.refresh()?;
@@ -147,6 +146,11 @@ impl Commits {
             Ok(commit) => in_log_order(&changing(&commit.adds)?, &[FileColumn::Stats])
                 .map_err(|error| error.at_version(version).in_table(storage.url())),
         }
+    }
+
+    /// Returns the commits from `version` on that were read.
+    pub(super) fn read_from(&self, version: u64) -> impl Iterator<Item = (u64, &StreamCommit)> {
+        self.known.range(version..).map(|(version, commit)| (*version, commit.as_ref()))
     }
 
     /// Forgets the commits before `version`.

@@ -24,6 +24,7 @@
 //!   request per second.
 
 mod admission;
+mod backlog;
 mod batch;
 mod commits;
 mod initial;
@@ -32,8 +33,10 @@ mod options;
 mod schema;
 mod sorted;
 mod table_stream;
+mod wait;
 
 pub use admission::StreamLimits;
+pub use backlog::StreamBacklog;
 pub use batch::StreamBatch;
 pub use offset::StreamOffset;
 pub use options::{ChangeHandling, StreamOptions, StreamStart};

@@ -1,6 +1,13 @@
 //! The options of a stream.
 
+use std::time::Duration;
+
 use regex::Regex;
+
+use crate::error::{Error, Result};
+
+/// How long a stream without new versions waits before it looks at the store again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where a stream begins that has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,12 +45,25 @@ pub enum ChangeHandling {
 }
 
 /// The content that a stream reads.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub(super) start: StreamStart,
     pub(super) changes: ChangeHandling,
     pub(super) excluded: Option<Regex>,
     pub(super) tolerates_loss: bool,
+    pub(super) pause: Duration,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            start: StreamStart::default(),
+            changes: ChangeHandling::default(),
+            excluded: None,
+            tolerates_loss: false,
+            pause: PAUSE,
+        }
+    }
 }
 
 impl StreamOptions {
@@ -66,11 +86,18 @@ impl StreamOptions {
         self
     }
 
-    /// Leaves out files whose path in the log matches. They count for limits and offsets.
-    #[must_use]
-    pub fn exclude(mut self, paths: Regex) -> Self {
-        self.excluded = Some(paths);
-        self
+    /// Leaves out files in whose path in the log the regular expression `pattern` matches somewhere. They count for
+    /// limits and offsets.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text that is no regular expression.
+    pub fn exclude(mut self, pattern: &str) -> Result<Self> {
+        self.excluded = Some(Regex::new(pattern).map_err(|error| {
+            Error::invalid_argument(format!("this is no regular expression for paths: {pattern}"))
+                .with_source(error)
+                .with_hint("look-around and references to groups are not supported; escape special characters")
+        })?);
+        Ok(self)
     }
 
     /// Passes over commits that were cleaned up before the stream has read them, instead of failing. Their rows are
@@ -78,6 +105,14 @@ impl StreamOptions {
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
+        self
+    }
+
+    /// Sets how long the stream answers from memory after a look at the store that has found nothing new. It is a
+    /// second without this.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
         self
     }
 }

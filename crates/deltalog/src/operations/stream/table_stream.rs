@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::{Admission, StreamLimits};
@@ -50,12 +51,13 @@ struct Inner {
     options: StreamOptions,
     environment: Environment,
     state: Mutex<State>,
+    is_closed: AtomicBool,
 }
 
-struct State {
-    commits: Commits,
+pub(super) struct State {
+    pub(super) commits: Commits,
     /// The files of the snapshot with which the stream begins, and its version.
-    initial: Option<(u64, SortedFiles)>,
+    pub(super) initial: Option<(u64, SortedFiles)>,
     /// Where the stream begins, once that is found out.
     start: Option<Position>,
     bound: Bound,
@@ -103,6 +105,7 @@ impl TableStream {
             options,
             environment: environment.clone(),
             state: Mutex::new(state),
+            is_closed: AtomicBool::new(false),
         }))
     }
 
@@ -139,7 +142,7 @@ impl TableStream {
                 None => self.begin(&mut state)?,
             };
             if matches!(state.bound, Bound::ToBeFound) {
-                state.commits.look(&self.0.environment)?;
+                self.look(&mut state)?;
                 state.bound = Bound::At(state.commits.newest_version() + 1);
             }
             self.check_start(&mut state, from)?;
@@ -190,14 +193,6 @@ impl TableStream {
         }
     }
 
-    /// Returns how many versions there are after the offset, as far as they have been seen.
-    pub fn versions_behind(&self, offset: &StreamOffset) -> u64 {
-        let next = self.state().commits.newest_version() + 1;
-        // An offset in the middle of a version, or of the snapshot, is that much behind.
-        let done = offset.version() + u64::from(offset.is_initial());
-        next.saturating_sub(done)
-    }
-
     /// Returns the parts of the batch between two places.
     pub(super) fn parts(&self, from: Position, until: Position) -> Result<Vec<Part>> {
         self.located(|| {
@@ -226,12 +221,36 @@ impl TableStream {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn environment(&self) -> &Environment {
+        &self.0.environment
+    }
+
+    pub(super) fn is_closed(&self) -> &AtomicBool {
+        &self.0.is_closed
+    }
+
+    /// Returns whether the stream ends at this offset, or before the first.
+    pub(super) fn ends_at(&self, offset: Option<&StreamOffset>) -> Result<bool> {
+        let mut state = self.state();
+        let Bound::At(end) = state.bound else { return Ok(false) };
+        let reached = match offset {
+            Some(offset) => self.position(offset)?,
+            None => self.begin(&mut state)?,
+        };
+        Ok(!reached.is_initial && reached.version >= end)
+    }
+
+    /// Looks for newer versions, unless that was done a moment ago.
+    fn look(&self, state: &mut State) -> Result<()> {
+        state.commits.look(&self.0.environment, self.0.options.pause)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // The state after a panic is still consistent, because each step changes one thing.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table_id(&self) -> &str {
+    pub(super) fn table_id(&self) -> &str {
         &self.0.snapshot.metadata().id
     }
 
@@ -239,7 +258,7 @@ impl TableStream {
         work().map_err(|error| error.in_table(self.0.snapshot.storage().url()))
     }
 
-    fn position(&self, offset: &StreamOffset) -> Result<Position> {
+    pub(super) fn position(&self, offset: &StreamOffset) -> Result<Position> {
         offset.ensure_of(self.table_id())?;
         Ok(Position {
             version: offset.version(),
@@ -259,7 +278,7 @@ impl TableStream {
                 Position { version: self.0.snapshot.version(), index: None, is_initial: true }
             }
             StreamStart::Latest => {
-                state.commits.look(&self.0.environment)?;
+                self.look(state)?;
                 tail(state.commits.newest_version() + 1)
             }
             StreamStart::Version(version) => {
@@ -381,7 +400,7 @@ impl TableStream {
                 Arc::clone(self.initial(state, version)?.sizes())
             } else {
                 if version > state.commits.newest_version() {
-                    state.commits.look(&self.0.environment)?;
+                    self.look(state)?;
                 }
                 if version > state.commits.newest_version() {
                     return Ok(reached);
