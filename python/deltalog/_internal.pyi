@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, final
 
-from deltalog.arguments import ChangeRange, StoreOptions, StreamContent, TableOptions
+from deltalog.arguments import ChangeRange, StoreOptions, TableOptions
 from deltalog.clone import CloneArguments
 from deltalog.commit import CommitArguments, WriteArguments
 from deltalog.convert import ConvertArguments
@@ -13,6 +13,7 @@ from deltalog.credentials import CredentialProvider
 from deltalog.spark.dml.text import StatementText
 from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.table.merge import MergeArguments
+from deltalog.table.stream import StreamArguments, StreamLimits
 from deltalog.table.vacuum import VacuumArguments
 
 __all__ = [
@@ -42,13 +43,13 @@ __all__ = [
     "SparkOptimize",
     "SparkPlan",
     "SparkStatement",
-    "SparkStream",
     "SparkWrite",
     "StatementFragment",
     "StatementTask",
     "TableAlreadyExistsError",
     "TableChange",
     "TableReplacedError",
+    "TableStream",
     "UnavailableError",
     "UnknownCommitInterrupt",
     "UnsupportedFeatureError",
@@ -138,6 +139,34 @@ class ArrowStream:
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class TableStream:
+    """The rows of a table as a sequence of batches. Offsets are texts, in the form of the JVM connector."""
+
+    def __new__(cls, snapshot: Snapshot, arguments: StreamArguments) -> TableStream: ...
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version whose schema the rows have."""
+    def latest(self, start: str | None, limits: StreamLimits) -> str | None:
+        """Returns the end of the batch that begins at `start`, or where the stream begins.
+
+        This is `start` itself if there is nothing new.
+        """
+    def wait(self, start: str | None, limits: StreamLimits, patience: timedelta | None) -> str | None:
+        """Does the same, but waits for something new; None if there was nothing, or the stream was closed."""
+    def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
+        """Returns the rows between two offsets."""
+    def end_at_newest(self) -> None:
+        """Ends the stream at the version that is the newest when it is asked next."""
+    def release(self, end: str) -> None:
+        """Forgets what is only needed for batches up to this offset."""
+    def close(self) -> None:
+        """Ends all waits, of any thread."""
+    def backlog(self, offset: str) -> tuple[int, int, int]:
+        """Returns the versions, files and bytes after an offset, as far as they are known."""
+    def newest(self) -> str:
+        """Returns the offset after all versions that were seen."""
 
 @final
 class TableChange:
@@ -366,9 +395,6 @@ class Snapshot:
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """Returns the files of `changes`, for Spark's own scan."""
-
-    def spark_stream(self, content: StreamContent) -> SparkStream:
-        """Opens a stream whose rows have the schema of this version, for Spark's own scan."""
 
     def scan_partitions(
         self,
@@ -879,38 +905,6 @@ class SparkChanges:
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
-
-@final
-class SparkStream:
-    """A table as a source of a stream in Spark. Offsets are texts; without a start, a stream begins at its beginning."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The version whose schema the rows have."""
-    def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest at the next call of `latest`. Further calls have no effect."""
-    def latest(
-        self,
-        start: str | None,
-        max_files: int | None = None,
-        max_bytes: int | None = None,
-        *,
-        is_unlimited: bool = False,
-    ) -> str | None:
-        """Returns where the batch ends that begins at `start`: `start` itself if there is nothing new, or None if there
-        is nothing at all yet."""
-    def newest(self) -> str:
-        """Returns the end of the newest version that was seen."""
-    def check(self, start: str | None, end: str) -> None:
-        """Raises an error for what is no batch of this stream, without I/O."""
-    def size_in_bytes(self, start: str | None, end: str) -> int:
-        """Returns the size of the files of a batch."""
-    def plan_spark(self, start: str | None, end: str, filter_sql: str, time_zone: str) -> SparkPlan:
-        """Returns the files of a batch that may hold rows for which `filter_sql` is true."""
-    def outstanding(self, start: str | None) -> tuple[int, int, int]:
-        """Returns the number of versions, files and bytes after `start`, as far as they were seen, without I/O."""
-    def release(self, end: str) -> None:
-        """Forgets what is only needed for batches that end at `end` or before it."""
 
 @final
 class SparkPlan:

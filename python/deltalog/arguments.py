@@ -19,7 +19,6 @@ __all__ = [
     "Names",
     "StagedCommit",
     "StoreOptions",
-    "StreamContent",
     "TableOptions",
     "columns_argument",
     "iso_time",
@@ -59,22 +58,6 @@ class ChangeRange(NamedTuple):
     end_version: int | None = None
     start_timestamp_ms: int | None = None
     end_timestamp_ms: int | None = None
-
-
-class StreamContent(NamedTuple):
-    """What a stream reads.
-
-    It begins with the snapshot, unless one of the starts is set. `changes` is the treatment of commits that remove rows:
-    `refuse`, `ignoreDeletes`, `ignore` or `skip`.
-    """
-
-    start_version: int | None = None
-    start_timestamp_ms: int | None = None
-    starts_with_next: bool = False
-    changes: str = "refuse"
-    excluded: str | None = None
-    """A regular expression for paths of files that are left out."""
-    tolerates_loss: bool = False
 
 
 class StoreOptions(NamedTuple):

@@ -63,6 +63,13 @@ class Jvm:
         files = [self._result.with_name(f"{self._result.name}.{version}") for version in versions]
         return list(zip(map(_read, files), states, strict=True))
 
+    def stream(self, table: Path, checkpoint: Path, **options: str) -> list[list[Any]]:
+        """Continues a stream until it has read all that there is. Returns the first columns of its batches."""
+        request = {"stream": str(table), "options": options, "checkpoint": str(checkpoint)}
+        self._ask({**request, "to": str(self._result)})
+        found: list[list[Any]] = json.loads(self._result.read_text())
+        return found
+
 
 def _read(file: Path) -> pa.Table:
     with pa.OSFile(str(file)) as source:

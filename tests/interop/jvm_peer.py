@@ -7,6 +7,9 @@ application transactions and domains, as a JSON array of objects. `{"write_strea
 "checkpoint": PATH, "by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one
 answer per line: `ok` or `error: …`. What Spark prints goes to standard error.
 
+`{"stream": PATH, "options": {}, "checkpoint": PATH, "to": FILE}` continues a stream until it has read all that there
+is, and writes the first columns of its batches into `FILE`, as a JSON array of arrays.
+
 SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
 returns the value.
 """
@@ -105,6 +108,19 @@ def write_stream(spark: SparkSession, request: dict[str, Any]) -> None:
     writer.trigger(availableNow=True).start(request["to"]).awaitTermination()
 
 
+def write_batches(spark: SparkSession, request: dict[str, Any]) -> None:
+    """Writes what a stream reads."""
+    found: dict[int, list[object]] = {}
+
+    def each(rows: DataFrame, number: int) -> None:
+        found[number] = sorted(row[0] for row in rows.collect())
+
+    frame = spark.readStream.format("delta").options(**request["options"]).load(request["stream"])
+    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", request["checkpoint"])
+    writer.trigger(availableNow=True).start().awaitTermination()
+    Path(request["to"]).write_text(json.dumps([found[number] for number in sorted(found)]))
+
+
 def wait_at(value: int, meeting: str) -> int:
     done = Path(f"{meeting}.done")
     if not done.exists():
@@ -123,7 +139,9 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if "versions" in request:
+            if "stream" in request:
+                write_batches(spark, request)
+            elif "versions" in request:
                 write_versions(spark, request["table"], request["versions"], request["to"])
             elif "write_stream" in request:
                 write_stream(spark, request)

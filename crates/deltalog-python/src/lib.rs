@@ -35,13 +35,13 @@
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `write_token` | a write in a form that other processes can read |
+//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
-//! | `spark_stream` | `SparkStream`: tables as sources of streams |
 //! | `spark_write` | `SparkWrite` |
 //! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
 //! | `write_arguments` | what a writer asks for beside its data |
@@ -83,13 +83,13 @@ mod spark_clone;
 mod spark_optimize;
 mod spark_plan;
 mod spark_statement;
-mod spark_stream;
 mod spark_write;
 mod statement_tasks;
 mod statements;
 mod store_options;
 mod stream;
 mod table_options;
+mod table_stream;
 mod upkeep;
 mod vacuum;
 mod write;
@@ -119,11 +119,11 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spark_optimize::SparkOptimize>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_statement::SparkStatement>()?;
-    module.add_class::<spark_stream::SparkStream>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;
     module.add_class::<vacuum::VacuumPlan>()?;

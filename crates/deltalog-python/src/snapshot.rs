@@ -28,7 +28,6 @@ use crate::handle::Commits;
 use crate::registry::{Key, recent};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
-use crate::spark_stream::{SparkStream, StreamContent};
 use crate::store_options::StoreOptions;
 use crate::stream::{ArrowStream, Origin};
 
@@ -560,10 +559,6 @@ impl Snapshot {
 
     fn spark_changes(&self, py: Python<'_>, versions: ChangeRange) -> PyResult<SparkChanges> {
         call(py, || versions.feed(&self.0)?.plan()).map(SparkChanges)
-    }
-
-    fn spark_stream(&self, py: Python<'_>, content: StreamContent) -> PyResult<SparkStream> {
-        call(py, || SparkStream::new(&self.0, &content).map_err(|error| error.in_table(self.0.storage().url())))
     }
 
     #[pyo3(signature = (filter_sql, n, row_ids = false, positions = false, columns = None, condition = None))]

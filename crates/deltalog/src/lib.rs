@@ -136,7 +136,8 @@ pub use operations::maintain::vacuum::{
     VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum,
 };
 pub use operations::stream::{
-    ChangeHandling, Outstanding, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
+    ChangeHandling, StreamBacklog, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart,
+    TableStream,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,

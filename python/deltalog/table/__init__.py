@@ -3,6 +3,7 @@
 `DeltaTable` (`delta_table`) opens, creates and copies tables. What it can do otherwise is in a file for each part:
 
 - `rows` and `dataset`: reading rows, and handing them to pyarrow;
+- `stream`: rows as a sequence of batches, each once;
 - `log`: history, checkpoints, actions;
 - `statements`: DELETE, UPDATE, MERGE (`merge`), and appends;
 - `alter`, `optimize`: `table.alter` and `table.optimize`;

@@ -2,15 +2,20 @@ import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.expr;
 
 import java.io.File;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkThrowable;
+import org.apache.spark.api.java.function.VoidFunction2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.streaming.StreamingQuery;
+import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataTypes;
 
 /** A job that prints the outcome of each of its steps. Its arguments are the names of its parts. */
@@ -36,6 +41,7 @@ public class Job {
         case "statements" -> statements();
         case "errors" -> errors();
         case "deaths" -> deaths();
+        case "streams" -> streams();
         case "interpreters" -> interpreters();
         case "waiters" -> waiters();
         default -> throw new IllegalArgumentException(part);
@@ -204,6 +210,39 @@ public class Job {
         () -> whilePaused(() -> sql("INSERT INTO d SELECT paused(2)"), Job::kill));
     step("killed with secrets", () -> whilePaused(Job::saveWithSecret, Job::kill));
     step("rows after", () -> sql("SELECT * FROM d"));
+  }
+
+  /** A query that continues after its process of Python has died. */
+  private static void streams() {
+    for (int value = 0; value < 3; value++) {
+      spark.range(value, value + 1).write().format("deltalog").mode("append").saveAsTable("s");
+    }
+    List<Object> seen = Collections.synchronizedList(new ArrayList<>());
+    VoidFunction2<Dataset<Row>, Long> each =
+        (rows, number) -> {
+          seen.addAll(rows.collectAsList());
+          if (number == 0) {
+            kill();
+          }
+        };
+    step(
+        "stream",
+        () -> {
+          String checkpoint = spark.conf().get("spark.sql.warehouse.dir") + "/checkpoint";
+          StreamingQuery query =
+              spark
+                  .readStream()
+                  .option("maxFilesPerTrigger", 1)
+                  .table("s")
+                  .writeStream()
+                  .foreachBatch(each)
+                  .option("checkpointLocation", checkpoint)
+                  .trigger(Trigger.AvailableNow())
+                  .start();
+          query.awaitTermination();
+          return seen;
+        });
+    step("sidecars after the stream", () -> sidecars().size());
   }
 
   private static Object saveWithSecret() {

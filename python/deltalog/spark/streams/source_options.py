@@ -1,6 +1,6 @@
 """The options of a stream that reads a table.
 
-Unknown options are refused: a stream runs for long, and nobody would notice that one has no effect.
+Unknown options are refused: it would not be noticed that an option has no effect in a query that runs for weeks.
 """
 
 import difflib

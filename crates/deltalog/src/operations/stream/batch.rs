@@ -51,22 +51,6 @@ impl StreamBatch {
         })
     }
 
-    /// Returns the number of files, with those that the options exclude.
-    ///
-    /// # Errors
-    /// As [`TableStream::latest`].
-    pub fn file_count(&self) -> Result<u64> {
-        Ok(self.parts()?.iter().map(|part| part.files.len() as u64).sum())
-    }
-
-    /// Returns the size of these files in bytes.
-    ///
-    /// # Errors
-    /// As [`TableStream::latest`].
-    pub fn size_in_bytes(&self) -> Result<u64> {
-        Ok(self.parts()?.iter().map(|part| part.bytes).sum())
-    }
-
     /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
     fn reads_statistics(&self, predicate: &Predicate) -> bool {
         let partitions = &self.snapshot().metadata().partition_columns;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -17,9 +18,6 @@ use crate::protocol::Protocol;
 use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
-
-/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
-const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
 const AHEAD: usize = 64;
@@ -75,14 +73,15 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless a look a moment ago has found none.
+    /// Looks for newer versions, unless a look within the last `pause` has found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
-    pub(super) fn look(&mut self, environment: &Environment) -> Result<()> {
+    pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
+        let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
         // A clock that was set back makes no stream wait.
-        if self.looked_ms.is_some_and(|looked| (0..PAUSE_MS).contains(&now.saturating_sub(looked))) {
+        if self.looked_ms.is_some_and(|looked| (0..pause_ms).contains(&now.saturating_sub(looked))) {
             return Ok(());
         }
         let newest = self.newest.refresh()?;
@@ -149,15 +148,9 @@ impl Commits {
         }
     }
 
-    /// Returns the sizes of the files of the commits from `version` on that were read, in any order. A commit that the
-    /// stream refuses has none.
-    pub(super) fn known_sizes(&self, version: u64, options: &StreamOptions) -> Vec<(u64, Arc<[u64]>)> {
-        let known = self.known.range(version..).map(|(version, commit)| (*version, Arc::clone(&commit.sizes)));
-        let ahead = self.ahead.range(version..).filter_map(|(version, commit)| {
-            let sizes = added(commit, options).and_then(|files| sizes(&files)).ok()?;
-            Some((*version, sizes.into()))
-        });
-        known.chain(ahead).collect()
+    /// Returns the commits from `version` on that were read.
+    pub(super) fn read_from(&self, version: u64) -> impl Iterator<Item = (u64, &StreamCommit)> {
+        self.known.range(version..).map(|(version, commit)| (*version, commit.as_ref()))
     }
 
     /// Forgets the commits before `version`.
@@ -209,23 +202,21 @@ impl Commits {
             let protocol = self.protocol.as_ref().unwrap_or_else(|| self.read.protocol());
             schema::check(&self.read, commit.version, protocol, metadata)?;
         }
-        let files = in_log_order(&added(commit, options)?, &[])?;
+        let adds = changing(&commit.adds)?;
+        let removes = changing(&commit.removes)?;
+        let removed =
+            removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+        // Newest first, as everywhere in the replay.
+        let removed =
+            removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
+        let files = match (removed, options.changes) {
+            (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
+            (Some(_), ChangeHandling::Skip) => adds.slice(0, 0),
+            (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => adds,
+            (Some(path), _) => return Err(refused(commit, path, adds.num_rows() > 0)),
+        };
+        let files = in_log_order(&files, &[])?;
         Ok(StreamCommit { sizes: sizes(&files)?.into(), files })
-    }
-}
-
-/// Returns the files that a commit adds to a stream, newest first, as everywhere in the replay.
-fn added(commit: &Commit, options: &StreamOptions) -> Result<RecordBatch> {
-    let adds = changing(&commit.adds)?;
-    let removes = changing(&commit.removes)?;
-    let removed =
-        removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
-    match (removed, options.changes) {
-        (None, _) | (Some(_), ChangeHandling::Ignore) => Ok(adds),
-        (Some(_), ChangeHandling::Skip) => Ok(adds.slice(0, 0)),
-        (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => Ok(adds),
-        (Some(path), _) => Err(refused(commit, path, adds.num_rows() > 0)),
     }
 }
 

@@ -24,6 +24,7 @@
 //!   request per second.
 
 mod admission;
+mod backlog;
 mod batch;
 mod commits;
 mod initial;
@@ -32,12 +33,14 @@ mod options;
 mod schema;
 mod sorted;
 mod table_stream;
+mod wait;
 
 pub use admission::StreamLimits;
+pub use backlog::StreamBacklog;
 pub use batch::StreamBatch;
 pub use offset::StreamOffset;
 pub use options::{ChangeHandling, StreamOptions, StreamStart};
-pub use table_stream::{Outstanding, TableStream};
+pub use table_stream::TableStream;
 
 #[cfg(test)]
 mod tests;

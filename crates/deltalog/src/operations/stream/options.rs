@@ -1,8 +1,13 @@
 //! The options of a stream.
 
+use std::time::Duration;
+
 use regex::Regex;
 
 use crate::error::{Error, Result};
+
+/// How long a stream without new versions waits before it looks at the store again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where a stream begins that has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,12 +45,25 @@ pub enum ChangeHandling {
 }
 
 /// The content that a stream reads.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub(super) start: StreamStart,
     pub(super) changes: ChangeHandling,
     pub(super) excluded: Option<Regex>,
     pub(super) tolerates_loss: bool,
+    pub(super) pause: Duration,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            start: StreamStart::default(),
+            changes: ChangeHandling::default(),
+            excluded: None,
+            tolerates_loss: false,
+            pause: PAUSE,
+        }
+    }
 }
 
 impl StreamOptions {
@@ -68,18 +86,17 @@ impl StreamOptions {
         self
     }
 
-    /// Leaves out files whose path in the log contains a match of a regular expression. They count for limits and
-    /// offsets.
+    /// Leaves out files in whose path in the log the regular expression `pattern` matches somewhere. They count for
+    /// limits and offsets.
     ///
     /// # Errors
     /// `InvalidArgument` for a text that is no regular expression.
-    pub fn exclude(mut self, paths: &str) -> Result<Self> {
-        let expression = Regex::new(paths).map_err(|error| {
-            Error::invalid_argument(format!("this is no regular expression: {paths}"))
+    pub fn exclude(mut self, pattern: &str) -> Result<Self> {
+        self.excluded = Some(Regex::new(pattern).map_err(|error| {
+            Error::invalid_argument(format!("this is no regular expression for paths: {pattern}"))
                 .with_source(error)
-                .with_hint("write it without look-around and back references")
-        })?;
-        self.excluded = Some(expression);
+                .with_hint("look-around and references to groups are not supported; escape special characters")
+        })?);
         Ok(self)
     }
 
@@ -88,6 +105,14 @@ impl StreamOptions {
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
+        self
+    }
+
+    /// Sets how long the stream answers from memory after a look at the store that has found nothing new. It is a
+    /// second without this.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
         self
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::{Admission, StreamLimits};
@@ -50,12 +51,13 @@ struct Inner {
     options: StreamOptions,
     environment: Environment,
     state: Mutex<State>,
+    is_closed: AtomicBool,
 }
 
-struct State {
-    commits: Commits,
+pub(super) struct State {
+    pub(super) commits: Commits,
     /// The files of the snapshot with which the stream begins, and its version.
-    initial: Option<(u64, SortedFiles)>,
+    pub(super) initial: Option<(u64, SortedFiles)>,
     /// Where the stream begins, once that is found out.
     start: Option<Position>,
     bound: Bound,
@@ -69,27 +71,6 @@ enum Bound {
     /// To the newest version at the next look.
     ToBeFound,
     At(u64),
-}
-
-/// What a stream has not read yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Outstanding {
-    /// The versions that were seen.
-    pub versions: u64,
-    /// The files of the snapshot and of the commits that were read.
-    pub files: u64,
-    /// The size of these files in bytes.
-    pub bytes: u64,
-}
-
-impl Outstanding {
-    fn add<'s>(&mut self, sizes: impl Iterator<Item = &'s u64>) {
-        for size in sizes {
-            self.files += 1;
-            self.bytes = self.bytes.saturating_add(*size);
-        }
-    }
 }
 
 /// A place in the stream. `None` is before the base of the version.
@@ -106,7 +87,6 @@ pub(super) struct Part {
     pub(super) version: u64,
     pub(super) is_initial: bool,
     pub(super) files: Range<usize>,
-    pub(super) bytes: u64,
 }
 
 impl TableStream {
@@ -125,6 +105,7 @@ impl TableStream {
             options,
             environment: environment.clone(),
             state: Mutex::new(state),
+            is_closed: AtomicBool::new(false),
         }))
     }
 
@@ -161,7 +142,7 @@ impl TableStream {
                 None => self.begin(&mut state)?,
             };
             if matches!(state.bound, Bound::ToBeFound) {
-                state.commits.look(&self.0.environment)?;
+                self.look(&mut state)?;
                 state.bound = Bound::At(state.commits.newest_version() + 1);
             }
             self.check_start(&mut state, from)?;
@@ -212,50 +193,6 @@ impl TableStream {
         }
     }
 
-    /// Returns how many versions there are after the offset, as far as they have been seen.
-    pub fn versions_behind(&self, offset: &StreamOffset) -> u64 {
-        let next = self.state().commits.newest_version() + 1;
-        // An offset in the middle of a version, or of the snapshot, is that much behind.
-        let done = offset.version() + u64::from(offset.is_initial());
-        next.saturating_sub(done)
-    }
-
-    /// Returns the end of the newest version that was seen.
-    pub fn newest(&self) -> StreamOffset {
-        StreamOffset::new(self.table_id(), self.state().commits.newest_version(), Index::End, false)
-    }
-
-    /// Returns what there is after `start`, or after the start of the stream, as far as that is known without a request.
-    ///
-    /// # Errors
-    /// `TableReplaced` for an offset of another table.
-    pub fn outstanding(&self, start: Option<&StreamOffset>) -> Result<Outstanding> {
-        self.located(|| {
-            let state = self.state();
-            let from = match (start, self.0.options.start) {
-                (Some(offset), _) => Some(self.position(offset)?),
-                (None, StreamStart::Snapshot) => Some(self.first_of_snapshot()),
-                (None, _) => state.start,
-            };
-            let Some(Position { version, index, is_initial }) = from else { return Ok(Outstanding::default()) };
-            let next = version + u64::from(is_initial);
-            let versions = (state.commits.newest_version() + 1).saturating_sub(next);
-            let mut found = Outstanding { versions, ..Outstanding::default() };
-            let passed = match index {
-                None | Some(Index::Base) => 0,
-                Some(Index::File(index)) => usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1),
-                Some(Index::End) => usize::MAX,
-            };
-            if let Some((_, files)) = state.initial.as_ref().filter(|(of, _)| is_initial && *of == version) {
-                found.add(files.sizes().iter().skip(passed));
-            }
-            for (of, sizes) in state.commits.known_sizes(next, &self.0.options) {
-                found.add(sizes.iter().skip(if of == version && !is_initial { passed } else { 0 }));
-            }
-            Ok(found)
-        })
-    }
-
     /// Returns the parts of the batch between two places.
     pub(super) fn parts(&self, from: Position, until: Position) -> Result<Vec<Part>> {
         self.located(|| {
@@ -284,12 +221,36 @@ impl TableStream {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn environment(&self) -> &Environment {
+        &self.0.environment
+    }
+
+    pub(super) fn is_closed(&self) -> &AtomicBool {
+        &self.0.is_closed
+    }
+
+    /// Returns whether the stream ends at this offset, or before the first.
+    pub(super) fn ends_at(&self, offset: Option<&StreamOffset>) -> Result<bool> {
+        let mut state = self.state();
+        let Bound::At(end) = state.bound else { return Ok(false) };
+        let reached = match offset {
+            Some(offset) => self.position(offset)?,
+            None => self.begin(&mut state)?,
+        };
+        Ok(!reached.is_initial && reached.version >= end)
+    }
+
+    /// Looks for newer versions, unless that was done a moment ago.
+    fn look(&self, state: &mut State) -> Result<()> {
+        state.commits.look(&self.0.environment, self.0.options.pause)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // The state after a panic is still consistent, because each step changes one thing.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn table_id(&self) -> &str {
+    pub(super) fn table_id(&self) -> &str {
         &self.0.snapshot.metadata().id
     }
 
@@ -297,7 +258,7 @@ impl TableStream {
         work().map_err(|error| error.in_table(self.0.snapshot.storage().url()))
     }
 
-    fn position(&self, offset: &StreamOffset) -> Result<Position> {
+    pub(super) fn position(&self, offset: &StreamOffset) -> Result<Position> {
         offset.ensure_of(self.table_id())?;
         Ok(Position {
             version: offset.version(),
@@ -313,9 +274,11 @@ impl TableStream {
         }
         let tail = |version: u64| Position { version, index: None, is_initial: false };
         let start = match self.0.options.start {
-            StreamStart::Snapshot => self.first_of_snapshot(),
+            StreamStart::Snapshot => {
+                Position { version: self.0.snapshot.version(), index: None, is_initial: true }
+            }
             StreamStart::Latest => {
-                state.commits.look(&self.0.environment)?;
+                self.look(state)?;
                 tail(state.commits.newest_version() + 1)
             }
             StreamStart::Version(version) => {
@@ -339,10 +302,6 @@ impl TableStream {
         };
         state.start = Some(start);
         Ok(start)
-    }
-
-    fn first_of_snapshot(&self) -> Position {
-        Position { version: self.0.snapshot.version(), index: None, is_initial: true }
     }
 
     fn ensure_there(&self, version: u64) -> Result<()> {
@@ -441,7 +400,7 @@ impl TableStream {
                 Arc::clone(self.initial(state, version)?.sizes())
             } else {
                 if version > state.commits.newest_version() {
-                    state.commits.look(&self.0.environment)?;
+                    self.look(state)?;
                 }
                 if version > state.commits.newest_version() {
                     return Ok(reached);
@@ -467,8 +426,7 @@ impl TableStream {
                 end += 1;
             }
             if first < end {
-                let bytes = sizes.iter().take(end).skip(first).sum();
-                found(Part { version, is_initial, files: first..end, bytes });
+                found(Part { version, is_initial, files: first..end });
             }
             if !is_whole || is_beyond((version, Index::End)) {
                 return Ok(reached);

@@ -185,7 +185,7 @@ fn deleted_rows_of_the_snapshot_are_not_read() {
 fn excluded_files_count_for_offsets() {
     let mut table = table();
     append(&mut table, &[1, 2, 3]);
-    let options = StreamOptions::new().exclude(r"file-1\.\w+$").unwrap();
+    let options = StreamOptions::new().exclude("file-1").unwrap();
     let found = batches(&stream(&table, options), None, one_file()).unwrap();
     assert_eq!(found.iter().map(|(_, ids)| ids.len()).collect::<Vec<_>>(), [1, 0, 1]);
     assert_eq!(found[1].0, offset(1, 1, true));

@@ -49,8 +49,8 @@ public interface StreamSourceCalls {
   String batch(SparkSession session, String stream, String start, String end);
 
   /**
-   * Returns what there is behind an offset, as far as it is known without a request, as the JSON of
-   * an object of numbers.
+   * Returns how much comes after an offset, as far as that is known without a request, as a JSON
+   * object of numbers.
    */
   String outstanding(SparkSession session, String stream, String start);
 
