@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The flights of the last day are late. A second writer appends the flights of one airport while Spark appends those of
-# another one. The reports of the third one arrive as files, after the complete reports of flights that were in the air.
+# The flights of the last day are late. A second writer appends the flights of one airport while Spark appends the
+# flights of another one. Reports of the third airport arrive as files, after the complete reports of flights that were
+# in the air.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR",)
 FILES_AIRPORT = "JFK"

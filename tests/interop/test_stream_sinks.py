@@ -57,7 +57,7 @@ def commits(table: Path) -> list[dict[str, Any]]:
 def test_a_stream_goes_on_with_the_other_connector(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, begins: str
 ) -> None:
-    """Also with a batch that the other one has written, and of which Spark does not know that it is done."""
+    """Also with a batch that the other one has written without a note of Spark that it is done."""
     stream = Stream(jvm, spark, tmp_path, by_window=False)
     runs = [stream.ours, stream.theirs] if begins == "ours" else [stream.theirs, stream.ours]
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"

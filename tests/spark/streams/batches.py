@@ -1,4 +1,4 @@
-"""Streams of files, of which each is a batch, into tables."""
+"""Streams of files into tables. Each file is a batch."""
 
 from __future__ import annotations
 

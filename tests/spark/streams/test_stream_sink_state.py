@@ -83,7 +83,7 @@ QUICK = {"windows", "joined"}
 
 
 def add(batches: Batches, first: int) -> None:
-    """Adds events of half a minute, of which the last are late."""
+    """Adds events of half a minute. Some of them are late."""
     values = list(range(first, first + 30))
     seconds = [max(0, value - 60 if value % 10 == 9 else value) for value in values]
     batches.add(

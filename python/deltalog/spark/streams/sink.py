@@ -30,7 +30,7 @@ from deltalog.spark.write.settings import Settings
 
 _COMPLETE = "Complete"
 _MODES = {"Append": "Append", _COMPLETE: "Overwrite"}
-"""The names of Spark's `SaveMode` by those of its `OutputMode`."""
+"""The names of Spark's `SaveMode` by the names of its `OutputMode`."""
 
 
 class Stream(NamedTuple):

@@ -53,7 +53,7 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, locatio
 
 
 def new_table_properties(request: WriteRequest) -> dict[str, str]:
-    """Returns the properties that a table gets if the write creates it: those of the options and of the session."""
+    """Returns the properties that a table gets if the write creates it, by its options and by the session."""
     configuration = request.options.table_configuration()
     defaults = defaults_of(request.settings)
     if defaults and not table_exists(request.uri, request.location.storage_options):
