@@ -14,6 +14,7 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.streaming.DataStreamWriter;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataTypes;
@@ -42,6 +43,7 @@ public class Job {
         case "errors" -> errors();
         case "deaths" -> deaths();
         case "streams" -> streams();
+        case "sinks" -> sinks();
         case "interpreters" -> interpreters();
         case "waiters" -> waiters();
         default -> throw new IllegalArgumentException(part);
@@ -243,6 +245,48 @@ public class Job {
           return seen;
         });
     step("sidecars after the stream", () -> sidecars().size());
+  }
+
+  /** Streams into tables, from the table of `streams`. */
+  private static void sinks() {
+    step(
+        "sink",
+        () -> {
+          sink("id", "named").outputMode("append").toTable("copied").awaitTermination();
+          return sql("SELECT * FROM copied ORDER BY id");
+        });
+    step(
+        "history of the sink",
+        () -> spark.sql("DESCRIBE HISTORY copied").select("operation").collectAsList());
+    step("update", () -> sink("id", "update").outputMode("update").toTable("copied"));
+    step("stopped", Job::stopped);
+    step("sidecars after the sinks", () -> sidecars().size());
+  }
+
+  private static DataStreamWriter<Row> sink(String column, String checkpoint) {
+    return spark
+        .readStream()
+        .option("maxFilesPerTrigger", 1)
+        .table("s")
+        .selectExpr(column)
+        .writeStream()
+        .format("deltalog")
+        .option(
+            "checkpointLocation",
+            spark.conf().get("spark.sql.warehouse.dir") + "/checkpoint of " + checkpoint)
+        .trigger(Trigger.AvailableNow());
+  }
+
+  /** Stops a query while its task waits. */
+  private static Object stopped() throws Exception {
+    String path = spark.conf().get("spark.sql.warehouse.dir") + "/stopped";
+    reached = new CountDownLatch(1);
+    goesOn = new CountDownLatch(1);
+    StreamingQuery query = sink("paused(CAST(id AS INT)) AS id", "stopped").start(path);
+    reached.await(MOST_SECONDS, TimeUnit.SECONDS);
+    query.stop();
+    goesOn.countDown();
+    return query.exception() + ", table " + new File(path, "_delta_log").exists();
   }
 
   private static Object saveWithSecret() {

@@ -94,10 +94,7 @@ public class DeltalogSource
 
   @Override
   public Tuple2<String, StructType> sourceSchema(
-      SQLContext context,
-      Option<StructType> schema,
-      String provider,
-      Map<String, String> options) {
+      SQLContext context, Option<StructType> schema, String provider, Map<String, String> options) {
     Installation.check();
     FeatureGroup.STREAMS.require();
     StructType found = StreamSource.schema(context.sparkSession(), options, expected(schema));

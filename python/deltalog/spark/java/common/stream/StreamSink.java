@@ -57,8 +57,7 @@ public class StreamSink implements Sink {
     batch.put("query", session.sparkContext().getLocalProperty(QUERY));
     batch.put("number", number);
     try {
-      Bridge.streamSinks()
-          .write(session, TableOptions.json(options), data, Json.text(batch), this);
+      Bridge.streamSinks().write(session, TableOptions.json(options), data, Json.text(batch), this);
     } catch (RuntimeException e) {
       throw StoppedBatch.thrown(e, session.sparkContext());
     }
