@@ -65,7 +65,7 @@ ENTRIES = {
         "VerbPlans",
     ),
     "own SQL": ("ProcedurePlans", "Procedures"),
-    "streams": ("StreamSource",),
+    "streams": ("StreamSink", "StreamSource"),
 }
 
 

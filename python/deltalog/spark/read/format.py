@@ -30,7 +30,12 @@ def file_format(
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
     # Any version of a change data feed or of a stream may have vectors.
-    has_vectors = is_change_feed or is_for_statement or is_stream or "deletionVectors" in (snapshot.reader_features or ())
+    has_vectors = (
+        is_change_feed
+        or is_for_statement
+        or is_stream
+        or "deletionVectors" in (snapshot.reader_features or ())
+    )
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
     if mapping == "none" and not has_vectors and not read_as and row_tracking is None:

@@ -45,7 +45,11 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
     columns = [field["name"] for field in json.loads(schema)["fields"]]
     known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
     # Spark takes a variant in Arrow data from Python for NULL.
-    if isinstance(planner, ChangesPlanner | BatchPlanner) or not set(columns) <= set(known) or _VARIANT.search(schema):
+    if (
+        isinstance(planner, ChangesPlanner | BatchPlanner)
+        or not set(columns) <= set(known)
+        or _VARIANT.search(schema)
+    ):
         location.ensure_in_reach()
     if location.obstacle is not None:
         _warn(location.obstacle)

@@ -20,7 +20,6 @@ from deltalog.spark.read.planner import ChangesPlanner, Planner, key_of, registe
 from deltalog.spark.schema import CHANGE_FIELDS, bare_columns, feed_schema, of_query, with_fields
 
 
-
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     """Opens the version that the options specify, or the newest."""
     options.check_read()

@@ -87,6 +87,11 @@ def own_filters(sources: Iterable[Source], uri: str) -> list[str]:
     return [filters for _, filters in _own(sources, uri)]
 
 
+def is_read(sources: Iterable[Source], uri: str) -> bool:
+    """Returns whether sources read the table `uri`, at any version, or as a stream."""
+    return any(_place(key_of(source.planner).table.uri) == _place(uri) for source in sources)
+
+
 def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> OwnRows | None:
     """Returns what sources read of the table `uri`; None if they do not read it."""
     own = _own(sources, uri)
