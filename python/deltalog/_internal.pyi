@@ -38,6 +38,7 @@ __all__ = [
     "Recent",
     "SchemaMismatchError",
     "Snapshot",
+    "SparkBatch",
     "SparkChanges",
     "SparkClone",
     "SparkOptimize",
@@ -902,6 +903,16 @@ class SparkChanges:
     @property
     def versions(self) -> tuple[int, int] | None:
         """The first and the last version; None if the range has none."""
+    def size_in_bytes(self) -> int: ...
+    def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
+        """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
+
+@final
+class SparkBatch:
+    """The files of a batch of a stream for Spark's scan. They are found when they are asked for."""
+
+    def __new__(cls, stream: TableStream, start: str | None, end: str) -> SparkBatch:
+        """Checks that the offsets are the stream's, without I/O."""
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""

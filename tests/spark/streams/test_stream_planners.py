@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from deltalog import write_deltalake
-from deltalog._internal import Snapshot, VersionNotFoundError
-from deltalog.arguments import StreamContent
+from deltalog._internal import Snapshot, SparkBatch, TableStream
 from deltalog.spark.read import open_streams
 from deltalog.spark.read.planner import Batch, batch_key, forget, key_of, planner_of
 from deltalog.spark.read.table_version import TableVersion
+from deltalog.table.stream import StreamArguments, StreamLimits
 
 
 @pytest.fixture
@@ -22,27 +22,33 @@ def snapshot(tmp_path: Path) -> Iterator[Snapshot]:
     forget()
 
 
+def end_of(stream: TableStream, limits: StreamLimits, start: str | None = None) -> str:
+    found = stream.latest(start, limits)
+    assert found is not None
+    return found
+
+
 @pytest.mark.newest
 def test_a_planner_without_its_stream_lists_the_same_files(snapshot: Snapshot) -> None:
-    content = StreamContent(start_version=1, excluded="[.]json$")
-    stream = snapshot.spark_stream(content)
-    end = stream.latest(None, is_unlimited=True)
-    assert end is not None
+    content = StreamArguments(start_version=1, exclude="[.]json$")
+    stream = TableStream(snapshot, content)
+    end = end_of(stream, StreamLimits())
     key = batch_key(TableVersion.of(snapshot), Batch("gone", content, None, end))
     found = planner_of(key)
     assert found.key == key
-    assert found.size() == stream.size_in_bytes(None, end) > 0
-    assert found.plan("id > 5", "UTC") != found.plan("", "UTC")
-    assert bytes(found.plan("", "UTC")) == stream.plan_spark(None, end, "", "UTC").to_bytes()
+    batch = SparkBatch(stream, None, end)
+    assert found.size() == batch.size_in_bytes() > 0
+    assert bytes(found.plan("", "UTC")) == batch.plan_spark("", "UTC").to_bytes()
+    plan = batch.plan_spark("id > 5", "UTC")
+    assert (plan.kept, plan.total) == (0, 2)
     assert not key_of(key).is_version
 
 
 @pytest.mark.newest
 def test_a_planner_keeps_nothing_of_an_open_stream(snapshot: Snapshot) -> None:
-    stream = snapshot.spark_stream(StreamContent())
-    end = stream.latest(None)
-    assert end is not None
-    key = batch_key(TableVersion.of(snapshot), Batch("open", StreamContent(), None, end))
+    stream = TableStream(snapshot, StreamArguments())
+    end = end_of(stream, StreamLimits())
+    key = batch_key(TableVersion.of(snapshot), Batch("open", StreamArguments(), None, end))
     open_streams.keep("open", stream)
     try:
         assert planner_of(key) is not planner_of(key)
@@ -52,14 +58,11 @@ def test_a_planner_keeps_nothing_of_an_open_stream(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.newest
-def test_a_stream_ends_where_it_is_told_to_once(snapshot: Snapshot, tmp_path: Path) -> None:
-    stream = snapshot.spark_stream(StreamContent())
-    stream.end_at_newest()
-    first = stream.latest(None, 1)
+def test_a_stream_gets_its_end_once(snapshot: Snapshot, tmp_path: Path) -> None:
+    opened = open_streams.OpenStream(TableStream(snapshot, StreamArguments()))
+    opened.end_at_newest()
+    first = end_of(opened.stream, StreamLimits(files=1))
     write_deltalake(tmp_path, pa.table({"id": [9]}), mode="append")
-    stream.end_at_newest()
-    last = stream.latest(first)
-    assert stream.latest(last) == last
-    assert stream.outstanding(last) == (0, 0, 0)
-    with pytest.raises(VersionNotFoundError):
-        snapshot.spark_stream(StreamContent(start_version=9)).latest(None)
+    opened.end_at_newest()
+    last = end_of(opened.stream, StreamLimits(), first)
+    assert end_of(opened.stream, StreamLimits(), last) == last

@@ -19,11 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltalog._internal import InvalidArgumentError, Snapshot, SparkChanges, SparkPlan, SparkStream
-from deltalog.arguments import ChangeRange, StreamContent
+from deltalog._internal import InvalidArgumentError, Snapshot, SparkBatch, SparkChanges, SparkPlan, TableStream
+from deltalog.arguments import ChangeRange
 from deltalog.spark.location import Location, location_with
 from deltalog.spark.read import file_errors, open_streams
 from deltalog.spark.read.table_version import TableVersion
+from deltalog.table.stream import StreamArguments
 
 # py4j sends bytes slowly, as one line of base64 text, so large listings are passed through a file.
 _INLINE = 1 << 20
@@ -140,7 +141,7 @@ class Batch(NamedTuple):
 
     stream: str
     """The id of the stream, as long as it is open."""
-    content: StreamContent
+    content: StreamArguments
     start: str | None
     """The offset where the batch begins; None for the beginning of the stream."""
     end: str
@@ -149,23 +150,23 @@ class Batch(NamedTuple):
 class BatchPlanner(Planner):
     """Lists the files of a batch of a stream."""
 
-    def __init__(self, stream: SparkStream, version: TableVersion, batch: Batch) -> None:
+    def __init__(self, stream: TableStream, version: TableVersion, batch: Batch) -> None:
         self.snapshot = stream.snapshot
         self._version = version
-        self._stream = stream
         self._batch = batch
+        self._rows = SparkBatch(stream, batch.start, batch.end)
 
     def _parts(self) -> dict[str, Any]:
         return batch_parts(self._version, self._batch)
 
     def size(self) -> int:
-        return self._stream.size_in_bytes(self._batch.start, self._batch.end)
+        return self._rows.size_in_bytes()
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
         return None
 
     def _files(self, filters: str, time_zone: str) -> SparkPlan:
-        plan = self._stream.plan_spark(self._batch.start, self._batch.end, filters, time_zone)
+        plan = self._rows.plan_spark(filters, time_zone)
         _log.info(
             "%s stream up to %s: %d of %d files may contain matching rows",
             self.snapshot.uri,
@@ -240,10 +241,10 @@ def planner_of(key: str) -> Planner:
             "the rows of a statement that changes rows can be read by that statement only"
         )
     if parts.batch is not None:
-        stream = open_streams.find(parts.batch.stream)
-        if stream is not None:
+        found = open_streams.find(parts.batch.stream)
+        if found is not None:
             # It is not kept, so that it ends with its stream.
-            return BatchPlanner(stream, parts.table, parts.batch)
+            return BatchPlanner(found.stream, parts.table, parts.batch)
     planner = _opened(parts)
     register(planner)
     return planner
@@ -273,7 +274,7 @@ def key_of(text: str) -> PlannerKey:
     is_of_statement = parts.pop("statement", None) is not None
     table = TableVersion(**{**parts, "allowed_roots": tuple(parts["allowed_roots"])})
     if batch is not None:
-        batch = Batch(**{**batch, "content": StreamContent(**batch["content"])})
+        batch = Batch(**{**batch, "content": StreamArguments(**batch["content"])})
     return PlannerKey(table, changes, batch, is_of_statement)
 
 
@@ -293,7 +294,7 @@ def _opened(key: PlannerKey) -> Planner:
         first, last = key.changes
         return ChangesPlanner(snapshot.spark_changes(ChangeRange(first, last)))
     if key.batch is not None:
-        return BatchPlanner(snapshot.spark_stream(key.batch.content), key.table, key.batch)
+        return BatchPlanner(TableStream(snapshot, key.batch.content), key.table, key.batch)
     return Planner(snapshot)
 
 

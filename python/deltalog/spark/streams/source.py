@@ -8,20 +8,20 @@ import json
 import uuid
 from typing import Any, NamedTuple
 
-from deltalog._internal import Snapshot, SparkStream
-from deltalog.arguments import StreamContent
+from deltalog._internal import Snapshot, SparkBatch, TableStream
 from deltalog.spark.errors import SchemaMismatchError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read import open_streams
 from deltalog.spark.read.format import file_format
+from deltalog.spark.read.open_streams import OpenStream
 from deltalog.spark.read.planner import Batch, batch_key
 from deltalog.spark.read.relation import check_expected_columns, partition_schema, roots_of
 from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.schema import compared_columns, of_query
 from deltalog.spark.streams import source_options
-from deltalog.spark.streams.source_options import Limits
+from deltalog.table.stream import StreamArguments, StreamLimits
 
 
 class SourceText(NamedTuple):
@@ -30,8 +30,8 @@ class SourceText(NamedTuple):
     id: str
     table: TableVersion
     """The version whose schema the rows have."""
-    content: StreamContent
-    limits: Limits
+    content: StreamArguments
+    limits: StreamLimits
     options: dict[str, str]
     """The options of the query, which also say how the store is reached."""
 
@@ -46,8 +46,8 @@ class SourceText(NamedTuple):
         return cls(
             parts["id"],
             TableVersion(**{**table, "allowed_roots": tuple(table["allowed_roots"])}),
-            StreamContent(**parts["content"]),
-            Limits(**parts["limits"]),
+            StreamArguments(**parts["content"]),
+            StreamLimits(**parts["limits"]),
             parts["options"],
         )
 
@@ -69,7 +69,7 @@ def open_stream(jvm: Jvm, session: Any, options: Options, columns: str) -> str:
     snapshot = _newest(jvm, session, options)
     _check_columns(snapshot, columns)
     text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values)
-    open_streams.keep(text.id, snapshot.spark_stream(content))
+    open_streams.keep(text.id, TableStream(snapshot, content))
     return text.to_json()
 
 
@@ -89,13 +89,12 @@ def _check_columns(snapshot: Snapshot, columns: str) -> None:
         )
 
 
-def _stream(jvm: Jvm, session: Any, text: SourceText) -> SparkStream:
+def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
     """Returns the open stream. In another process than the one that has opened it, it is made again."""
     found = open_streams.find(text.id)
     if found is None:
         location_of(jvm, session, Options(text.options))
-        found = text.table.open().spark_stream(text.content)
-        open_streams.keep(text.id, found)
+        found = open_streams.keep(text.id, TableStream(text.table.open(), text.content))
     return found
 
 
@@ -104,19 +103,19 @@ def latest(
 ) -> str:
     """Returns where a batch ends that begins at `start`, and the end of the newest version, as JSON."""
     source = SourceText.of(text)
-    stream = _stream(jvm, session, source)
+    opened = _stream(jvm, session, source)
     if ends_at_newest:
-        stream.end_at_newest()
-    found = stream.latest(start, source.limits.files, source.limits.bytes, is_unlimited=is_unlimited)
-    return json.dumps({"offset": found, "newest": stream.newest()})
+        opened.end_at_newest()
+    found = opened.stream.latest(start, source.limits._replace(is_unlimited=is_unlimited))
+    return json.dumps({"offset": found, "newest": opened.stream.newest()})
 
 
 def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str:
     """Describes a relation of the rows between two offsets (`RelationDescription.java`)."""
     source = SourceText.of(text)
-    stream = _stream(jvm, session, source)
+    stream = _stream(jvm, session, source).stream
     snapshot = stream.snapshot
-    stream.check(start, end)
+    SparkBatch(stream, start, end)  # Refuses offsets of something else.
     key = batch_key(source.table, Batch(source.id, source.content, start, end))
     return json.dumps(
         {
@@ -146,7 +145,9 @@ def _place(offset: str) -> str:
 
 def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
     """Returns the metrics of a query that has read up to `start`, as JSON."""
-    versions, files, size = _stream(jvm, session, SourceText.of(text)).outstanding(start)
+    if start is None:
+        return "{}"
+    versions, files, size = _stream(jvm, session, SourceText.of(text)).stream.backlog(start)
     return json.dumps(
         {"numVersionsOutstanding": versions, "numFilesOutstanding": files, "numBytesOutstanding": size}
     )
@@ -154,9 +155,9 @@ def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
 
 def release(text: str, end: str) -> None:
     """Forgets what is only needed up to an offset."""
-    stream = open_streams.find(SourceText.of(text).id)
-    if stream is not None:
-        stream.release(end)
+    opened = open_streams.find(SourceText.of(text).id)
+    if opened is not None:
+        opened.stream.release(end)
 
 
 def stop(text: str) -> None:

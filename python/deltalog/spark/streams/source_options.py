@@ -5,13 +5,13 @@ Unknown options are refused: it would not be noticed that an option has no effec
 
 import difflib
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
-from deltalog.arguments import StreamContent
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import bound_of
+from deltalog.table.stream import StreamArguments, StreamLimits
 
 _FLAGS = ("ignoreDeletes", "ignoreChanges", "ignoreFileDeletion", "skipChangeCommits", "failOnDataLoss")
 _NAMES = {
@@ -59,13 +59,6 @@ _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)b?\s*", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
-class Limits(NamedTuple):
-    """How much a batch may have."""
-
-    files: int | None
-    bytes: int | None
-
-
 def check(options: Options) -> None:
     """Raises an error for options that do not apply to streams or are not known."""
     for name in sorted(options.values):
@@ -91,7 +84,7 @@ def _is_known(name: str, options: Options) -> bool:
     return name in _NAMES or name in options.storage or "." in name or name.startswith("__")
 
 
-def content_of(jvm: Jvm, session: Any, options: Options) -> StreamContent:
+def content_of(jvm: Jvm, session: Any, options: Options) -> StreamArguments:
     """Returns what the options ask for."""
     flags = {name: options.is_true(name) for name in _FLAGS}
     start_version, start_timestamp_ms, starts_with_next = _start(jvm, session, options)
@@ -101,14 +94,14 @@ def content_of(jvm: Jvm, session: Any, options: Options) -> StreamContent:
     elif flags["ignoreChanges"] or flags["ignoreFileDeletion"]:
         changes = "ignore"
     elif flags["ignoreDeletes"]:
-        changes = "ignoreDeletes"
-    return StreamContent(
+        changes = "ignore_deletes"
+    return StreamArguments(
         start_version=start_version,
         start_timestamp_ms=start_timestamp_ms,
         starts_with_next=starts_with_next,
-        changes=changes,
-        excluded=options.values.get("excluderegex"),
-        tolerates_loss=flags["failOnDataLoss"] is False,
+        change_commits=changes,
+        exclude=options.values.get("excluderegex"),
+        tolerate_loss=flags["failOnDataLoss"] is False,
     )
 
 
@@ -122,10 +115,10 @@ def _start(jvm: Jvm, session: Any, options: Options) -> tuple[int | None, int | 
     return *bound_of(jvm, session, options, "starting"), False
 
 
-def limits_of(options: Options) -> Limits:
+def limits_of(options: Options) -> StreamLimits:
     """Returns the limits that the options set."""
     files, size = (options.values.get(name) for name in ("maxfilespertrigger", "maxbytespertrigger"))
-    return Limits(
+    return StreamLimits(
         None if files is None else _positive("maxFilesPerTrigger", files, _count(files), "a number of files"),
         None if size is None else _positive("maxBytesPerTrigger", size, _bytes(size), "a size such as 10g"),
     )

@@ -1,13 +1,14 @@
 //! The rows between two offsets.
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 use regex::Regex;
 
 use super::table_stream::{Part, Position, TableStream};
 use crate::error::{Error, Result};
 use crate::expression::predicate::{BoundColumn, Predicate};
 use crate::log::replay::{FileColumn, filtered};
-use crate::scan::{DataFiles, FileListing, RowScan, RowStream};
+use crate::scan::{DataFiles, FileListing, ListColumn, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
 /// The rows between two offsets of a stream.
@@ -49,6 +50,28 @@ impl StreamBatch {
             Some(predicate) => listing.pruning(predicate),
             None => listing,
         })
+    }
+
+    /// Returns the number of files, with those that the options exclude.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn file_count(&self) -> Result<u64> {
+        Ok(self.parts()?.iter().map(|part| part.files.len() as u64).sum())
+    }
+
+    /// Returns the size of the files in bytes.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn size_in_bytes(&self) -> Result<u64> {
+        let mut size = 0_u64;
+        for files in self.listing(None)?.columns([ListColumn::Size]).read()? {
+            let files = files?;
+            let sizes = files.column(0).as_primitive::<Int64Type>();
+            size = sizes.iter().flatten().fold(size, |sum, size| sum.saturating_add(size.unsigned_abs()));
+        }
+        Ok(size)
     }
 
     /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
