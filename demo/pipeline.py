@@ -197,8 +197,9 @@ def stream_files(spark: SparkSession, raw: DataFrame, late: DataFrame, places: P
     of_files = F.col("origin") == flights.FILES_AIRPORT
     for reports in (late.where(is_in_the_air()), late.where(is_late() & of_files)):
         inbox.mkdir(exist_ok=True)
-        with streams.running(spark, inbox, tables, checkpoints):
+        with streams.merging(spark, inbox, tables, checkpoints / "silver"):
             streams.deliver(reports, inbox)
+        streams.keep_sums(spark, tables, checkpoints / "gold")
     history = deltalog.spark.DeltaTable.forPath(spark, places.reports).history().orderBy("version")
     show(history.select("version", "operation", "operationParameters.epochId"), "the batches of gold")
     flown = [

@@ -7,7 +7,7 @@ files ──► stream ──► each batch: appended to bronze, MERGE into silv
                                bronze ──► stream ──► sums in gold, replaced by each batch
 ```
 
-Both are stopped after the first files and started again. Each continues where it was, and no report counts twice.
+Both end after the first files and are started again. Each continues where it was, and no report counts twice.
 """
 
 from __future__ import annotations
@@ -60,23 +60,19 @@ def merge_files(spark: SparkSession, inbox: Path, tables: Tables, checkpoint: Pa
     return files.writeStream.foreachBatch(add).option("checkpointLocation", str(checkpoint)).start()
 
 
-def keep_sums(spark: SparkSession, tables: Tables, checkpoint: Path) -> StreamingQuery:
-    """Starts the stream of bronze into gold."""
+def keep_sums(spark: SparkSession, tables: Tables, checkpoint: Path) -> None:
+    """Brings gold up to date, by a stream of bronze that ends with the newest version."""
     reports = spark.readStream.format("deltalog").load(tables.bronze)
-    writer = sums(reports).writeStream.format("deltalog").outputMode("complete")
-    return writer.option("checkpointLocation", str(checkpoint)).start(tables.gold)
+    writer = sums(reports).writeStream.format("deltalog").outputMode("complete").trigger(availableNow=True)
+    writer.option("checkpointLocation", str(checkpoint)).start(tables.gold).awaitTermination()
 
 
 @contextmanager
-def running(spark: SparkSession, inbox: Path, tables: Tables, checkpoints: Path) -> Iterator[None]:
-    """Runs both streams. At the end of the `with`, they have done all that there is, and are stopped."""
-    queries = []
+def merging(spark: SparkSession, inbox: Path, tables: Tables, checkpoint: Path) -> Iterator[None]:
+    """Runs the stream of files. At the end of the `with`, it has done all that there is, and is stopped."""
+    query = merge_files(spark, inbox, tables, checkpoint)
     try:
-        queries.append(merge_files(spark, inbox, tables, checkpoints / "silver"))
-        queries.append(keep_sums(spark, tables, checkpoints / "gold"))
         yield
-        for query in queries:
-            query.processAllAvailable()
+        query.processAllAvailable()
     finally:
-        for query in queries:
-            query.stop()
+        query.stop()
