@@ -122,7 +122,11 @@ def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Pa
     moments = {commit["version"]: commit["timestamp"] for commit in table.history()}
     later = datetime.fromtimestamp(moments[1] / 1000, timezone.utc).isoformat()
     first = min(version for version in moments if moments[version] >= moments[1])
-    cases = [({"startingVersion": 1}, 1), ({"startingTimestamp": later}, first), ({"startingVersion": "latest"}, 3)]
+    cases = [
+        ({"startingVersion": 1}, 1),
+        ({"startingTimestamp": later}, first),
+        ({"startingVersion": "latest"}, 3),
+    ]
     for number, (options, version) in enumerate(cases):
         found = ids(batches(stream(spark, path, **options), tmp_path / str(number)))
         assert [value for rows in found for value in rows] == list(range(version, 3)), options
@@ -215,7 +219,9 @@ def test_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, p
     append(spark, path, range(4))
     seen: list[list[int]] = []
     frame = stream(spark, path, ignoreChanges="true")
-    query = start(frame, tmp_path / "cp", lambda rows, _: seen.append(sorted(row[0] for row in rows.collect())))
+    query = start(
+        frame, tmp_path / "cp", lambda rows, _: seen.append(sorted(row[0] for row in rows.collect()))
+    )
     with running(query):
         query.processAllAvailable()
         spark.sql(f"ALTER TABLE deltalog.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
@@ -286,7 +292,11 @@ def test_an_option_that_is_not_for_streams_is_refused_by_load(
 WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"startingVersion": 9}, VersionNotFoundError, "cannot start with version 9"),
     ({"startingVersion": "x"}, InvalidArgumentError, "startingVersion must be a version number"),
-    ({"startingVersion": 0, "startingTimestamp": "2026-01-01"}, InvalidArgumentError, "cannot be used together"),
+    (
+        {"startingVersion": 0, "startingTimestamp": "2026-01-01"},
+        InvalidArgumentError,
+        "cannot be used together",
+    ),
     ({"startingTimestamp": "2100-01-01"}, VersionNotFoundError, "after the newest version"),
     ({"maxFilesPerTrigger": 0}, InvalidArgumentError, "maxFilesPerTrigger must be a number of files"),
     ({"maxBytesPerTrigger": "-1"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
