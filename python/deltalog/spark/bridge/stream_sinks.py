@@ -1,5 +1,6 @@
 """Tables that streams write to."""
 
+import json
 from typing import Any
 
 from deltalog.spark.bridge.role import Role
@@ -14,7 +15,7 @@ class StreamSinkCalls(Role):
         asked = Options.of_json(options)
         sinks.check(asked, sinks.Stream.of_json(stream))
         if is_named:
-            sinks.complete_definition(self._jvm, session, asked)
+            sinks.complete_definition(self._jvm, session, asked, json.loads(options))
 
     def write(self, session: Any, options: str, rows: Any, batch: str, sink: Any) -> None:
         sinks.write(self._jvm, session, Options.of_json(options), rows, sinks.Batch.of_json(batch), sink)

@@ -81,21 +81,23 @@ def check(options: Options, stream: Stream) -> None:
             "use foreachBatch with a MERGE"
         )
     options.check_stream_write(is_complete=stream.mode == _COMPLETE)
+    options.path  # noqa: B018 (raises an error if there is none)
 
 
-def complete_definition(jvm: Jvm, session: Any, options: Options) -> None:
-    """Gives a table that has no rows and no history yet the properties among the options of a stream.
+def complete_definition(jvm: Jvm, session: Any, options: Options, named: dict[str, str]) -> None:
+    """Gives a table that has no rows and no history yet the properties among the options of a stream, which `named` has
+    by the names that the user has written.
 
     Spark creates the table of `toTable` without the options.
     """
-    properties = options.table_configuration()
+    properties = {name: value for name, value in named.items() if name.lower().startswith("delta.")}
     if not properties:
         return
     location = location_of(jvm, session, options)
     snapshot = _newest(location)
     if snapshot is None or snapshot.version > 0 or snapshot.num_files() > 0:
         return
-    known = {name.lower(): value for name, value in snapshot.configuration.items()}
+    known = snapshot.configuration
     missing = {name: value for name, value in properties.items() if known.get(name) != value}
     if missing:
         arguments = commit_arguments(None, change_metadata(Settings.of(jvm, session)))
