@@ -37,7 +37,7 @@ public class WriteDescription {
   private static List nulls(LogicalPlan plan) {
     List names = new ArrayList();
     boolean isBatch = plan.getClass().getSimpleName().equals(BATCH);
-    LogicalPlan top = isBatch ? (LogicalPlan) plan.children().head() : plan;
+    LogicalPlan top = isBatch ? plan.children().head() : plan;
     if (top instanceof Project project) {
       Iterator columns = project.projectList().iterator();
       while (columns.hasNext()) {
