@@ -61,7 +61,7 @@ class History:
 
 
 def check(spark: SparkSession, directory: Path, seed: int) -> None:
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 (no secrets)
     history = History(directory / "table", chance)
     for _ in range(chance.randint(0, 4)):
         history.change()

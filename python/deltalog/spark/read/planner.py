@@ -19,7 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deltalog._internal import InvalidArgumentError, Snapshot, SparkBatch, SparkChanges, SparkPlan, TableStream
+from deltalog._internal import (
+    InvalidArgumentError,
+    Snapshot,
+    SparkBatch,
+    SparkChanges,
+    SparkPlan,
+    TableStream,
+)
 from deltalog.arguments import ChangeRange
 from deltalog.spark.location import Location, location_with
 from deltalog.spark.read import file_errors, open_streams

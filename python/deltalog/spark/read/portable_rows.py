@@ -36,7 +36,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
         filters: the text of `FilterText.java`, which means its times in `time_zone`.
 
     Raises:
-        UnsupportedFeatureError: a change data feed, a stream, a variant, or Spark's metadata of files (`_metadata`) is requested.
+        UnsupportedFeatureError: a change data feed, a stream, a variant, or Spark's metadata of files (`_metadata`) is
+            requested.
     """
     spark = python_session(session)
     planner = planner_of(key)

@@ -53,7 +53,7 @@ class SourceText(NamedTuple):
 
 
 def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> str:
-    """Returns the columns of the newest version, which are those that the user expects."""
+    """Returns the columns of the newest version, and checks that the user expects them."""
     source_options.check(options)
     snapshot = _newest(jvm, session, options)
     if expected is not None:

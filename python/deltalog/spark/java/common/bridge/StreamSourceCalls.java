@@ -34,11 +34,7 @@ public interface StreamSourceCalls {
    *     call
    */
   String latest(
-      SparkSession session,
-      String stream,
-      String start,
-      boolean isUnlimited,
-      boolean endsAtNewest);
+      SparkSession session, String stream, String start, boolean isUnlimited, boolean endsAtNewest);
 
   /**
    * Returns the rows between two offsets, as the JSON of RelationDescription. Their files are found

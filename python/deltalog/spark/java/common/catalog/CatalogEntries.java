@@ -142,14 +142,12 @@ public class CatalogEntries {
    *
    * @param options the options with which the table was opened, among them its path
    */
-  static CatalogTable shown(
-      Identifier name, String provider, Map options, StructType columns) {
+  static CatalogTable shown(Identifier name, String provider, Map options, StructType columns) {
     Map others = new TreeMap(String.CASE_INSENSITIVE_ORDER);
     others.putAll(options);
     URI location = CatalogUtils.stringToURI((String) others.remove("path"));
     TableIdentifier identifier =
-        new TableIdentifier(
-            name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG));
+        new TableIdentifier(name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG));
     try {
       return create(identifier, false, location, provider, TableOptions.scala(others), columns);
     } catch (Exception e) {

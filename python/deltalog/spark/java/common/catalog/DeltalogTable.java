@@ -128,7 +128,8 @@ public class DeltalogTable
    * it is needed.
    */
   public DeltalogTable forWriting(boolean anySchema) {
-    return new DeltalogTable(identifier, state, relation().schema(), provider, options, kind, anySchema);
+    return new DeltalogTable(
+        identifier, state, relation().schema(), provider, options, kind, anySchema);
   }
 
   @Override

@@ -190,7 +190,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
     StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
     String definition = definition(name, columns, transforms, properties, mode);
-    return new StagedDeltalogTable(name, CatalogEntries.label(name), schema, transforms, definition);
+    return new StagedDeltalogTable(
+        name, CatalogEntries.label(name), schema, transforms, definition);
   }
 
   private static String definition(

@@ -136,7 +136,9 @@ public final class StreamSource
     Bridge.streamSources().release(stream, end.json());
   }
 
-  /** Returns what is still to be read. Spark asks after each look for news, also after an idle one. */
+  /**
+   * Returns what is still to be read. Spark asks after each look for news, also after an idle one.
+   */
   @Override
   public Map<String, String> metrics(Optional<Offset> consumed) {
     String from = consumed.map(Offset::json).orElse(null);
