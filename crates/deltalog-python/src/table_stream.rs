@@ -1,20 +1,26 @@
 //! The Python class `TableStream`: the rows of a table as a sequence of batches.
 //!
 //! Offsets are texts in the form of the JVM connector. For Spark's planner, [`TableStream::batch_between`] returns the
-//! core's batch, whose `listing` has the files.
+//! core's batch:
+//!
+//! - of a stream of rows, `StreamBatch::listing(predicate)` has the files: `columns(…).read()` as for a snapshot;
+//! - of a change feed, `StreamBatch::changes(predicate)` is a `ChangePlan`. `spark_plan::pack_changes` packs it without
+//!   a filter of its own, which would plan whole versions again. The schema is the table's with the columns of the
+//!   feed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use deltalog::engine::constraints::describe_rows;
 use deltalog::{
-    ChangeHandling, Environment, Error, Result, StreamBatch, StreamLimits, StreamOffset, StreamOptions,
-    StreamStart, TableStream as CoreStream,
+    ChangeHandling, Environment, Error, Result, SchemaChange, SchemaTracking, StreamBatch, StreamLimits,
+    StreamOffset, StreamOptions, StreamStart, TableStream as CoreStream,
 };
 use pyo3::prelude::*;
 
 use crate::call::call;
 use crate::snapshot::Snapshot;
+use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 
 /// What a stream reads: `deltalog.table.stream.StreamArguments` in Python.
@@ -24,19 +30,59 @@ pub(crate) struct StreamArguments {
     start_timestamp_ms: Option<i64>,
     starts_with_next: bool,
     change_commits: String,
+    change_feed: bool,
     exclude: Option<String>,
     tolerate_loss: bool,
     pause: Option<Duration>,
+    tracking: Option<Tracking>,
+}
+
+/// Where a stream notes schemas: `deltalog.table.stream.Tracking` in Python.
+#[derive(FromPyObject)]
+pub(crate) struct Tracking {
+    location: String,
+    store: Option<StoreOptions>,
+    id: Option<String>,
+    source: Option<String>,
+    /// Pairs of a change and what it is allowed for, as Spark's options have it.
+    allowed: Vec<(String, String)>,
+}
+
+impl Tracking {
+    fn into_core(self) -> Result<SchemaTracking> {
+        let mut tracking = SchemaTracking::new(&open_storage(&self.location, self.store)?);
+        tracking = self.id.iter().fold(tracking, |tracking, id| tracking.id(id));
+        tracking = self.source.iter().fold(tracking, |tracking, source| tracking.source(source));
+        for (change, version) in &self.allowed {
+            let change = match change.as_str() {
+                "rename" => SchemaChange::Rename,
+                "drop" => SchemaChange::Drop,
+                "type_change" => SchemaChange::TypeChange,
+                _ => {
+                    return Err(Error::invalid_argument(format!(
+                        "there is no change of the schema that is called '{change}'"
+                    ))
+                    .with_hint("allow 'rename', 'drop' or 'type_change'"));
+                }
+            };
+            tracking = tracking.allow(change, version.parse()?);
+        }
+        Ok(tracking)
+    }
 }
 
 impl StreamArguments {
-    fn options(&self) -> Result<StreamOptions> {
+    fn options(self) -> Result<StreamOptions> {
         let mut options = StreamOptions::new()
             .start(self.start()?)
             .changes(handling(&self.change_commits)?)
+            .change_feed(self.change_feed)
             .tolerate_loss(self.tolerate_loss);
         if let Some(pattern) = &self.exclude {
             options = options.exclude(pattern)?;
+        }
+        if let Some(tracking) = self.tracking {
+            options = options.track_schema(tracking.into_core()?);
         }
         Ok(self.pause.into_iter().fold(options, StreamOptions::pause))
     }
@@ -103,15 +149,11 @@ impl TableStream {
 #[pymethods]
 impl TableStream {
     #[new]
-    fn new(
-        py: Python<'_>,
-        snapshot: &Bound<'_, Snapshot>,
-        arguments: StreamArguments,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, snapshot: &Bound<'_, Snapshot>, arguments: StreamArguments) -> PyResult<Self> {
         let snapshot = snapshot.get().0.clone();
         call(py, || {
             let options = arguments.options().map_err(|error| error.in_table(snapshot.storage().url()))?;
-            Ok(Self(CoreStream::new(&snapshot, options, &Environment::system())))
+            CoreStream::open(&snapshot, options, &Environment::system()).map(Self)
         })
     }
 
@@ -159,10 +201,7 @@ impl TableStream {
     }
 
     fn release(&self, py: Python<'_>, end: &str) -> PyResult<()> {
-        call(py, || {
-            self.0.release(&self.parsed(end)?);
-            Ok(())
-        })
+        call(py, || self.0.release(&self.parsed(end)?))
     }
 
     fn close(&self) {

@@ -1,6 +1,7 @@
 """The rows of a table as a sequence of batches, each row once."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Literal, NamedTuple
@@ -8,17 +9,40 @@ from typing import Literal, NamedTuple
 from deltalog import _internal
 from deltalog.arguments import (
     Names,
+    StoreOptions,
     columns_argument,
+    location_argument,
     size_argument,
     span_argument,
     timestamp_argument,
     whole_argument,
 )
 from deltalog.checked import checks_arguments
-from deltalog.errors import InvalidArgumentError, wrong_argument
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.table.handle import TableHandle
 
-__all__ = ["StreamArguments", "StreamBacklog", "StreamBatch", "StreamLimits", "TableStream", "TableStreams"]
+__all__ = [
+    "StreamArguments",
+    "StreamBacklog",
+    "StreamBatch",
+    "StreamLimits",
+    "TableStream",
+    "TableStreams",
+    "Tracking",
+]
+
+
+class Tracking(NamedTuple):
+    """Where a stream notes the schemas with which it reads."""
+
+    location: str
+    store: StoreOptions | None = None
+    id: str | None = None
+    """Tells streams apart that read the same table and note schemas at the same location."""
+    source: str | None = None
+    """The path that Spark gives to the source within a query's checkpoint."""
+    allowed: tuple[tuple[str, str], ...] = ()
+    """Changes (`rename`, `drop`, `type_change`), and the version that they are allowed for, or `always`."""
 
 
 class StreamArguments(NamedTuple):
@@ -28,9 +52,11 @@ class StreamArguments(NamedTuple):
     start_timestamp_ms: int | None = None
     starts_with_next: bool = False
     change_commits: str = "refuse"
+    change_feed: bool = False
     exclude: str | None = None
     tolerate_loss: bool = False
     pause: timedelta | None = None
+    tracking: Tracking | None = None
 
 
 class StreamLimits(NamedTuple):
@@ -189,11 +215,14 @@ class TableStreams(TableHandle):
         max_files: int | None = None,
         max_bytes: int | None = None,
         change_commits: Literal["refuse", "ignore_deletes", "ignore", "skip"] = "refuse",
+        change_feed: bool = False,
         exclude: str | None = None,
         tolerate_loss: bool = False,
         poll_interval: float | timedelta = 1.0,
+        schema_location: str | os.PathLike[str] | None = None,
+        allow_schema_changes: Mapping[str, str | int] | None = None,
     ) -> TableStream:
-        """Returns the rows of the table as an iterator of batches: all that it has, and then those of each commit.
+        """Returns the rows of the table as an iterator of batches: all that it has, and then the rows of each commit.
 
         Each batch has an `offset`. Keep it together with what was made of the rows, in one transaction if that is
         possible, and pass it as `start` the next time: then each row is handled once. Offsets have the form of the JVM
@@ -213,22 +242,34 @@ class TableStreams(TableHandle):
             change_commits: what to do with a commit that deletes or updates rows: `"refuse"` raises,
                 `"ignore_deletes"` passes over commits that only remove files, `"ignore"` also reads all rows of files
                 that were written again, which are duplicates then, and `"skip"` passes over all of these commits.
+            change_feed: read what each commit has inserted, updated and deleted, as `load_cdf` does, with the columns
+                `_change_type`, `_commit_version` and `_commit_timestamp`. The rows that the table has at first are
+                inserts of its version. The two rows of an update are never in different batches.
             exclude: a regular expression; files whose path in the log it matches somewhere are left out.
             tolerate_loss: pass over commits that were cleaned up before they were read, instead of raising. Their rows
                 are lost.
             poll_interval: how long to wait between two looks for new commits, in seconds or as a timedelta.
+            schema_location: a directory in which the stream notes the schemas with which it reads. Then it goes on
+                after any change of the schema: it raises `SchemaMismatchError` once before the change, and a stream
+                that is opened at the last offset reads the rows after it.
+            allow_schema_changes: the changes that such a stream goes on after although columns are lost: `"rename"`,
+                `"drop"` and `"type_change"`, each with `"always"` or the version that made the change.
 
         Raises:
             InvalidArgumentError: `start` is no offset, or there is no such column.
             DeltaError: as `TableStream.__next__`, when batches are asked for.
         """
-        files = None if max_files is None else whole_argument(max_files, "max_files", "a whole number from 1", 1)
+        files = (
+            None if max_files is None else whole_argument(max_files, "max_files", "a whole number from 1", 1)
+        )
         offset, arguments = _start(start)
         arguments = arguments._replace(
             change_commits=change_commits.lower(),
+            change_feed=bool(change_feed),
             exclude=exclude,
             tolerate_loss=tolerate_loss,
             pause=span_argument(poll_interval, "poll_interval"),
+            tracking=_tracking(schema_location, allow_schema_changes),
         )
         opened = self._opened
         snapshot = self._snapshot if opened.is_pinned else self._snapshot.refresh()
@@ -237,6 +278,24 @@ class TableStreams(TableHandle):
             stream.end_at_newest()
         limits = StreamLimits(files, size_argument(max_bytes, "max_bytes"))
         return TableStream(stream, offset, limits, columns_argument(columns))
+
+
+def _tracking(
+    location: str | os.PathLike[str] | None, allowed: Mapping[str, str | int] | None
+) -> Tracking | None:
+    """Returns where a stream notes schemas, if it does."""
+    if location is None:
+        if allowed is not None:
+            refused = InvalidArgumentError("allow_schema_changes has no meaning without schema_location")
+            raise hinted(refused, "pass the directory in which the stream notes schemas, too")
+        return None
+    place = location_argument(location, "schema_location")
+    if not isinstance(allowed, (Mapping, type(None))):
+        raise wrong_argument(
+            "allow_schema_changes", allowed, "a dictionary, such as {'rename': 'always', 'drop': 7}"
+        )
+    pairs = tuple((str(change), str(version)) for change, version in (allowed or {}).items())
+    return Tracking(place, source=place, allowed=pairs)
 
 
 def _start(start: str | int | datetime | None) -> tuple[str | None, StreamArguments]:

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -41,6 +43,23 @@ def batches(frame: DataFrame, checkpoint: Path, **trigger: Any) -> Batches:
 def ids(found: Batches) -> list[list[Any]]:
     """Returns the first columns of batches."""
     return [[row[0] for row in rows] for rows in found]
+
+
+def append(spark: SparkSession, path: Path | str, *files: range) -> None:
+    """Appends commits with one file each."""
+    for values in files:
+        frame = spark.range(values.start, values.stop, 1, 1)
+        frame.write.format("deltalog").mode("append").save(str(path))
+
+
+def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
+    """Returns the error of a query that fails: as Python raises it, and the text that Spark has of it."""
+    query = start(frame, checkpoint, lambda rows, _: rows.count(), availableNow=True)
+    with pytest.raises(Exception) as raised:  # noqa: PT011 (the caller looks at it)
+        query.awaitTermination()
+    found = query.exception()
+    assert isinstance(found, StreamingQueryException)
+    return raised.value, str(found)
 
 
 def offsets(checkpoint: Path) -> list[str]:

@@ -30,7 +30,7 @@ impl TableStream {
             backlog.bytes = left.iter().fold(backlog.bytes, |sum, size| sum.saturating_add(*size));
         };
         let done = match offset.index() {
-            Index::Base => 0,
+            Index::Base | Index::SchemaChange | Index::AfterSchemaChange => 0,
             Index::File(index) => usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1),
             Index::End => usize::MAX,
         };
@@ -41,7 +41,7 @@ impl TableStream {
             add(files.sizes(), done);
         }
         for (version, commit) in state.commits.read_from(first) {
-            add(&commit.sizes, if version == offset.version() { done } else { 0 });
+            add(commit.content.sizes(), if version == offset.version() { done } else { 0 });
         }
         backlog
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use super::tracking::SchemaTracking;
 use crate::error::{Error, Result};
 
 /// How long a stream without new versions waits before it looks at the store again.
@@ -49,9 +50,11 @@ pub enum ChangeHandling {
 pub struct StreamOptions {
     pub(super) start: StreamStart,
     pub(super) changes: ChangeHandling,
+    pub(super) is_change_feed: bool,
     pub(super) excluded: Option<Regex>,
     pub(super) tolerates_loss: bool,
     pub(super) pause: Duration,
+    pub(super) tracking: Option<SchemaTracking>,
 }
 
 impl Default for StreamOptions {
@@ -59,9 +62,11 @@ impl Default for StreamOptions {
         Self {
             start: StreamStart::default(),
             changes: ChangeHandling::default(),
+            is_change_feed: false,
             excluded: None,
             tolerates_loss: false,
             pause: PAUSE,
+            tracking: None,
         }
     }
 }
@@ -86,6 +91,15 @@ impl StreamOptions {
         self
     }
 
+    /// Reads the change data feed instead of the rows: what each commit has inserted, updated and deleted, with the
+    /// columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the first snapshot are inserts of
+    /// its version. [`StreamOptions::changes`] has no meaning then.
+    #[must_use]
+    pub fn change_feed(mut self, is_change_feed: bool) -> Self {
+        self.is_change_feed = is_change_feed;
+        self
+    }
+
     /// Leaves out files in whose path in the log the regular expression `pattern` matches somewhere. They count for
     /// limits and offsets.
     ///
@@ -95,7 +109,9 @@ impl StreamOptions {
         self.excluded = Some(Regex::new(pattern).map_err(|error| {
             Error::invalid_argument(format!("this is no regular expression for paths: {pattern}"))
                 .with_source(error)
-                .with_hint("look-around and references to groups are not supported; escape special characters")
+                .with_hint(
+                    "look-around and references to groups are not supported; escape special characters",
+                )
         })?);
         Ok(self)
     }
@@ -113,6 +129,14 @@ impl StreamOptions {
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
+        self
+    }
+
+    /// Notes the schemas with which the stream reads, so that it goes on after any change of the schema: it ends before
+    /// the change, and opened again, it reads on with the new schema.
+    #[must_use]
+    pub fn track_schema(mut self, tracking: SchemaTracking) -> Self {
+        self.tracking = Some(tracking);
         self
     }
 }

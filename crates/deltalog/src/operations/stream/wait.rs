@@ -39,7 +39,8 @@ impl TableStream {
             }
             let waited = Duration::from_millis(environment.ms_since(began_ms));
             let left = patience.map_or(SLICE, |patience| patience.saturating_sub(waited));
-            if left.is_zero() || self.ends_at(start)? {
+            // Nothing new below the bound means that it is reached.
+            if left.is_zero() || self.is_bounded() {
                 return Ok(None);
             }
             environment.sleep(left.min(SLICE));
@@ -47,7 +48,7 @@ impl TableStream {
         }
     }
 
-    /// Ends all waits for what is new, also those of other threads. Later ones return at once.
+    /// Ends all waits for what is new, also of other threads. Later ones return at once.
     pub fn close(&self) {
         self.is_closed().store(true, Ordering::Relaxed);
     }
