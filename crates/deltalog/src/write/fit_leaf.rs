@@ -17,9 +17,9 @@ use crate::runtime::row_bytes::with_small_offsets;
 enum Conversion {
     /// All values are NULL.
     Nulls,
-    /// By Arrow's cast, which refuses values that it cannot represent.
+    /// With Arrow's cast, which refuses values that it cannot represent.
     Cast,
-    /// By Arrow's cast, which may round, so the result is cast back and compared.
+    /// With Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
     /// From dates to midnight, in UTC if times have a zone, as Spark does in that zone.
     Midnight,

@@ -9,7 +9,7 @@
 //!   Partition Columns" of these requests.)
 //! - The table's rules for its rows are text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's in the zone of the session.
-//! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
+//! - The spec depends only on protocol and metadata, so that writers in other processes can create the same one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::values::stats::{IndexedColumns, indexed};
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
 
-/// The same of a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a row
-/// of a file writes less again then.
+/// The same for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a
+/// single row of a file then has less to rewrite.
 const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
 
 /// The rules for writers of a table's files.
@@ -244,7 +244,7 @@ impl TableWriteSpec {
         names.iter().map(free).collect()
     }
 
-    /// Returns the version of Iceberg compatibility whose rules the files keep to.
+    /// Returns the version of Iceberg compatibility whose rules apply to the files.
     pub(crate) fn iceberg(&self) -> Option<IcebergCompat> {
         self.iceberg
     }
@@ -315,12 +315,12 @@ impl TableWriteSpec {
         self.target_file_size
     }
 
-    /// Returns what the table demands of each row.
+    /// Returns the table's rules for each row.
     pub fn rules(&self) -> &RowRules {
         &self.rules
     }
 
-    /// Binds what the table demands of each row. Times without a zone are in UTC.
+    /// Binds the table's rules for each row. Times without a zone are in UTC.
     ///
     /// # Errors
     /// `InvalidArgument` if a constraint or a generated column cannot be evaluated.
@@ -392,8 +392,8 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for one of several writers, which counts the values of identity columns in its lane; without a
-    /// lane it cannot count.
+    /// Returns the spec for one of several writers, which assigns the values of identity columns in its lane. Without a
+    /// lane it cannot assign any.
     #[must_use]
     pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);

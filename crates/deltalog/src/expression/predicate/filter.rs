@@ -137,8 +137,8 @@ impl Rows<'_> {
         })
     }
 
-    /// Joins conditions. A part is not needed for rows that the parts before it have decided: those that are not
-    /// `neutral`.
+    /// Joins conditions. A part is not evaluated for rows that an earlier part has decided, that is, where its result
+    /// was not `neutral`.
     fn joined<E>(
         &self,
         parts: &[Bound],
