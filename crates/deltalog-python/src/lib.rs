@@ -39,6 +39,7 @@
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
@@ -81,6 +82,7 @@ mod restore;
 mod several;
 mod small_append;
 mod snapshot;
+mod spark_batch;
 mod spark_changes;
 mod spark_clone;
 mod spark_optimize;
@@ -117,6 +119,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::DistributedWrite>()?;
     module.add_class::<distributed::Fragment>()?;
     module.add_class::<distributed::WriteTask>()?;
+    module.add_class::<spark_batch::SparkBatch>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_clone::SparkClone>()?;
     module.add_class::<spark_optimize::SparkOptimize>()?;

@@ -55,6 +55,7 @@ from deltalog._internal.repair import repair as repair
 from deltalog._internal.restore import restore as restore
 from deltalog._internal.snapshot import Snapshot as Snapshot
 from deltalog._internal.snapshot import forget_snapshots as forget_snapshots
+from deltalog._internal.spark_batch import SparkBatch as SparkBatch
 from deltalog._internal.spark_changes import SparkChanges as SparkChanges
 from deltalog._internal.spark_clone import SparkClone as SparkClone
 from deltalog._internal.spark_optimize import SparkOptimize as SparkOptimize

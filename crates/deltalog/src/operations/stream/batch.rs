@@ -1,6 +1,7 @@
 //! The rows between two offsets.
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 use regex::Regex;
 
 use super::table_stream::TableStream;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::{BoundColumn, Predicate};
 use crate::log::replay::{FileColumn, filtered};
 use crate::scan::changes::{ChangePlan, FeedPruner};
-use crate::scan::{DataFiles, FileListing, RowScan, RowStream};
+use crate::scan::{DataFiles, FileListing, ListColumn, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
 /// The rows between two offsets of a stream.
@@ -51,6 +52,39 @@ impl StreamBatch {
             Some(predicate) => listing.pruning(predicate),
             None => listing,
         })
+    }
+
+    /// Returns whether the rows are changes.
+    pub fn is_change_feed(&self) -> bool {
+        self.stream.options().is_change_feed
+    }
+
+    /// Returns the number of files of a stream of rows, also of the excluded ones.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn file_count(&self) -> Result<u64> {
+        Ok(self.parts()?.iter().map(|part| part.files.len() as u64).sum())
+    }
+
+    /// Returns the size of the files in bytes.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn size_in_bytes(&self) -> Result<u64> {
+        let mut size = 0_u64;
+        if self.is_change_feed() {
+            for file in self.changes(None)?.files()? {
+                size = size.saturating_add(file?.file.size);
+            }
+            return Ok(size);
+        }
+        for files in self.listing(None)?.columns([ListColumn::Size]).read()? {
+            let files = files?;
+            let sizes = files.column(0).as_primitive::<Int64Type>();
+            size = sizes.iter().flatten().fold(size, |sum, size| sum.saturating_add(size.unsigned_abs()));
+        }
+        Ok(size)
     }
 
     /// Returns the changes of the batch, of a stream that reads the change data feed. Omits files that cannot contain a
