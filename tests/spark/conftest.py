@@ -26,6 +26,7 @@ EVERY_SPARK = {
     "test_sql",
     "test_statements",
     "test_stored_values",
+    "test_stream_source",
     "test_write",
 }
 
@@ -65,6 +66,7 @@ OLDEST = {
     "test_statement_commits",
     "test_statement_scans",
     "test_statement_values",
+    "test_void_columns",
 }
 
 
@@ -77,7 +79,7 @@ def hadoop_aws() -> list[Path]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
+    missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.rglob("test_*.py")}
     if missing:
         raise pytest.UsageError(
             f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}"

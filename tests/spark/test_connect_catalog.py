@@ -217,3 +217,21 @@ said["committed"] = spark.sql("DESCRIBE HISTORY plain_t").count() - version
     assert "retention" in said["refused"][1]
     assert "OPERATION_CANCELED" in said["interrupted"][0] or "cancel" in said["interrupted"][0].lower()
     assert said["committed"] == 0
+
+
+def test_a_stream_of_a_client_is_read_by_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
+    code = f"""
+place, checkpoint = {str(tmp_path / "table")!r}, {str(tmp_path / "checkpoint")!r}
+spark.range(0, 2, 1, 1).write.format("deltalog").save(place)
+spark.range(2, 4, 1, 1).write.format("deltalog").mode("append").save(place)
+def ids(name, reader):
+    writer = reader.writeStream.format("memory").queryName(name).option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return sorted(row.id for row in spark.table(name).collect())
+said["first"] = ids("first", spark.readStream.format("deltalog").option("maxFilesPerTrigger", 1).load(place))
+spark.range(4, 5).write.format("deltalog").mode("append").save(place)
+said["refused"] = outcome(lambda: spark.readStream.format("deltalog").option("versionAsOf", 0).load(place).schema)
+"""
+    said = client(server, tmp_path, WITHOUT_DELTALOG, code)
+    assert said["first"] == [0, 1, 2, 3]
+    assert "versionAsOf does not apply to a stream" in said["refused"][1]

@@ -35,9 +35,11 @@
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `write_token` | a write in a form that other processes can read |
+//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
@@ -80,6 +82,7 @@ mod restore;
 mod several;
 mod small_append;
 mod snapshot;
+mod spark_batch;
 mod spark_changes;
 mod spark_clone;
 mod spark_optimize;
@@ -91,6 +94,7 @@ mod statements;
 mod store_options;
 mod stream;
 mod table_options;
+mod table_stream;
 mod upkeep;
 mod vacuum;
 mod write;
@@ -115,6 +119,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::DistributedWrite>()?;
     module.add_class::<distributed::Fragment>()?;
     module.add_class::<distributed::WriteTask>()?;
+    module.add_class::<spark_batch::SparkBatch>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_clone::SparkClone>()?;
     module.add_class::<spark_optimize::SparkOptimize>()?;
@@ -124,6 +129,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;
     module.add_class::<vacuum::VacuumPlan>()?;

@@ -138,7 +138,8 @@ pub use operations::maintain::vacuum::{
     VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum,
 };
 pub use operations::stream::{
-    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
+    AllowedVersion, ChangeHandling, SchemaChange, SchemaTracking, StreamBacklog, StreamBatch, StreamLimits,
+    StreamOffset, StreamOptions, StreamStart, TableStream,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,

@@ -55,6 +55,7 @@ from deltalog._internal.repair import repair as repair
 from deltalog._internal.restore import restore as restore
 from deltalog._internal.snapshot import Snapshot as Snapshot
 from deltalog._internal.snapshot import forget_snapshots as forget_snapshots
+from deltalog._internal.spark_batch import SparkBatch as SparkBatch
 from deltalog._internal.spark_changes import SparkChanges as SparkChanges
 from deltalog._internal.spark_clone import SparkClone as SparkClone
 from deltalog._internal.spark_optimize import SparkOptimize as SparkOptimize
@@ -69,6 +70,7 @@ from deltalog._internal.statements import update_rows as update_rows
 from deltalog._internal.stream import ArrowStream as ArrowStream
 from deltalog._internal.stream import schema_from_arrow as schema_from_arrow
 from deltalog._internal.stream import schema_to_arrow as schema_to_arrow
+from deltalog._internal.table_stream import TableStream as TableStream
 from deltalog._internal.upkeep import run_upkeep_in_background as run_upkeep_in_background
 from deltalog._internal.upkeep import wait_for_upkeep as wait_for_upkeep
 from deltalog._internal.vacuum import VacuumPlan as VacuumPlan

@@ -105,7 +105,7 @@ fn using(feature: &str) -> (FaultyStore, Storage) {
         }
         "typeWidening" => {
             create(PrimitiveType::Integer, ("delta.enableTypeWidening", "true"), &[0, 2, 4]);
-            let (column, data_type) = (ColumnPath::new(["id"]), PrimitiveType::Long);
+            let (column, data_type) = (ColumnPath::new(["id"]), PrimitiveType::Long.into());
             change(&storage, &TableChange::WidenColumn { column, data_type }).unwrap();
         }
         "columnMapping" => {
