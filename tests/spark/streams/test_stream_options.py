@@ -130,7 +130,6 @@ WRONG: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"endingVersion": 3}, InvalidArgumentError, "endingVersion does not apply to a stream"),
     ({"maxFilePerTrigger": 3}, InvalidArgumentError, "did you mean maxFilesPerTrigger"),
     ({"withEventTimeOrder": "true"}, UnsupportedFeatureError, "withEventTimeOrder"),
-    ({"schemaTrackingLocation": "/x"}, UnsupportedFeatureError, "schemaTrackingLocation"),
 ]
 
 
@@ -237,3 +236,55 @@ def test_two_streams_of_one_table_are_independent(spark: SparkSession, tmp_path:
     both = stream(spark, path, maxFilesPerTrigger=1).unionAll(stream(spark, path, startingVersion=1))
     found = batches(both, tmp_path / "cp")
     assert sorted(value for rows in ids(found) for value in rows) == [0, 1, 2, 2, 3, 3]
+
+
+def test_changes_are_streamed_as_the_feed_has_them(spark: SparkSession, tmp_path: Path, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id INT, v STRING, p INT) USING deltalog PARTITIONED BY (p) "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (1, 'a', 1), (2, 'b', 2)")
+    frame = stream(spark, path, readChangeFeed="true")
+    assert frame.columns[3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
+    kept = ("id", "v", "p", "_change_type", "_commit_version")
+    inserts = [(1, "a", 1, "insert", 1), (2, "b", 2, "insert", 1)]
+    assert batches(frame.select(*kept), tmp_path / "cp") == [inserts]
+    spark.sql(f"UPDATE deltalog.`{path}` SET v = 'c' WHERE id = 1")
+    spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id = 2")
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (3, 'd', 1)")
+    frame = stream(spark, path, readChangeFeed="true", maxFilesPerTrigger=1).select(*kept)
+    assert batches(frame, tmp_path / "cp") == [
+        [(1, "a", 1, "update_preimage", 2), (1, "c", 1, "update_postimage", 2)],
+        [(2, "b", 2, "delete", 3)],
+        [(3, "d", 1, "insert", 4)],
+    ]
+    pruned = stream(spark, path, readChangeFeed="true", startingVersion=2).where("p = 2").select(*kept)
+    assert batches(pruned, tmp_path / "pruned") == [[(2, "b", 2, "delete", 3)]]
+
+
+def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id INT, a STRING) USING deltalog "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (1, 'x')")
+    checkpoint = tmp_path / "cp"
+
+    def tracked(**options: Any) -> DataFrame:
+        return stream(spark, path, schemaTrackingLocation=str(checkpoint), **options)
+
+    assert batches(tracked(), checkpoint) == [[(1, "x")]]
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (2, 'y')")
+    spark.sql(f"ALTER TABLE deltalog.`{path}` RENAME COLUMN a TO b")
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (3, 'z')")
+    frame = tracked()
+    assert frame.columns == ["id", "a"]
+    with pytest.raises(SchemaMismatchError, match="start the stream again"):
+        batches(frame, checkpoint)
+    with pytest.raises(SchemaMismatchError, match="allowSourceColumnRename"):
+        batches(tracked(), checkpoint)
+    frame = tracked(allowSourceColumnRename="always")
+    assert frame.columns == ["id", "b"]
+    assert batches(frame, checkpoint) == [[(3, "z")]]
