@@ -287,4 +287,4 @@ def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
         batches(tracked(), checkpoint)
     frame = tracked(allowSourceColumnRename="always")
     assert frame.columns == ["id", "b"]
-    assert batches(frame, checkpoint) == [[(3, "z")]]
+    assert [rows for rows in batches(frame, checkpoint) if rows] == [[(3, "z")]]
