@@ -21,7 +21,9 @@ from benches.contender import (
     SPARK_JVM,
     SPARK_OURS,
     SPARK_PARQUET,
-    SPARK_START,
+    START_JVM,
+    START_OURS,
+    START_PARQUET,
     Contender,
 )
 from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, TableSpec
@@ -389,13 +391,18 @@ CASES = (
         limits=(Limit("partitions", "ours", peak_bytes=600 * _MEBI),),
     ),
     Case(
-        name="spark-enable",
-        about="Spark: enable a session that has executed one statement; a first SELECT; each in a new JVM",
-        operation="enable",
-        setup=setups.table_alone,
+        name="spark-start",
+        about="Spark: enable a session that has executed one statement; first and second SELECT and MERGE of a row",
+        operation="start",
+        setup=setups.with_target,
         tables={"small": Data(400_000)},
-        contenders=(SPARK_START,),
-        ratios=(),
+        contenders=(START_OURS, START_PARQUET, START_JVM),
+        ratios=(
+            Ratio("first SELECT", "ours", "parquet"),
+            Ratio("second SELECT", "ours", "parquet"),
+            Ratio("first MERGE of a row", "ours", "jvm"),
+            Ratio("second MERGE of a row", "ours", "jvm"),
+        ),
         limits=(Limit("enable", "ours", seconds=1.0),),
     ),
     Case(

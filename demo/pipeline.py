@@ -413,7 +413,7 @@ def run(places: Places) -> None:
     step("Silver: late reports are merged")
     change_silver(spark, places, reported)
 
-    step("Streams: reports that arrive as files are merged into silver, gold follows bronze")
+    step("Streams: files are merged into silver, and gold follows bronze")
     stream_files(spark, raw, late, places)
 
     step("Silver: rows are deleted on request")

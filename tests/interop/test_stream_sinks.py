@@ -47,7 +47,7 @@ def commits(table: Path) -> list[dict[str, Any]]:
         [txn] = [action["txn"] for action in actions if "txn" in action]
         parameters = info["operationParameters"]
         assert parameters.pop("queryId") == txn["appId"]
-        names = ("operation", "operationParameters", "isBlindAppend", "isolationLevel")
+        names = ("operation", "operationParameters", "isBlindAppend")
         metrics = {name: int(info["operationMetrics"][name]) for name in ("numOutputRows",)}
         found.append({**{name: info.get(name) for name in names}, "txn": txn["version"], "metrics": metrics})
     return found

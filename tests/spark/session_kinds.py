@@ -65,7 +65,9 @@ class Statement:
         self.rows().write.mode("overwrite").parquet(files)
         stream = self.session.readStream.schema("id INT, p STRING").parquet(files)
         writer = stream.writeStream.format("deltalog").trigger(availableNow=True)
-        return writer.option("checkpointLocation", str(self.path.parent.parent / f"checkpoint of {self.name}"))
+        return writer.option(
+            "checkpointLocation", str(self.path.parent.parent / f"checkpoint of {self.name}")
+        )
 
 
 def in_sql(text: str) -> Callable[[Statement], Any]:

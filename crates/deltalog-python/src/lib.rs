@@ -48,8 +48,12 @@
 //! | `write_arguments` | what a writer asks for beside its data |
 //! | `fragment` | fragments of scans for other processes |
 
-// The functions that Python sees are documented in `_internal.pyi`.
+// The functions that Python sees are documented in the stubs, `python/deltalog/_internal`.
 #![allow(missing_docs)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the end of the process waits a moment for the binding's threads"
+)]
 
 mod alter;
 mod analyze;
@@ -73,7 +77,6 @@ mod logging;
 mod manifest;
 mod optimize;
 mod panics;
-mod registry;
 mod repair;
 mod restore;
 mod several;
@@ -163,7 +166,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(vacuum::plan_vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
-    module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
+    module.add_function(wrap_pyfunction!(snapshot::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::wait_for_upkeep, module)?)?;
     Ok(())

@@ -13,7 +13,7 @@ from deltalog.spark.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-# What asks for a version; the last one is TIMESTAMP AS OF, evaluated by Spark.
+# Options that select a version. The last one is TIMESTAMP AS OF, evaluated by Spark.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # Options as the documentation spells them.
 _SPELLED = {
@@ -52,7 +52,7 @@ _NOT_OF_STREAMS = {
     "txnAppId": "each batch records the id of its query",
     "txnVersion": "each batch records its number",
 }
-# The names of options of stores, the same as in `storage_options` in Python.
+# The names of the stores' options, the same as in `storage_options` in Python.
 _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
@@ -99,9 +99,9 @@ _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns options that say how a store is reached, and which roots outside of a table its files may have.
+    """Returns the options that say how a store is accessed, and below which roots outside of the table files may be.
 
-    Raises `InvalidArgumentError` for another one.
+    Raises `InvalidArgumentError` for any other option.
     """
     options = Options(given)
     others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys() - {_ALLOWED_ROOTS})
@@ -135,7 +135,7 @@ class Options:
 
     @property
     def storage(self) -> dict[str, str]:
-        """The options that say how a store is reached, by the names of Python's `storage_options`."""
+        """The options that say how a store is accessed, by the names of Python's `storage_options`."""
         return {
             name: value
             for name, value in self.values.items()
@@ -149,7 +149,7 @@ class Options:
 
     @property
     def sources(self) -> list[Source] | None:
-        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has noted them."""
+        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has recorded them."""
         text = self.values.get(_SOURCES)
         if text is None:
             return None
@@ -187,12 +187,12 @@ class Options:
 
     @property
     def wants_positions(self) -> bool:
-        """Whether the rows that a statement reads come with their positions, under Spark Connect."""
+        """Whether the rows that a statement reads have their positions, under Spark Connect."""
         return self.values.get(_POSITIONS) == "true"
 
     @property
     def condition(self) -> tuple[str, str] | None:
-        """A condition by which a statement leaves out files, and its time zone, under Spark Connect."""
+        """A condition by which a statement skips files, and its time zone, under Spark Connect."""
         text = self.values.get(_CONDITION)
         if text is None:
             return None
@@ -206,7 +206,7 @@ class Options:
 
     @property
     def wants_version(self) -> bool:
-        """Whether the options ask for a version of the table, which may be an older one."""
+        """Whether the options select a version of the table, which may be an older one."""
         return not self.values.keys().isdisjoint(_VERSION)
 
     @property
@@ -224,8 +224,9 @@ class Options:
         return value.strip().lower() == "true"
 
     def _warn_of_misspelled(self) -> None:
-        """Warns of options that nearly have the name of one of ours. Spark and other sources ignore options in the
-        same way."""
+        """Warns about options whose names are almost one of ours. Like Spark and other sources, we ignore unknown
+        options.
+        """
         for name in sorted(self.values.keys() - {known.lower() for known in _KNOWN}):
             if "." in name or name.startswith(("__", *_STORE_PREFIXES)):
                 continue
@@ -265,8 +266,8 @@ class Options:
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
     def check_write(self, replaces: bool = False, streams: bool = False) -> None:
-        """Raises an error for options that do not apply to writes; `replaces` allows those that name the replaced rows
-        by the data, and `streams` the clustering columns of a stream.
+        """Raises an error for options that do not apply to writes; `replaces` allows the options that determine the
+        replaced rows from the data, and `streams` the clustering columns of a stream.
         """
         self._warn_of_misspelled()
         if _STATEMENT in self.values:
@@ -280,7 +281,7 @@ class Options:
                 )
         if _CLUSTERING in self.values and not streams:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
-        for name in ("versionasof", "timestampasof"):
+        for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
                     f"the option {name} is for reading; a write always goes to the newest version"

@@ -20,8 +20,8 @@ _INTERNAL_METADATA = (
     "__is_aggregate",
     _WATERMARK,
 )
-# Metadata of a table's columns that queries do not see, as in the JVM connector: a table that is created from the
-# columns of a query would inherit it by accident.
+# Metadata of a table's columns that is hidden from queries, as in the JVM connector: a table that is created from a
+# query's columns would inherit it by accident.
 _HIDDEN_METADATA = (
     "delta.columnMapping.",
     "delta.generationExpression",
@@ -150,7 +150,7 @@ def field_names(schema_json: str) -> list[str]:
 def arrow_schema(schema: StructType) -> Any:
     """Returns the Arrow schema that Spark expects.
 
-    Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.
+    Newer releases take the time zone of timestamps as an argument. In older releases it is always UTC.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 import deltalog
 import deltalog.spark
@@ -70,7 +70,11 @@ class Death:
         setattr(owner, name, getattr(self, when)(getattr(owner, name)))
 
     def before(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *arguments, **named: self.come() or work(*arguments, **named)
+        def done(*arguments: Any, **named: Any) -> Any:
+            self.come()
+            return work(*arguments, **named)
+
+        return done
 
     def after(self, work: Callable[..., Any]) -> Callable[..., Any]:
         def done(*arguments: Any, **named: Any) -> None:

@@ -115,7 +115,7 @@ def test_to_table_creates_the_table(
         named = write(frame, checkpoint / "n").option("path", location).option("delta.appendOnly", "true")
         ended(named.toTable("of_stream_n"))
         tables = [
-            spark.sql(f"DESCRIBE DETAIL {name}").first()
+            spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]
             for name in ("of_stream_p", "of_stream_c", "of_stream_n")
         ]
         assert [table.partitionColumns for table in tables] == [["p"], [], []]
@@ -159,7 +159,7 @@ def test_a_path_gets_the_definition_of_the_stream(
     }
     assert (table.version(), table.history()[0]["userMetadata"]) == (0, "of a stream")
     ended(write(frame, checkpoint / "c").clusterBy("id").start(str(tmp_path / "c")))
-    assert spark.sql(f"DESCRIBE DETAIL deltalog.`{tmp_path / 'c'}`").first().clusteringColumns == ["id"]
+    assert spark.sql(f"DESCRIBE DETAIL deltalog.`{tmp_path / 'c'}`").collect()[0].clusteringColumns == ["id"]
     assert (history(tmp_path / "c"), len(written(tmp_path / "c"))) == (["STREAMING UPDATE"], 2)
 
 
@@ -293,7 +293,7 @@ def test_a_column_with_a_watermark_is_an_ordinary_one_in_the_table(
         ended(write(frame, checkpoint / "path").start(path))
         ended(write(frame, checkpoint / "name").toTable("of_watermark"))
         assert "watermark" not in DeltaTable(path).schema().to_json()
-        location = spark.sql("DESCRIBE DETAIL of_watermark").first().location
+        location = spark.sql("DESCRIBE DETAIL of_watermark").collect()[0].location
         assert "watermark" not in DeltaTable(location).schema().to_json()
     finally:
         spark.sql("DROP TABLE IF EXISTS of_watermark")

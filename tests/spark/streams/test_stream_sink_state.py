@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.streams.batches import Batches, ended
 
@@ -57,7 +57,8 @@ def transformed(events: DataFrame) -> DataFrame:
             self._sum = handle.getValueState("sum", "total bigint")
 
         def handleInputRows(self, key: Any, rows: Any, timer_values: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
-            known = self._sum.get()[0] if self._sum.exists() else 0
+            found: Any = self._sum.get()
+            known = found[0] if self._sum.exists() else 0
             total = known + sum(int(part["v"].sum()) for part in rows)
             self._sum.update((total,))
             yield pd.DataFrame({"k": [key[0]], "total": [total]})

@@ -13,7 +13,7 @@ from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark import protocol_properties
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import last_location, location_of, uri_of
+from deltalog.spark.location import Location, last_location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, key_of, register
@@ -27,7 +27,11 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
         raise InvalidArgumentError(
             "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
         )
-    location = location_of(jvm, session, options)
+    return opened(jvm, session, options, location_of(jvm, session, options))
+
+
+def opened(jvm: Jvm, session: Any, options: Options, location: Location) -> Snapshot:
+    """Does the same with options that were checked before, for the table at this location."""
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,

@@ -10,6 +10,7 @@
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from deltalog._internal import Snapshot, SparkWrite, TableChange, alter_table
@@ -73,8 +74,15 @@ class Batch(NamedTuple):
         return {"outputMode": self.stream.mode, "queryId": self.query, "epochId": str(self.number)}
 
 
-def check(options: Options, stream: Stream) -> None:
-    """Raises an error for options and an output mode that a stream cannot have."""
+def start(jvm: Jvm, session: Any, options: Options, stream: Stream) -> Location:
+    """Returns where a stream writes. Raises an error for a place, options or an output mode that it cannot have."""
+    _check(options, stream)
+    location = location_of(jvm, session, options)
+    location.ensure_in_reach()
+    return location
+
+
+def _check(options: Options, stream: Stream) -> None:
     if stream.mode not in _MODES:
         raise UnsupportedFeatureError(
             f"deltalog does not have the output mode {stream.mode.lower()}, only append and complete: to change rows, "
@@ -83,19 +91,19 @@ def check(options: Options, stream: Stream) -> None:
     options.check_stream_write(is_complete=stream.mode == _COMPLETE)
 
 
-def complete_definition(jvm: Jvm, session: Any, options: Options) -> None:
-    """Gives a table that has no rows and no history yet the properties among the options of a stream.
+def complete_definition(jvm: Jvm, session: Any, location: Location, options: Mapping[str, str]) -> None:
+    """Gives a table that has no rows and no history yet the properties among the options of a stream. Their names are
+    as the user has written them.
 
     Spark creates the table of `toTable` without the options.
     """
-    properties = options.table_configuration()
+    properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
     if not properties:
         return
-    location = location_of(jvm, session, options)
     snapshot = _newest(location)
     if snapshot is None or snapshot.version > 0 or snapshot.num_files() > 0:
         return
-    known = {name.lower(): value for name, value in snapshot.configuration.items()}
+    known = snapshot.configuration
     missing = {name: value for name, value in properties.items() if known.get(name) != value}
     if missing:
         arguments = commit_arguments(None, change_metadata(Settings.of(jvm, session)))
@@ -105,7 +113,7 @@ def complete_definition(jvm: Jvm, session: Any, options: Options) -> None:
 def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sink: Any) -> None:
     """Writes and commits the rows of a batch, unless the table has recorded it. `sink` is the `StreamSink`."""
     stream = batch.stream
-    check(options, stream)
+    _check(options, stream)
     if stream.mode == _COMPLETE:
         options = options.with_value(OVERWRITE_MODE, "static")
     location = location_of(jvm, session, options)

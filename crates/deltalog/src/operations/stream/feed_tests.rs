@@ -1,6 +1,7 @@
 //! Streams of the change data feed. (PROTOCOL, "Change Data Files".)
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ fn table() -> Table {
 }
 
 fn feed() -> StreamOptions {
-    StreamOptions::new().change_feed(true)
+    StreamOptions::new().change_feed(true).pause(Duration::ZERO)
 }
 
 fn from_version(version: u64) -> StreamOptions {

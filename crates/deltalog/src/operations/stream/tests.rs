@@ -307,8 +307,10 @@ fn a_stream_without_news_asks_the_store_once_a_second() {
 fn pausing() -> (Environment, Arc<AtomicI64>) {
     let now = Arc::new(AtomicI64::new(EPOCH));
     let (clock, sleeper) = (Arc::clone(&now), Arc::clone(&now));
-    let environment = Environment::new(move || clock.load(Ordering::Relaxed), Uuid::new_v4)
-        .with_sleep(move |pause| drop(sleeper.fetch_add(pause.as_millis() as i64, Ordering::Relaxed)));
+    let environment =
+        Environment::new(move || clock.load(Ordering::Relaxed), Uuid::new_v4).with_sleep(move |pause| {
+            sleeper.fetch_add(pause.as_millis() as i64, Ordering::Relaxed);
+        });
     (environment, now)
 }
 

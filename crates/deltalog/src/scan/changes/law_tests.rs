@@ -11,7 +11,7 @@ use super::test_table::*;
 use crate::expression::predicate::{ParseMode, parse};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// A change to a table; numbers select files and rows.
+/// A change to a table; the numbers select files and rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Append(u8),

@@ -106,9 +106,9 @@ impl ChangeFeed {
     /// `VersionNotFound` for versions without a commit and for versions at which the feed was off; the
     /// message names the versions that can be read. `InvalidArgument` for a range that ends before it starts,
     /// and for a predicate that does not match the schema. `SchemaMismatch` if the rows of a version cannot
-    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed other
-    /// than to a wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a
-    /// version has a feature that is not implemented. Otherwise as [`Snapshot::open`].
+    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed and not to a
+    /// wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a version has a feature
+    /// that is not implemented. Otherwise as [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
         let storage = self.snapshot.storage();
         let located = |error: Error| error.in_table(storage.url());
@@ -181,7 +181,7 @@ impl<'a> FeedLog<'a> {
             protocol = new_protocol.unwrap_or(protocol);
             metadata = new_metadata.unwrap_or(metadata);
         }
-        // The error that the feed was off is more helpful.
+        // If the feed was off, that error is more helpful.
         self.ensure_on(versions).and(checked)
     }
 
@@ -191,7 +191,7 @@ impl<'a> FeedLog<'a> {
         if let Some((_, Some(protocol), Some(metadata))) = at_start {
             return Ok((protocol.clone(), metadata.clone()));
         }
-        // If nothing changed them later, they equal the files of the last version.
+        // If nothing changed them later, they equal the last version's.
         if self.states.iter().all(|(version, ..)| *version == start) {
             return Ok((self.last.protocol().clone(), self.last.metadata().clone()));
         }
@@ -208,7 +208,7 @@ impl<'a> FeedLog<'a> {
     }
 
     fn check_version(&self, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-        // If a catalog had to be queried, that was done when the snapshot was opened.
+        // If a catalog had to be queried, this was done when the snapshot was opened.
         ensure_readable_with_catalog(protocol, metadata)?;
         let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
         let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };

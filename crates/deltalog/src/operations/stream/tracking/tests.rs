@@ -1,6 +1,7 @@
 //! Streams that note their schemas, and the files in which they do.
 
 use std::fs;
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -68,7 +69,8 @@ impl Case {
 
     fn open(&self, tracking: SchemaTracking) -> Result<TableStream> {
         let snapshot = Snapshot::open(&self.table.storage(), None)?;
-        TableStream::open(&snapshot, StreamOptions::new().track_schema(tracking), &Environment::system())
+        let options = StreamOptions::new().track_schema(tracking).pause(Duration::ZERO);
+        TableStream::open(&snapshot, options, &Environment::system())
     }
 
     fn entry(&self, number: u64) -> String {

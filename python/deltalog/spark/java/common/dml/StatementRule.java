@@ -29,6 +29,7 @@ public class StatementRule extends Rule {
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : (LogicalPlan) plan;
     // Spark checks only what it sees.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
+    AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));
   }
 

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LogicalRDD$;
@@ -25,6 +26,7 @@ public class StreamSink implements Sink {
   private static final String ADAPTIVE = "spark.sql.adaptive.enabled";
 
   private final scala.collection.immutable.Map options;
+  private final String path;
   private final Map stream = new HashMap();
 
   /** A copy of the query's session in which Spark may shuffle rows as a write asks for it. */
@@ -42,12 +44,15 @@ public class StreamSink implements Sink {
       Seq partitions,
       OutputMode mode,
       boolean isNamed) {
-    this.options = options;
+    // Properties of tables are among them, whose names have capitals.
+    this.options =
+        options instanceof CaseInsensitiveMap<?> given ? given.originalMap() : options;
+    this.path = String.valueOf(options.getOrElse("path", () -> null));
     stream.put("mode", mode.toString());
     stream.put("partitionBy", Plans.list(partitions));
     // In the session of the query, Spark turns it off.
     stream.put("isAdaptive", session.sessionState().conf().adaptiveExecutionEnabled());
-    Bridge.streamSinks().start(session, TableOptions.json(options), Json.text(stream), isNamed);
+    Bridge.streamSinks().start(session, TableOptions.json(this.options), Json.text(stream), isNamed);
   }
 
   @Override
@@ -100,6 +105,6 @@ public class StreamSink implements Sink {
 
   @Override
   public String toString() {
-    return "deltalog[" + options.apply("path") + "]";
+    return "deltalog[" + path + "]";
   }
 }
