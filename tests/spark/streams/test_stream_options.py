@@ -29,7 +29,9 @@ from tests.spark.streams.queries import (
 )
 
 
-@pytest.mark.parametrize("trigger", [{"once": True}, {"availableNow": True}], ids=str)
+@pytest.mark.parametrize(
+    "trigger", [pytest.param({"once": True}, marks=pytest.mark.thorough), {"availableNow": True}], ids=str
+)
 def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
     spark: SparkSession, tmp_path: Path, path: str, trigger: dict[str, Any]
 ) -> None:
@@ -44,6 +46,7 @@ def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
     assert seen == ([3] if "once" in trigger else [2, 1])
 
 
+@pytest.mark.thorough
 def test_limits_count_bytes(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
     assert ids(batches(stream(spark, path, maxBytesPerTrigger="1b"), tmp_path / "a")) == [[0], [1], [2]]
@@ -66,6 +69,7 @@ def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Pa
         assert [value for rows in found for value in rows] == list(range(version, 3)), options
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_has_precedence_over_the_start(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[1]]
@@ -104,6 +108,7 @@ def test_rows_that_only_move_do_not_come_again(spark: SparkSession, tmp_path: Pa
     assert ids(batches(stream(spark, path), tmp_path / "cp")) == [[2]]
 
 
+@pytest.mark.thorough
 def test_excluded_files_are_left_out(spark: SparkSession, tmp_path: Path, path: str) -> None:
     frame = spark.range(0, 4, 1, 1).withColumn("p", sf.col("id") % 2)
     frame.write.format("deltalog").partitionBy("p").save(path)
@@ -179,6 +184,7 @@ def test_an_offset_of_another_table_is_refused(spark: SparkSession, tmp_path: Pa
     assert "begin with a new checkpoint" in shown
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_another_source_is_refused(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     batches(spark.readStream.format("rate").load(), tmp_path / "cp", once=True)
@@ -192,6 +198,7 @@ def test_what_is_no_table_is_refused_by_load(spark: SparkSession, tmp_path: Path
         stream(spark, tmp_path / "nothing")
 
 
+@pytest.mark.thorough
 def test_a_schema_of_the_user_must_be_the_table_s(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     reader = spark.readStream.format("deltalog")
@@ -231,6 +238,7 @@ def test_a_gap_in_the_log_is_an_error_unless_loss_is_tolerated(
     assert ids(batches(stream(spark, path, failOnDataLoss="false"), tmp_path / "cp")) == [[2]]
 
 
+@pytest.mark.thorough
 def test_two_streams_of_one_table_are_independent(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(2), range(2, 4))
     both = stream(spark, path, maxFilesPerTrigger=1).unionAll(stream(spark, path, startingVersion=1))
