@@ -110,7 +110,7 @@ public class DeltalogSource
       Map<String, String> options) {
     Installation.check();
     FeatureGroup.STREAMS.require();
-    return StreamSource.create(context.sparkSession(), options, expected(schema));
+    return StreamSource.create(context.sparkSession(), options, expected(schema), metadataPath);
   }
 
   private static StructType expected(Option<StructType> schema) {
