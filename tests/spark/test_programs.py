@@ -58,6 +58,7 @@ DESCRIBE HISTORY t;
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_spark_sql_executes_a_file(tmp_path: Path) -> None:
     file = tmp_path / "statements.sql"
     file.write_text(STATEMENTS)

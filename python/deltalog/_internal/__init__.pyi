@@ -50,11 +50,11 @@ from deltalog._internal.handle import table_exists as table_exists
 from deltalog._internal.log_store import register_log_store as register_log_store
 from deltalog._internal.manifest import generate_manifests as generate_manifests
 from deltalog._internal.optimize import optimize as optimize
-from deltalog._internal.registry import forget_snapshots as forget_snapshots
 from deltalog._internal.repair import check_files as check_files
 from deltalog._internal.repair import repair as repair
 from deltalog._internal.restore import restore as restore
 from deltalog._internal.snapshot import Snapshot as Snapshot
+from deltalog._internal.snapshot import forget_snapshots as forget_snapshots
 from deltalog._internal.spark_batch import SparkBatch as SparkBatch
 from deltalog._internal.spark_changes import SparkChanges as SparkChanges
 from deltalog._internal.spark_clone import SparkClone as SparkClone

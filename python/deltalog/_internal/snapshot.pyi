@@ -206,3 +206,9 @@ class Snapshot:
         if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
         location, schema and files, but no credentials.
         """
+
+def forget_snapshots() -> None:
+    """Drops the snapshots that the process keeps, so that the next one is opened as in a new process.
+
+    For benchmarks.
+    """

@@ -124,6 +124,11 @@ class SparkWrite:
         """With column mapping, the table's schema with the names and the field ids that files must have; otherwise
         None.
         """
+    def lacks_void(self) -> bool:
+        """Returns whether files lack columns of the table, or fields of structs, because they are void.
+
+        Raises `SchemaMismatchError` for a table with rows that files cannot hold.
+        """
     @property
     def parquet_options(self) -> dict[str, str]:
         """The options of Spark's Parquet writer for the Bloom filters that the table defines."""
