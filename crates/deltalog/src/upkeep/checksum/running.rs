@@ -14,8 +14,8 @@ use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, Ta
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation of this crate that only adds live files again, with other statistics. It has read them, so that a commit
-/// which has changed one of them is a conflict.
+/// The operation of this crate that only adds live files again, with other statistics. It has read them, so that a
+/// commit which has changed one of them is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
 /// Returns the checksum of the version of `own`, which follows the version of `checksum` and the commits `earlier`
