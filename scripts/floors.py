@@ -40,7 +40,7 @@ CIRCLES = {"protocol"}
 
 @dataclass(frozen=True)
 class Import:
-    """A path to something of the crate, in code that is not a test."""
+    """A path to an item of the crate, in code that is not a test."""
 
     file: str
     line: int
@@ -60,7 +60,7 @@ def floor_of(module: str) -> str | None:
 
 
 def code(file: Path) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a file with their numbers, without comments and without what only tests have."""
+    """Yields the lines of a file with their numbers, without comments and without code that is only for tests."""
     skipped: str | None = None
     for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
         indentation = line[: len(line) - len(line.lstrip())]
@@ -91,7 +91,7 @@ def imports(sources: Path = SOURCES) -> Iterator[Import]:
 
 
 def upward(found: Iterable[Import]) -> list[str]:
-    """Returns a message for each import that goes up, or that does not say where it goes."""
+    """Returns a message for each import that goes up, or whose target is unclear."""
     order, messages = list(FLOORS), []
     for each in found:
         if each.imported is None:
