@@ -22,7 +22,7 @@ from license_expression import LicenseSymbol, LicenseWithExceptionSymbol, Licens
 ROOT = Path(__file__).parent.parent
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
-# The accepted licenses, those first that are taken if a crate offers a choice, and words of the text of each.
+# The accepted licenses, each with words from its text. If a crate offers a choice, the first of them is used.
 ACCEPTED = {
     "Apache-2.0": "Apache License",
     "MIT": "Permission is hereby granted, free of charge",
@@ -41,7 +41,7 @@ Package = dict[str, Any]
 
 
 def metadata(platform: str | None = None) -> dict[str, Any]:
-    """Returns the packages and their dependencies, of all platforms or of one."""
+    """Returns the packages and their dependencies, for all platforms or for one."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1"]
     if platform is not None:
         command += ["--filter-platform", platform]
@@ -63,7 +63,7 @@ def licensing() -> Licensing:
 
 @cache
 def chosen(expression: str) -> list[str]:
-    """Returns the licenses that an SPDX expression obliges to; of a choice, the first that is accepted."""
+    """Returns the licenses that an SPDX expression requires; if there is a choice, the first accepted one."""
     parsed = licensing().parse(expression.replace("/", " OR "), validate=True)
 
     def choose(term: Any) -> list[str] | None:
@@ -83,7 +83,7 @@ def chosen(expression: str) -> list[str]:
 
 
 def check(packages: list[Package]) -> list[str]:
-    """Returns what is wrong with the packages: where they come from, and their licenses."""
+    """Returns what is wrong with the origins and the licenses of the packages."""
     wrong = []
     for package in packages:
         name = f"{package['name']} {package['version']}"
@@ -139,7 +139,7 @@ def without_copyright(text: str) -> str:
 
 
 def collected(packages: list[Package]) -> str:
-    """Returns the texts of the licenses, each once, after the packages that they are of."""
+    """Returns the texts of the licenses, each once, with the packages to which they apply."""
     users: dict[tuple[str, str], list[str]] = defaultdict(list)
     missing: list[tuple[Package, str]] = []
     for package in packages:
@@ -154,7 +154,8 @@ def collected(packages: list[Package]) -> str:
         for text in notices(package):
             users["notice", text].append(f"{package['name']} {package['version']}")
     for package, license_ in missing:
-        # The package names a license and has no text: the text of another package, with its own authors.
+        # The package names a license but does not contain its text: uses the text of another package, with this one's
+        # authors.
         model = next(text for known, text in users if known == license_)
         authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"

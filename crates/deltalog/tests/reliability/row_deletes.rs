@@ -158,7 +158,7 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     assert_eq!(reader.commit_or_fail().unwrap().version, 2);
 }
 
-/// Otherwise the rows of a file that is removed would come back.
+/// Otherwise the rows of a removed file would come back.
 #[test]
 fn a_file_is_removed_or_loses_rows_but_not_both() {
     let (_directory, storage) = table(&[]);

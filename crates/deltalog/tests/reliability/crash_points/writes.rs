@@ -238,7 +238,7 @@ fn an_overwrite_of_partitions_is_atomic() {
     fail_at_each_request(prepare, replace, false);
 }
 
-/// Two workers write files, one of them twice. A worker that dies leaves files that no version has.
+/// Two workers write files, one of them twice. A worker that dies leaves files that belong to no version.
 #[test]
 fn a_distributed_write_is_atomic() {
     let distributed = |storage: &Storage| {
