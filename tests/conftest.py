@@ -14,8 +14,8 @@ import pytest
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-# A test's driver lives for minutes and runs most of its code once, so that optimizing it costs more than it gains. The
-# room for compiled code would be a fifth then, and sweeping it would take a fifth of the time.
+# A test's driver lives for minutes and runs most of its code only once, so optimizing it costs more than it gains. The
+# code cache would then be only a fifth as large, and cleaning it would take a fifth of the time.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 )
