@@ -13,7 +13,7 @@ use crate::protocol::{DataType, PrimitiveType, StructField, StructType};
 use crate::values::stats::indexed;
 use crate::write::selected_columns;
 
-/// The most clustering columns that a table may have.
+/// The maximum number of clustering columns of a table.
 const MOST: usize = 4;
 
 /// Returns the logical paths of `columns` in the spelling of `schema`.

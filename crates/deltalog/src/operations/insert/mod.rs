@@ -66,7 +66,7 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
-    /// The same as given by the caller. New rows are checked by it.
+    /// The same predicate as the caller passed it. New rows are checked with it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table that the data are computed from.
     reads: RowsRead,
@@ -151,7 +151,7 @@ impl PendingWrite {
             && request.reads.is_nothing()
             && request.app_transactions.is_empty()
             && own_commits <= MOST_OWN_COMMITS
-            // Each write sets the metadata, so that the next one on the same version is a conflict.
+            // Each write sets the metadata, so a second write on the same version is a conflict.
             && !read.protocol().supports(&TableFeature::IdentityColumns);
         let begun =
             is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
@@ -293,7 +293,7 @@ impl PendingWrite {
         self.spec.configuration()
     }
 
-    /// Returns what the writers of the table's files keep to.
+    /// Returns the rules for writers of the table's files.
     #[doc(hidden)]
     pub fn spec(&self) -> &TableWriteSpec {
         &self.spec

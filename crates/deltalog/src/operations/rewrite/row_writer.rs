@@ -64,7 +64,7 @@ impl RowWriter {
         &self.copy.scan
     }
 
-    /// Writes rows of the scan as they are.
+    /// Writes rows of the scan unchanged.
     ///
     /// # Errors
     /// Errors of the store.
@@ -94,7 +94,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Values that are computed again may be far larger than those that were given.
+            // Values that are computed again may be far larger than the original ones.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;

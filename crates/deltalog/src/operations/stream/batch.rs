@@ -51,7 +51,7 @@ impl StreamBatch {
         })
     }
 
-    /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
+    /// Returns whether a predicate depends on columns other than the table's partition columns.
     fn reads_statistics(&self, predicate: &Predicate) -> bool {
         let partitions = &self.snapshot().metadata().partition_columns;
         let bound = predicate.bind_for_pruning(self.snapshot().arrow_schema());

@@ -18,7 +18,7 @@ use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 
-/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
+/// How long a stream without new versions waits before it checks the store again, in milliseconds.
 const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
@@ -49,7 +49,7 @@ pub(super) struct Commits {
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
-    /// The time of the last look at the store, in milliseconds since the epoch; `None` if it found something new.
+    /// The time of the last check of the store, in milliseconds since the epoch; `None` if it found something new.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
     /// Commits that were read ahead but not used yet.
@@ -75,7 +75,7 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless a look a moment ago has found none.
+    /// Looks for newer versions, unless a very recent check found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].

@@ -181,7 +181,7 @@ impl TableStream {
         })
     }
 
-    /// Forgets what is only needed for batches that end at `end` or before it.
+    /// Drops the data that is only needed for batches that end at `end` or before it.
     pub fn release(&self, end: &StreamOffset) {
         let mut state = self.state();
         state.commits.release(end.version());
@@ -193,7 +193,7 @@ impl TableStream {
     /// Returns how many versions there are after the offset, as far as they have been seen.
     pub fn versions_behind(&self, offset: &StreamOffset) -> u64 {
         let next = self.state().commits.newest_version() + 1;
-        // An offset in the middle of a version, or of the snapshot, is that much behind.
+        // An offset in the middle of a version, or of the snapshot, is behind by the rest of it.
         let done = offset.version() + u64::from(offset.is_initial());
         next.saturating_sub(done)
     }
@@ -341,7 +341,7 @@ impl TableStream {
                 Ok(first) => {
                     schema::check(&self.0.snapshot, first.version(), first.protocol(), first.metadata())?
                 }
-                // A commit may be there without what is needed to read its version.
+                // A commit may exist without the files that are needed to read its version.
                 Err(error) if error.kind() == ErrorKind::VersionNotFound => {}
                 Err(error) => return Err(error),
             }
@@ -358,8 +358,8 @@ impl TableStream {
         Ok(&mut state.initial.insert((version, found)).1)
     }
 
-    /// Goes from one place on, up to another, to the end of what is admitted, or to the newest version. Returns the
-    /// place that was reached, if it is another one.
+    /// Advances from one place to another one, to the limits of the batch, or to the newest version. Returns the place
+    /// that was reached, if it is a different one.
     fn walk(
         &self,
         state: &mut State,

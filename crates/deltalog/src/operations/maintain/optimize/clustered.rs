@@ -37,7 +37,7 @@ use crate::snapshot::Snapshot;
 /// The number of files of the target size that clustered files may fill together to take part in any case.
 const FEW_FILES: u64 = 8;
 
-/// The most bytes of clustered files that take part in any case.
+/// The maximum size in bytes of clustered files that are included in any case.
 const LITTLE: u64 = 1 << 30;
 
 /// The default for the largest size of a cube, the same as in the JVM implementation.
@@ -51,7 +51,7 @@ pub(super) struct Clustering {
     pub(super) is_full: bool,
     /// The size of new files, in bytes.
     pub(super) target: u64,
-    /// The most bytes of a cube.
+    /// The maximum size of a cube in bytes.
     pub(super) cube_size: u64,
     /// The share of deleted rows from which on a file is written again.
     pub(super) most_deleted: f64,

@@ -59,7 +59,7 @@ pub(super) struct Committer<'a> {
 
 /// The rows of a bin that other writers have deleted.
 struct Deleted {
-    /// The old files as they are now.
+    /// The current state of the old files.
     current: Vec<Add>,
     /// The numbers of the rows in the bin.
     numbers: RoaringTreemap,

@@ -37,7 +37,7 @@ public class CatalogEntries {
         || DeltaName.is(provider);
   }
 
-  /** Returns whether it is the path of a table of ours, deltalog.`/path`. */
+  /** Returns whether it is the path of a deltalog table, deltalog.`/path`. */
   public static boolean isPath(Identifier name) {
     return name.namespace().length == 1
         && isOurs(name.namespace()[0])
@@ -83,7 +83,7 @@ public class CatalogEntries {
     return options;
   }
 
-  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
+  /** Returns the options with which a deltalog table is opened, or null if the name is not ours. */
   public static Map options(Identifier name) {
     return options(name, isPath(name) ? null : find(name));
   }

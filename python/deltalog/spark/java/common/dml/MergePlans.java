@@ -86,7 +86,7 @@ public class MergePlans {
     }
   }
 
-  /** Returns the parts of the condition that look at the target alone. */
+  /** Returns the parts of the condition that read only the target. */
   public static List targetFilters(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
     List filters = new ArrayList();

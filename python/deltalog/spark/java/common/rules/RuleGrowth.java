@@ -22,7 +22,7 @@ import org.apache.spark.sql.types.ObjectType;
  * once each, stays as it is. In another one, each value that varies in its size is bounded.
  */
 public class RuleGrowth {
-  /** What computes only some of its operands, and gives back one of them. */
+  /** Expressions that compute only some of their operands, and return one of them. */
   private static final Set CHOICES =
       new HashSet(
           Arrays.asList(
@@ -148,7 +148,7 @@ public class RuleGrowth {
     return made instanceof HigherOrderFunction ? reference(made, allowance) : call(made);
   }
 
-  /** Returns a value that is computed with its operands, and counted. */
+  /** Returns a value that is computed together with its operands, and whose size is counted. */
   private static Expression reference(Expression value, RuleAllowance allowance) {
     Expression reference = new BoundReference(0, value.dataType(), value.nullable());
     return new BoundedValue(reference, new Expression[] {value}, allowance);
@@ -171,7 +171,7 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /** Returns whether no part of it is computed for each row, and no part is bounded. */
+  /** Returns whether no part of the value is computed for each row, and no part is bounded. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }
