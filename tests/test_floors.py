@@ -1,4 +1,4 @@
-"""The lint of the floors finds what it has to find."""
+"""The lint of the floors finds every violation."""
 
 from __future__ import annotations
 

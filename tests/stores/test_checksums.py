@@ -18,7 +18,7 @@ ROWS = pa.table({"x": [1, 2]})
 
 @pytest.fixture
 def in_background() -> Iterator[None]:
-    """Lets what follows a commit be done behind it, as it is for users."""
+    """Does the work after a commit in the background, as for users."""
     deltalog.upkeep.run_in_background(True)
     yield
     deltalog.upkeep.wait()

@@ -229,7 +229,7 @@ impl<'a> Attempts<'a> {
         Committed { version, txn_id: id.clone(), rebased_over: version.saturating_sub(first) }
     }
 
-    /// Takes note of the commits since the base. Returns the first reason not to commit on top of them.
+    /// Records the commits since the base. Returns the first reason not to commit on top of them.
     fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
             // There may be a log whose first versions were cleaned up, so that version 0 could be put.

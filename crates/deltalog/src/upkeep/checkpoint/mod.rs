@@ -230,7 +230,7 @@ mod tests {
         let first = written().unwrap();
         assert_eq!(of_version(&base, 1, &environment).unwrap(), None);
         assert_eq!(written(), Some(first.clone()));
-        // A user who asks for one may want to replace a damaged one.
+        // A user who requests a checkpoint may want to replace a damaged one.
         write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment).unwrap();
         assert_ne!(written(), Some(first));
     }

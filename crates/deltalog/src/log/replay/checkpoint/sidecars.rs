@@ -130,12 +130,12 @@ impl SidecarFile {
             && has_none(FileAction::Remove)
     }
 
-    /// Returns the `add` actions with `columns`, also those that commits of the tail supersede.
+    /// Returns the `add` actions with `columns`, including those that commits of the tail supersede.
     pub(crate) fn adds(&self, columns: FileColumns) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::adds(&AddRequest::new(columns)))
     }
 
-    /// Returns the `remove` actions, also those that commits of the tail supersede.
+    /// Returns the `remove` actions, including those that commits of the tail supersede.
     pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::removes())
     }
