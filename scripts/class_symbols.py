@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from scripts.feature_groups import ENTRIES, READ, grouped
+from scripts.feature_groups import ENTRIES, READ, USES, grouped
 
 # Tags of the constants in a class file (The Java Virtual Machine Specification, 4.4), and the sizes of their contents.
 _TEXT, _CLASS, _FIELD, _METHOD, _INTERFACE_METHOD, _NAME_AND_TYPE = 1, 7, 9, 10, 11, 12
@@ -84,7 +84,12 @@ def read(content: bytes, own: str) -> Class:
     return found
 
 
-def symbols(contents: Iterable[bytes], own: str, entries: Mapping[str, Iterable[str]] = ENTRIES) -> str:
+def symbols(
+    contents: Iterable[bytes],
+    own: str,
+    entries: Mapping[str, Iterable[str]] = ENTRIES,
+    uses: Mapping[str, Iterable[str]] = USES,
+) -> str:
     """Returns the list of all symbols that are neither Java's nor of the package `own`.
 
     It has a section for each group of features: the classes of the group, and what they need and the first group does
@@ -97,7 +102,7 @@ def symbols(contents: Iterable[bytes], own: str, entries: Mapping[str, Iterable[
     references = {
         outer: {_outer(name) for each in inner for name in each.own} for outer, inner in by_outer.items()
     }
-    groups = grouped(references, entries)
+    groups = grouped(references, entries, uses)
     lines: list[str] = []
     known: set[str] = set()
     for group, outers in groups.items():

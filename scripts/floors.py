@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.order import Import, circles, upward
+
 SOURCES = Path(__file__).resolve().parent.parent / "crates/deltalog/src"
 FLOORS = {
     "error": "failures: what went wrong, in which table, and what helps",
@@ -39,18 +41,12 @@ CIRCLES = {"protocol"}
 
 
 @dataclass(frozen=True)
-class Import:
+class CoreImport(Import):
     """A path to an item of the crate, in code that is not a test."""
 
     file: str
-    line: int
-    path: str
-    importer: str
     target: str
-    imported: str | None
-
-    def __str__(self) -> str:
-        return f"crates/deltalog/src/{self.file}:{self.line}: `{self.path}`"
+    """The module that the path leads to."""
 
 
 def floor_of(module: str) -> str | None:
@@ -72,7 +68,7 @@ def code(file: Path) -> Iterator[tuple[int, str]]:
             skipped = None
 
 
-def imports(sources: Path = SOURCES) -> Iterator[Import]:
+def imports(sources: Path = SOURCES) -> Iterator[CoreImport]:
     """Yields the imports of all files that belong to a floor."""
     for source in sorted(sources.rglob("*.rs")):
         file = source.relative_to(sources).as_posix()
@@ -87,22 +83,12 @@ def imports(sources: Path = SOURCES) -> Iterator[Import]:
                 names = found[0].split("::")
                 ups = names.count("super")
                 target = "/".join([*module[: len(module) - ups], *names[ups:]] if ups else names[1:])
-                yield Import(file, number, found[0], importer, target, floor_of(target))
+                place = f"crates/deltalog/src/{file}:{number}"
+                yield CoreImport(place, found[0], importer, floor_of(target), file, target)
 
 
-def upward(found: Iterable[Import]) -> list[str]:
-    """Returns a message for each import that goes up, or whose target is unclear."""
-    order, messages = list(FLOORS), []
-    for each in found:
-        if each.imported is None:
-            messages.append(f"{each} names no floor: write the path of the module, a `use` for each folder")
-        elif order.index(each.imported) > order.index(each.importer):
-            messages.append(f"{each} goes up from {each.importer} to {each.imported}")
-    return messages
-
-
-def circles(found: Iterable[Import], sources: Path = SOURCES) -> list[str]:
-    """Returns a message for each import between two folders of a floor that import from each other."""
+def folder_imports(found: Iterable[CoreImport], sources: Path = SOURCES) -> dict[tuple[str, str], Import]:
+    """Returns an import for each pair of folders on a floor: one that imports, and one from which it does."""
     edges: dict[tuple[str, str], Import] = {}
     for each in found:
         if each.imported == each.importer and each.imported not in CIRCLES:
@@ -110,16 +96,10 @@ def circles(found: Iterable[Import], sources: Path = SOURCES) -> list[str]:
             rooms = ["/".join(path.split("/")[:depth]) for path in (each.file, each.target)]
             if rooms[0] != rooms[1] and all((sources / room).is_dir() for room in rooms):
                 edges.setdefault((rooms[0], rooms[1]), each)
-    below: dict[str, set[str]] = {}
-    for _ in edges:
-        for importer, imported in edges:
-            below.setdefault(importer, {imported}).update({imported}, below.get(imported, ()))
-    return [
-        f"{each} closes a circle of {a} and {b}" for (a, b), each in edges.items() if a in below.get(b, ())
-    ]
+    return edges
 
 
 if __name__ == "__main__":
     listed = list(imports())
-    if messages := [*upward(listed), *circles(listed)]:
+    if messages := [*upward(FLOORS, listed), *circles(folder_imports(listed))]:
         sys.exit("\n".join(messages))

@@ -9,16 +9,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.order import Import, upward
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "python/deltalog/spark/java"
 ROOMS = {
+    "internals": "what Spark has for Scala only, or hides: case classes, fields, parts of plans",
     "bridge": "calls from Java to Python: an interface for each role",
     "loading": "the jar in the driver, and whether it fits this build of Spark",
-    "internals": "what Spark has for Scala only, or hides: case classes, fields, parts of plans",
     "vectors": "deletion vectors, and where they are",
     "rows": "reading a file in a task: names, types, row numbers, selected rows",
     "rules": "what a table demands of its rows: expressions, what may be in them, default values",
     "relation": "a version of a table as a relation of files: location, listing, filters",
+    "stream": "tables as sources and sinks of streams",
     "catalog": "what a table is to Spark's analyzer: source, name, entry, table and scan",
     "plan": "pruning, sizes and aggregates in Spark's planner",
     "write": "fitting rows to the table, the write job, its files and reports",
@@ -58,18 +61,16 @@ def rooms_of(files: list[Path], sources: Path) -> dict[str, str]:
     return rooms
 
 
-def upward(sources: Path = SOURCES) -> Iterator[str]:
-    """Yields a message for each class of a higher room that a file names."""
+def imports(sources: Path = SOURCES) -> Iterator[Import]:
+    """Yields the classes that each file names, with their rooms."""
     files = sorted(sources.rglob("*.java"))
     rooms = rooms_of(files, sources)
-    order = list(ROOMS)
     for file in files:
-        own, text = rooms[file.stem], code(file)
+        text = code(file)
         for name in sorted(rooms.keys() & set(NAME.findall(text)) - set(DECLARED.findall(text))):
-            if order.index(rooms[name]) > order.index(own):
-                yield f"{file.relative_to(sources)}: names {name} of the room {rooms[name]} above it"
+            yield Import(str(file.relative_to(sources)), name, rooms[file.stem], rooms[name])
 
 
 if __name__ == "__main__":
-    if messages := list(upward()):
+    if messages := list(upward(ROOMS, imports())):
         sys.exit("\n".join(messages))

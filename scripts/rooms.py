@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from scripts.order import Import, upward
+
 PACKAGE = Path(__file__).resolve().parent.parent / "python/deltalog"
 SPARK = "deltalog.spark"
 ROOMS = {
@@ -26,6 +28,7 @@ ROOMS = {
     "location": "paths of Spark and of the core",
     "read": "scans of tables and of change data feeds",
     "write": "rows that a job writes, and their commit",
+    "streams": "tables as sources and sinks of streams",
     "dml": "DELETE, UPDATE and MERGE",
     "sql": "definitions, changes and maintenance of tables",
     "connect": "what a Connect client and its server do",
@@ -55,32 +58,31 @@ def imported(file: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def room_of(module: str) -> str:
+def room_of(module: str, package: Path = PACKAGE) -> str:
     """Returns the room of a module, or of something in it."""
     first = module.removeprefix(SPARK).lstrip(".").split(".")[0]
-    is_room = (PACKAGE / "spark" / first).is_dir() or (PACKAGE / "spark" / f"{first}.py").is_file()
+    is_room = (package / "spark" / first).is_dir() or (package / "spark" / f"{first}.py").is_file()
     return first if first and is_room else "__init__"
 
 
-def messages() -> Iterator[str]:
-    """Yields a message for each import that goes up, and for each room that is not listed."""
-    order = list(ROOMS)
-    for file in sorted(PACKAGE.rglob("*.py")):
-        place = file.relative_to(PACKAGE)
-        if place.parts[0] != "spark":
-            if place.parts != ("tables.py",):
-                yield from (f"{file}:{line}: imports {name} of Spark" for line, name in imported(file))
-            continue
-        room = place.parts[1].removesuffix(".py")
+def imports(package: Path = PACKAGE) -> Iterator[Import]:
+    """Yields the imports of other rooms."""
+    for file in sorted((package / "spark").rglob("*.py")):
+        room = file.relative_to(package).parts[1].removesuffix(".py")
         if room not in ROOMS:
-            yield f"{file}: the room {room} is not in ROOMS of scripts/rooms.py"
-            continue
+            sys.exit(f"{file}: the room {room} is not in ROOMS of scripts/rooms.py")
         for line, name in imported(file):
-            other = room_of(name)
-            if other != room and (other not in ROOMS or order.index(other) > order.index(room)):
-                yield f"{file}:{line}: {room} imports {name}, of a room below it in ROOMS of scripts/rooms.py"
+            yield Import(f"{file.relative_to(package)}:{line}", name, room, room_of(name, package))
+
+
+def of_core(package: Path = PACKAGE) -> Iterator[str]:
+    """Yields a message for each import of the Spark layer by what knows nothing of Spark."""
+    for file in sorted(package.rglob("*.py")):
+        place = file.relative_to(package)
+        if place.parts[0] != "spark" and place.parts != ("tables.py",):
+            yield from (f"{place}:{line}: imports {name} of Spark" for line, name in imported(file))
 
 
 if __name__ == "__main__":
-    if found := list(messages()):
-        sys.exit("\n".join(found))
+    if messages := [*of_core(), *upward(ROOMS, imports())]:
+        sys.exit("\n".join(messages))

@@ -161,7 +161,7 @@ def test_the_symbols_of_others_are_listed(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     subprocess.run(["javac", "--release", "17", *sources], cwd=tmp_path, check=True)
     entries = {"read": ["Sample"]}
-    listed = symbols([(tmp_path / "own" / "Sample.class").read_bytes()], "own", entries).splitlines()
+    listed = symbols([(tmp_path / "own" / "Sample.class").read_bytes()], "own", entries, {}).splitlines()
     assert listed == [
         "group read",
         "own own.Sample",
@@ -186,12 +186,22 @@ def test_a_class_belongs_to_the_groups_whose_entries_lead_to_it() -> None:
         "Deep": {"Gate"},
     }
     entries = {"read": ["Source"], "write": ["Gate"], "statements": ["Other"]}
-    assert grouped(references, entries) == {
+    uses = {"Source": ["Gate", "Other"]}
+    assert grouped(references, entries, uses) == {
         "read": {"Source", "Common"},
         "write": {"Gate", "Behind", "Shared"},
         "statements": {"Other", "Shared", "Deep", "Gate", "Behind"},
     }
     with pytest.raises(UngroupedError, match="lacks one for \\['Alone'\\]"):
-        grouped({**references, "Alone": set()}, entries)
+        grouped({**references, "Alone": set()}, entries, uses)
     with pytest.raises(UngroupedError, match="no classes, \\['Gone'\\]"):
-        grouped(references, {**entries, "own SQL": ["Gone"]})
+        grouped(references, {**entries, "own SQL": ["Gone"]}, uses)
+
+
+def test_a_use_of_a_group_by_what_works_without_it_is_listed() -> None:
+    references = {"Source": {"Common", "Gate"}, "Common": {"Gate"}, "Gate": {"Behind"}, "Behind": {"Gate"}}
+    entries = {"read": ["Source"], "write": ["Gate"]}
+    with pytest.raises(
+        UngroupedError, match=r"new are \[\('Common', 'Gate'\)\], gone are \[\('Source', 'Behind'\)\]"
+    ):
+        grouped(references, entries, {"Source": ["Gate", "Behind"]})

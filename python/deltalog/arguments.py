@@ -8,8 +8,9 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
+from deltalog.arrow_types import ArrowData
 from deltalog.checked import is_text
 from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
@@ -271,14 +272,14 @@ def _staged(commit: object) -> "str | tuple[int, bytes]":
     return path
 
 
-def stream_argument(data: object, name: str = "data") -> object:
+def stream_argument(data: object, name: str = "data") -> ArrowData:
     """Returns Arrow data unchanged: a stream, an array, or several of them."""
     if isinstance(data, (list, tuple)):
         for item in data:
             _ensure_arrow(item, f"an item of {name}")
     elif not isinstance(data, Iterator):
         _ensure_arrow(data, name)
-    return data
+    return cast(ArrowData, data)
 
 
 def _ensure_arrow(data: object, name: str) -> None:

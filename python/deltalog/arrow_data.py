@@ -4,13 +4,15 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from deltalog.arrow_types import ArrowData
+
 if TYPE_CHECKING:
     import pyarrow
 
 __all__ = ["importable"]
 
 
-def importable(data: Any) -> Any:
+def importable(data: ArrowData) -> ArrowData:
     """Returns an Arrow stream unchanged, except that deeply nested columns of pyarrow lose their offsets.
 
     A slice in pyarrow is an offset into the whole array. The C interface passes it on, and arrow-rs 59 adds it again
@@ -21,16 +23,18 @@ def importable(data: Any) -> Any:
         return data
     import pyarrow
 
-    if not isinstance(data, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.RecordBatchReader)):
+    given: Any = data
+    if not isinstance(given, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.RecordBatchReader)):
         return data
-    deep = {index for index, field in enumerate(data.schema) if _is_deep(field.type)}
+    deep = {index for index, field in enumerate(given.schema) if _is_deep(field.type)}
     if not deep:
         return data
-    if isinstance(data, pyarrow.RecordBatchReader):
-        batches = iter(data)
+    if isinstance(given, pyarrow.RecordBatchReader):
+        batches = iter(given)
     else:
-        batches = iter(data.to_batches() if isinstance(data, pyarrow.Table) else [data])
-    return pyarrow.RecordBatchReader.from_batches(data.schema, _copied(batches, deep))
+        batches = iter(given.to_batches() if isinstance(given, pyarrow.Table) else [given])
+    copied: ArrowData = pyarrow.RecordBatchReader.from_batches(given.schema, _copied(batches, deep))
+    return copied
 
 
 def _is_deep(data_type: "pyarrow.DataType") -> bool:

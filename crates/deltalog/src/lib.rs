@@ -75,6 +75,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests wait for threads and measure"))]
+
 mod commit;
 #[doc(hidden)]
 pub mod engine;
@@ -136,7 +138,8 @@ pub use operations::maintain::vacuum::{
     VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum,
 };
 pub use operations::stream::{
-    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
+    AllowedVersion, ChangeHandling, SchemaChange, SchemaTracking, StreamBacklog, StreamBatch, StreamLimits,
+    StreamOffset, StreamOptions, StreamStart, TableStream,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,

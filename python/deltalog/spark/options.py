@@ -42,6 +42,16 @@ _STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
+# Options of batch writes that have no meaning for the batches of a stream.
+_NOT_OF_STREAMS = {
+    BASE_VERSION: "each batch is based on the newest version",
+    "replaceWhere": "a stream appends rows or replaces all of them",
+    "replaceOn": "a stream appends rows or replaces all of them",
+    "replaceUsing": "a stream appends rows or replaces all of them",
+    "targetAlias": "a stream appends rows or replaces all of them",
+    "txnAppId": "each batch records the id of its query",
+    "txnVersion": "each batch records its number",
+}
 # The names of the stores' options, the same as in `storage_options` in Python.
 _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
@@ -255,9 +265,9 @@ class Options:
         if not {"startingversion", "startingtimestamp"} & self.values.keys():
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
-    def check_write(self, replaces: bool = False) -> None:
+    def check_write(self, replaces: bool = False, streams: bool = False) -> None:
         """Raises an error for options that do not apply to writes; `replaces` allows the options that determine the
-        replaced rows from the data.
+        replaced rows from the data, and `streams` the clustering columns of a stream.
         """
         self._warn_of_misspelled()
         if _STATEMENT in self.values:
@@ -269,13 +279,44 @@ class Options:
                     f"the option {_REPLACING[name]} is for save, saveAsTable and insertInto with the mode overwrite, "
                     "in a classic session"
                 )
-        if _CLUSTERING in self.values:
+        if _CLUSTERING in self.values and not streams:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
-        for name in ("versionasof", "timestampasof"):
+        for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
                     f"the option {name} is for reading; a write always goes to the newest version"
                 )
+
+    def check_stream_write(self, is_complete: bool) -> None:
+        """Raises an error for options that do not apply to the batches of a stream, which has the output mode complete
+        or append.
+        """
+        for name, reason in _NOT_OF_STREAMS.items():
+            if name.lower() in self.values:
+                raise InvalidArgumentError(
+                    f"the option {name} is not for streams: {reason}; use foreachBatch for other writes"
+                )
+        self.check_write(streams=True)
+        if self.is_true("overwriteSchema") and not is_complete:
+            raise InvalidArgumentError(
+                "overwriteSchema is for the output mode complete, which replaces all rows: use mergeSchema to add "
+                "columns"
+            )
+        if is_complete and self.values.get("partitionoverwritemode", "static").strip().lower() != "static":
+            raise InvalidArgumentError(
+                "the output mode complete replaces all rows, so that partitionOverwriteMode cannot be "
+                f"{self.values['partitionoverwritemode']!r}: leave it out"
+            )
+
+    def clustering(self) -> list[str] | None:
+        """Returns the columns that the user passed to `clusterBy` of a stream, or None."""
+        encoded = self.values.get(_CLUSTERING)
+        columns: list[str] | None = json.loads(encoded) if encoded else None
+        return columns or None
+
+    def with_value(self, name: str, value: str) -> "Options":
+        """Returns the options with another value of one of them."""
+        return Options({**self.values, name: value})
 
     def partition_by(self) -> list[str] | None:
         """Returns the columns that the user passed to `partitionBy`, or None."""

@@ -3,6 +3,7 @@
 `DeltaTable` (`delta_table`) opens, creates and copies tables. Its other methods are in one file per topic:
 
 - `rows` and `dataset`: reading rows, and passing them to pyarrow;
+- `stream`: rows as a sequence of batches, each once;
 - `log`: history, checkpoints, actions;
 - `statements`: DELETE, UPDATE, MERGE (`merge`), and appends;
 - `alter`, `optimize`: `table.alter` and `table.optimize`;

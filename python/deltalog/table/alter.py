@@ -249,8 +249,8 @@ class TableAlterer:
     ) -> int:
         """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
 
-        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint or a generated column
-        refers to keep their type.
+        The table property `delta.enableTypeWidening` must be `true`, except for a void column, which gets any type.
+        Columns that a constraint or a generated column refers to keep their type.
 
         Args:
             column: the path of the column; it may lead into arrays and maps.

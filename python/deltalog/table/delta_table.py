@@ -39,6 +39,7 @@ from deltalog.table.maintenance import TableMaintenance
 from deltalog.table.optimize import TableOptimizer
 from deltalog.table.rows import TableRows
 from deltalog.table.statements import TableStatements
+from deltalog.table.stream import TableStreams
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
@@ -71,6 +72,7 @@ class Protocol:
 class DeltaTable(
     TableRows,
     TableDataset,
+    TableStreams,
     TableLog,
     TableStatements,
     TableMaintenance,

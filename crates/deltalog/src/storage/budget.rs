@@ -11,9 +11,10 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::per_process::PerProcess;
+use crate::runtime::clock;
+use crate::runtime::per_process::PerProcess;
 
 /// The size of a budget in bytes, if no option sets it.
 pub(super) const DEFAULT: u64 = 256 << 20;
@@ -57,10 +58,10 @@ impl Budget {
 
     /// Takes `bytes` as soon as enough is free. Returns `None` if that takes longer than `patience`.
     pub(super) fn take(self: &Arc<Self>, bytes: u64, patience: Duration) -> Option<Share> {
-        let deadline = Instant::now() + patience;
+        let deadline = clock::instant() + patience;
         let mut taken = self.taken();
         while taken.bytes > 0 && taken.bytes.saturating_add(bytes) > self.limit {
-            let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            let left = deadline.checked_duration_since(clock::instant()).filter(|left| !left.is_zero())?;
             taken =
                 self.account().given_back.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -35,7 +35,6 @@ mod markers;
 mod names;
 mod open;
 mod parts;
-mod per_process;
 mod ranges;
 #[cfg(test)]
 #[cfg(feature = "s3")]

@@ -21,7 +21,7 @@ use super::driver::Driver;
 use super::list::Depth;
 use super::parts::Parts;
 #[cfg(feature = "_cloud")]
-use super::per_process::PerProcess;
+use crate::runtime::per_process::PerProcess;
 
 /// The number of concurrent requests of one call.
 const PARALLEL: usize = 8;

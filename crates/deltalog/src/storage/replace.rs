@@ -15,7 +15,7 @@ use object_store::{ObjectMeta, PutMode, UpdateVersion};
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
-use crate::runtime::interrupt;
+use crate::runtime::{clock, interrupt};
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;
@@ -115,7 +115,7 @@ fn locked(directory: &std::path::Path) -> Option<File> {
     for _ in 0..TRIES {
         match directory.try_lock() {
             Ok(()) => return Some(directory),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
             Err(TryLockError::Error(_)) => return None,
         }
     }

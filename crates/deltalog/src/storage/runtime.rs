@@ -3,7 +3,7 @@
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
 //!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
 //!   the caller's own runtime, or from a callback that a request makes.
-//! - A forked child creates its own runtime (`per_process`).
+//! - A forked child creates its own runtime (`runtime::per_process`).
 
 use std::future::Future;
 use std::io;
@@ -14,8 +14,8 @@ use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use super::per_process::PerProcess;
 use crate::runtime::interrupt::{self, Interrupted};
+use crate::runtime::per_process::PerProcess;
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;

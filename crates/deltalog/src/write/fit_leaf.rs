@@ -90,6 +90,9 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
                 "convert the column to a time without a zone: an instant has a different local time in every zone",
             )
         }
+        (_, DataType::Null) => {
+            error.with_hint("merge the schema, by which the column gets the type of the data")
+        }
         _ => error.with_hint(format!("cast the column to {}", type_name(to))),
     }
 }

@@ -66,6 +66,7 @@ pub(crate) mod row_counts;
 mod spec;
 mod split;
 mod statement_report;
+mod stored;
 mod task_report;
 
 pub(crate) use assignable::ensure_assignable;

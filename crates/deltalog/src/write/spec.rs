@@ -20,6 +20,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
+use super::stored::{check_storable, is_void, lacks_void, stored_fields};
 use crate::error::{Error, Result};
 use crate::expression::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
@@ -255,12 +256,32 @@ impl TableWriteSpec {
         Some(Tags::from([(name.to_owned(), Some(value.to_owned()))]))
     }
 
-    /// Returns the positions in the schema of the columns that are not partition columns.
+    /// Refuses a table with rows that data files cannot hold.
+    ///
+    /// # Errors
+    /// `SchemaMismatch`; names the column.
+    pub fn ensure_storable(&self) -> Result<()> {
+        self.arrow.fields().iter().try_for_each(|field| check_storable(field, field.name()))?;
+        match self.data_columns().is_empty() {
+            true => Err(Error::schema_mismatch(
+                "a data file needs at least one column that is neither a partition column nor void",
+            )
+            .with_hint("give a column another type, or add one")),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether files lack columns of the table, or fields of structs, because they are void.
+    pub fn lacks_void(&self) -> bool {
+        self.arrow.fields().iter().any(|field| lacks_void(field))
+    }
+
+    /// Returns the positions in the schema of the columns that are neither partition columns nor void.
     pub(super) fn data_columns(&self) -> Vec<usize> {
         let fields = self.arrow.fields().iter().enumerate();
         let partition_columns: HashSet<&String> = self.partition_columns.iter().collect();
         fields
-            .filter(|(_, field)| !partition_columns.contains(field.name()))
+            .filter(|(_, field)| !partition_columns.contains(field.name()) && !is_void(field.data_type()))
             .map(|(index, _)| index)
             .collect()
     }
@@ -287,7 +308,7 @@ impl TableWriteSpec {
 
     fn physical_columns(&self, columns: Vec<usize>) -> SchemaRef {
         let fields = columns.into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
-        Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+        Arc::new(Schema::new(stored_fields(&fields.cloned().collect())))
     }
 
     /// Returns the paths of the columns that the table is clustered by.

@@ -11,6 +11,8 @@ from deltalog.spark.bridge.procedures import ProcedureCalls
 from deltalog.spark.bridge.refusals import Refusals
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.bridge.statements import StatementCalls
+from deltalog.spark.bridge.stream_sinks import StreamSinkCalls
+from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.bridge.tables import TableCalls
 from deltalog.spark.bridge.writes import WriteCalls
 from deltalog.spark.jvm import Jvm
@@ -23,6 +25,8 @@ ROLES: tuple[type[Role], ...] = (
     DefinitionCalls,
     StatementCalls,
     ProcedureCalls,
+    StreamSinkCalls,
+    StreamSourceCalls,
     Refusals,
 )
 

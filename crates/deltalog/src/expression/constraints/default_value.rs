@@ -6,11 +6,11 @@
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Schema};
-use chrono::Utc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expression::predicate::{Expression, expression_bytes};
+use crate::runtime::clock;
 use crate::runtime::row_bytes::{too_large, weight};
 
 /// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
@@ -32,7 +32,7 @@ impl DefaultValue {
             column: column.to_owned(),
             sql: sql.to_owned(),
             time_zone: time_zone.to_owned(),
-            begun: Utc::now().timestamp_micros(),
+            begun: clock::micros(),
         }
     }
 

@@ -27,7 +27,7 @@ use super::token::{SYNTAX, Token, tokenize};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::limits::{EXPRESSION_NODES, TEXT_LEVELS};
-use chrono::Utc;
+use crate::runtime::clock;
 
 /// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub enum ParseMode {
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
-    parse_at(sql, time_zone, mode, Utc::now().timestamp_micros())
+    parse_at(sql, time_zone, mode, clock::micros())
 }
 
 /// Parses as [`parse`] does, for a statement that began so many microseconds after 1970.
@@ -82,7 +82,7 @@ pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) 
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] if a part of the text is not understood.
 pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
-    parse_value_at(sql, time_zone, Utc::now().timestamp_micros())
+    parse_value_at(sql, time_zone, clock::micros())
 }
 
 /// Parses as [`parse_value`] does, for a statement that began so many microseconds after 1970.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind::quoted_column;
@@ -24,6 +23,7 @@ use super::parse::{ParseMode, parse_at, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
+use crate::runtime::clock;
 
 /// The columns that an expression may read.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl Scope {
             names: Arc::new(FieldNames::new(&fields)),
             schema: Arc::new(Schema::new(fields)),
             time_zone: time_zone.to_owned(),
-            begun: Utc::now().timestamp_micros(),
+            begun: clock::micros(),
         }
     }
 

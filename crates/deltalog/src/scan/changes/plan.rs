@@ -273,6 +273,18 @@ impl ChangePlan {
         Ok(Self { snapshot, versions, commits: Arc::default(), schema, predicate })
     }
 
+    /// Creates the plan of these commits. Its rows have the schema of `snapshot`.
+    ///
+    /// # Errors
+    /// `Unsupported` if a column has a name of the feed.
+    pub(crate) fn of_commits(snapshot: &Snapshot, commits: Vec<FeedCommit>) -> Result<Self> {
+        let versions = match (commits.first(), commits.last()) {
+            (Some(first), Some(last)) => Some(first.version..=last.version),
+            _ => None,
+        };
+        Ok(Self { commits: Arc::new(commits), ..Self::new(snapshot.clone(), versions, None)? })
+    }
+
     /// Returns the versions; `None` if the range is empty.
     pub fn versions(&self) -> Option<RangeInclusive<u64>> {
         self.versions.clone()

@@ -1,7 +1,6 @@
 //! The directory of a cache: finding, adding and evicting pieces, together with other processes.
 
 use std::collections::{BTreeMap, HashSet};
-use std::convert::Infallible;
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 
 use super::piece::{self, Identity, Piece};
-use crate::storage::per_process::PerProcess;
+use crate::runtime::clock;
+use crate::runtime::per_process::PerProcess;
 
 /// The name of the directory, which changes with its form.
 const NAME: &str = "deltalog-1";
@@ -78,14 +78,14 @@ impl Directory {
     /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures are
     /// only logged as warnings.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
-        if content.is_empty() || seconds(SystemTime::now()) < self.rests_until.load(Ordering::Relaxed) {
+        if content.is_empty() || seconds(clock::system_time()) < self.rests_until.load(Ordering::Relaxed) {
             return;
         }
         let piece = Piece::new(identity, start..start + content.len() as u64);
         match self.try_add(directory, &piece, identity, content) {
             Ok(()) => {}
             Err(error) => {
-                self.rests_until.store(seconds(SystemTime::now() + REST), Ordering::Relaxed);
+                self.rests_until.store(seconds(clock::system_time() + REST), Ordering::Relaxed);
                 warn_once(&self.root, &error);
             }
         }
@@ -153,7 +153,7 @@ impl Directory {
     fn evict(&self, size: u64) -> u64 {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
-        let now = SystemTime::now();
+        let now = clock::system_time();
         // They come first: a file that is renamed while this runs is counted twice instead of being missed.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
@@ -215,7 +215,7 @@ impl Ledger {
         for _ in 0..TRIES {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Self(file))),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
@@ -289,9 +289,7 @@ fn check_private(_: &Path) -> io::Result<()> {
 }
 
 fn warn_once(path: &Path, error: &io::Error) {
-    let warned: Result<_, Infallible> = WARNED.get_or_make(|| Ok(Mutex::default()), drop);
-    let Ok(warned) = warned;
-    if warned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    if WARNED.get().lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         tracing::warn!(
             directory = %path.display(),
             %error,

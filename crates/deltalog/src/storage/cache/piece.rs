@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::tag;
+use crate::runtime::clock;
 use crate::storage::read::read_at;
 
 const MAGIC: &[u8; 8] = b"deltalog";
@@ -183,7 +184,7 @@ impl OpenPiece {
 
     /// Marks the piece as used.
     pub(super) fn touch(&self) {
-        let now = SystemTime::now();
+        let now = clock::system_time();
         let used = self.file.metadata().and_then(|meta| meta.modified());
         if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|since| since >= FRESH)) {
             // A process without this permission only reads a cache that belongs to others.

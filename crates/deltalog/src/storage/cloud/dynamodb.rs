@@ -13,7 +13,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use object_store::aws::{AwsAuthorizer, AwsCredentialProvider};
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::log_store::Settings;
 use crate::error;
+use crate::runtime::clock;
 use crate::storage::coordinator::{CommitCoordinator, CoordinatorEntry};
 use crate::storage::remote::Remote;
 
@@ -192,7 +193,7 @@ impl DynamoDb {
     }
 
     async fn complete(&self, entry: &CoordinatorEntry) -> Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         let expires = now.as_secs() + self.settings.expiration.as_secs();
         let body = json!({
             "TableName": self.settings.table,

@@ -8,12 +8,13 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use object_store::CredentialProvider as Provider;
 use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::clock;
 use crate::storage::answers::ProviderFailure;
 use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
@@ -50,7 +51,7 @@ impl<C> Clone for Kept<C> {
 
 impl<C> Kept<C> {
     fn new(credential: C, expires_at: Option<Duration>, ask_again_after: Option<Duration>) -> Self {
-        let now = Instant::now();
+        let now = clock::instant();
         let renew_at = expires_at.map(|left| left - MARGIN.min(left / 2));
         Self {
             credential: Arc::new(credential),
@@ -64,11 +65,11 @@ impl<C> Kept<C> {
     }
 
     fn is_fresh(&self) -> bool {
-        self.renew_at.is_none_or(|time| Instant::now() < time)
+        self.renew_at.is_none_or(|time| clock::instant() < time)
     }
 
     fn is_valid(&self) -> bool {
-        self.expires_at.is_none_or(|time| Instant::now() < time)
+        self.expires_at.is_none_or(|time| clock::instant() < time)
     }
 }
 
@@ -88,7 +89,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
             return Ok(Arc::clone(&kept.credential));
         }
         let valid = kept.filter(Kept::is_valid);
-        let came = Instant::now();
+        let came = clock::instant();
         let mut failed = match (&valid, self.asking.try_lock()) {
             (_, Ok(failed)) => failed,
             // Another request is calling the provider.
@@ -111,7 +112,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
                 Ok(credential)
             }
             Err(error) => {
-                *failed = Some((Instant::now(), error.again()));
+                *failed = Some((clock::instant(), error.again()));
                 let Some(kept) = valid.filter(Kept::is_valid) else { return Err(error) };
                 tracing::warn!(%error, "credentials could not be renewed: the old ones are still valid");
                 Ok(kept.credential)
@@ -137,7 +138,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
             }
         };
         // A time in the past has no duration.
-        let left = expires_at.map(|time| time.duration_since(SystemTime::now()).unwrap_or_default());
+        let left = expires_at.map(|time| time.duration_since(clock::system_time()).unwrap_or_default());
         if left.is_some_and(|left| left.is_zero()) {
             let what = format!("the credential provider {} returned credentials that have expired", name());
             return Err(denied(what).with_hint("check the provider, and the clock of this machine"));
@@ -186,6 +187,7 @@ pub(super) fn printable(text: String) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::SystemTime;
 
     use super::*;
 

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
 use super::super::credentials::CredentialProvider;
-use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
+use crate::runtime::per_process::PerProcess;
 
 /// The identity of a store: scheme and bucket, options, the provider of credentials (by its address), and its
 /// surroundings, which are environment variables and the times of files. It is kept in memory only, because it contains

@@ -16,6 +16,9 @@ public class Bridge {
   private static final DefinitionCalls DEFINITIONS = (DefinitionCalls) role(DefinitionCalls.class);
   private static final StatementCalls STATEMENTS = (StatementCalls) role(StatementCalls.class);
   private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
+  private static final StreamSinkCalls STREAM_SINKS = (StreamSinkCalls) role(StreamSinkCalls.class);
+  private static final StreamSourceCalls STREAM_SOURCES =
+      (StreamSourceCalls) role(StreamSourceCalls.class);
   private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
   private static final CurrentPython PYTHON = new CurrentPython();
 
@@ -62,6 +65,14 @@ public class Bridge {
 
   public static ProcedureCalls procedures() {
     return PROCEDURES;
+  }
+
+  public static StreamSinkCalls streamSinks() {
+    return STREAM_SINKS;
+  }
+
+  public static StreamSourceCalls streamSources() {
+    return STREAM_SOURCES;
   }
 
   public static Refusals refusals() {

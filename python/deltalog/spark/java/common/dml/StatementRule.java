@@ -29,6 +29,7 @@ public class StatementRule extends Rule {
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : (LogicalPlan) plan;
     // Spark only checks plans that it can see.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
+    AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));
   }
 

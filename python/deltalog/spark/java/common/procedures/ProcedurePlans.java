@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -25,11 +26,12 @@ public class ProcedurePlans {
 
   /** Returns the plan with our procedure if it calls one, for any current catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
-    return replaced(plan, new ArrayList(), true);
+    return replaced(plan, new ArrayList(), true, given -> given);
   }
 
   /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
-  public static LogicalPlan of(LogicalPlan plan, OwnStatement statement) throws Exception {
+  public static LogicalPlan of(LogicalPlan plan, OwnStatement statement, ParserInterface spark)
+      throws Exception {
     List arguments = new ArrayList();
     Iterator each = statement.arguments().entrySet().iterator();
     while (each.hasNext()) {
@@ -38,13 +40,31 @@ public class ProcedurePlans {
           new NamedArgumentExpression(
               (String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
     }
-    return replaced(plan, arguments, statement.hasResult());
+    return replaced(
+        plan, arguments, statement.hasResult(), given -> bound(given, statement, spark));
   }
 
-  private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult)
+  /** What a call has in place of an argument that was parsed. */
+  private interface Argument {
+    Object of(Object given) throws Exception;
+  }
+
+  /** Returns an argument, and for a list of parameters the text that has them. */
+  private static Object bound(Object given, OwnStatement statement, ParserInterface spark)
       throws Exception {
+    if (!(given instanceof NamedArgumentExpression argument)) {
+      return given;
+    }
+    BoundText text = statement.bound().get(argument.key());
+    return text == null
+        ? given
+        : new NamedArgumentExpression(argument.key(), text.expression(argument.value(), spark));
+  }
+
+  private static LogicalPlan replaced(
+      LogicalPlan plan, List arguments, boolean hasResult, Argument parsed) throws Exception {
     if (plan instanceof ExplainCommand explainCommand) {
-      LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult);
+      LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult, parsed);
       return (LogicalPlan)
           CaseClass.with((scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
     }
@@ -59,7 +79,9 @@ public class ProcedurePlans {
     Procedures catalog = new Procedures();
     ResolvedProcedure procedure =
         new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
-    arguments.addAll(Plans.list(call.args()));
+    for (Object given : Plans.list(call.args())) {
+      arguments.add(parsed.of(given));
+    }
     return new Call(procedure, Plans.seq(arguments), call.execute());
   }
 

@@ -93,7 +93,7 @@ public class StatementParser implements InvocationHandler {
     // Spark's parser handles parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();
-    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);
+    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement, next);
   }
 
   private Object spark(Method method, Object[] arguments) throws Throwable {

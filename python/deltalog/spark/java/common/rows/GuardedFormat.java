@@ -4,6 +4,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.immutable.Map;
@@ -31,6 +33,18 @@ public class GuardedFormat extends ParquetFileFormat {
     return true;
   }
 
+  /** Returns whether columns of a type are read, with void ones. */
+  @Override
+  public boolean supportDataType(DataType type) {
+    return type instanceof NullType || super.supportDataType(type);
+  }
+
+  /** Returns whether Spark reads batches of columns, which void ones do not prevent. */
+  @Override
+  public boolean supportBatch(SparkSession session, StructType schema) {
+    return super.supportBatch(session, VoidColumns.absent(schema));
+  }
+
   @Override
   public Function1 buildReaderWithPartitionValues(
       SparkSession session,
@@ -42,7 +56,13 @@ public class GuardedFormat extends ParquetFileFormat {
       Configuration conf) {
     return new GuardedReader(
         super.buildReaderWithPartitionValues(
-            session, data, partition, required, filters, options, conf),
+            session,
+            VoidColumns.absent(data),
+            partition,
+            VoidColumns.absent(required),
+            filters,
+            options,
+            conf),
         root);
   }
 }
