@@ -78,7 +78,7 @@ def compiler() -> str:
 
 
 def lines() -> list[str]:
-    """Returns the list, after its first line."""
+    """Returns the list without its first line."""
     pages = re.findall(r'<li><a href="([^"#]+\.html)"', (PAGES / "all.html").read_text("utf-8"))
     found: list[str] = []
     for name in sorted(pages):

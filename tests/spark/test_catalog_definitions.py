@@ -61,7 +61,7 @@ def test_create_table_with_all_that_spark_has_words_for(spark: SparkSession, pat
     ],
 )
 def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str, text: str) -> None:
-    """Its VACUUM would delete them."""
+    """Otherwise its VACUUM would delete the files."""
     spark.range(1).write.parquet(path)
     with pytest.raises(InvalidArgumentError, match=r"not empty.*part-.*CONVERT"):
         spark.sql(text.format(path))

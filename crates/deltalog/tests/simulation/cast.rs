@@ -9,7 +9,7 @@ use deltalog_testkit::random::Random;
 use crate::place::Place;
 use crate::verbs::{FOLLOWER, KEEPER, READER, Role, TAILER, WRITER};
 
-/// A part in a run.
+/// The role of a process in a run.
 pub struct Part {
     pub name: String,
     pub role: Role,
@@ -19,7 +19,7 @@ pub struct Part {
     pub has_background: bool,
 }
 
-/// The parts of a run, and the kind of its table.
+/// The processes of a run, and the kind of its table.
 pub struct Cast {
     pub place: Place,
     pub parts: Vec<Part>,

@@ -22,7 +22,7 @@ pub struct Write {
     /// The data file whose rows are deleted, and their numbers. Such a write has an application's progress that no
     /// other write has, so it can be found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
-    /// The version whose files are to be the table's again, and a text that no other write has. The version that is
+    /// The version whose files should be restored, and a text that no other write has. The version that is
     /// replaced is in [`Write::replaces`].
     pub restores: Option<(u64, String)>,
     /// The value of the property [`MINE`], which no other write uses.

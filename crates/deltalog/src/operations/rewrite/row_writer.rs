@@ -42,8 +42,8 @@ impl RowWriter {
     ///
     /// # Errors
     /// `CorruptLog`; `InvalidArgument` for a table with row tracking that has a column with the name of an id
-    /// column. `Unsupported` if changes are recorded and the table has a column named like the one for their
-    /// kind.
+    /// column. `Unsupported` if changes are recorded and the table has a column with the reserved name for the kind of
+    /// change.
     pub(crate) fn new(base: &Snapshot, environment: &Environment, records: bool) -> Result<Self> {
         let spec = TableWriteSpec::of(base)?;
         let changes = records.then(|| ChangeFiles::new(base.storage(), environment, &spec)).transpose()?;

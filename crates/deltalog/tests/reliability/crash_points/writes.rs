@@ -179,7 +179,7 @@ fn a_delete_of_rows_is_atomic() {
     );
 }
 
-/// The vectors of both are merged, in a new file.
+/// The deletion vectors of both statements are merged in a new file.
 #[test]
 fn a_delete_of_rows_that_meets_another_one_is_atomic() {
     let prepare = || {

@@ -2,9 +2,9 @@
 //! "Sidecar File Information".
 //!
 //! - A sidecar can be used again as it is if no commit after the checkpoint has an action for one of its files.
-//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has noted that all paths
-//!   are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
-//! - Else paths and deletion vectors are decoded, until the first such file.
+//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has recorded that all
+//!   paths are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
+//! - Otherwise paths and deletion vectors are decoded until such a file is found.
 //! - The numbers of rows come from the footers.
 
 use arrow::array::RecordBatch;

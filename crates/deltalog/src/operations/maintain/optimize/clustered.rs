@@ -11,7 +11,8 @@
 //!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files, and at most
 //!   [`LITTLE`], they take part in any case, otherwise each small append would become a small file.
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
-//!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
+//!   implementation, so that both agree about which cubes are finished. That one orders all unfinished cubes in each
+//!   run.
 //! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
 //! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files
 //!   except finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM

@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.ObjectType;
  * Bounds the values of an expression of a table. `repeat('x', 2000000000)` is a small text and a
  * large value, and so is a `replace` of a `replace`.
  *
- * <p>An expression that consists of functions whose values are no larger than all their arguments,
- * once each, stays as it is. In another one, each value that varies in its size is bounded.
+ * <p>An expression is unchanged if the values of all its functions are at most as large as their
+ * arguments together. In any other expression, each value of variable size is bounded.
  */
 public class RuleGrowth {
   /** Expressions that compute only some of their operands, and return one of them. */
