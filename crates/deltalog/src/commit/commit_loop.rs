@@ -179,7 +179,7 @@ impl<'a> Attempts<'a> {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
-            // From here on the version may exist, and it has to be found out whether it does.
+            // From here on the version may exist, and the writer must find out whether it does.
             let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
                 Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag, after))),
                 Owner::Foreign(winner) => winner,

@@ -398,7 +398,7 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest action with each `key` among those of one kind.
+    /// Returns the newest action with each `key` among the actions of one kind.
     fn newest_actions<T>(
         &self,
         kind: TableAction,

@@ -81,7 +81,7 @@ def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def _check_columns(snapshot: Snapshot, columns: str) -> None:
-    """Raises an error if the columns of the table are no longer those of the query, which Spark does not look at."""
+    """Raises an error if the table no longer has the columns of the query, which Spark does not check."""
     if compared_columns(columns) != compared_columns(of_query(snapshot)):
         raise SchemaMismatchError(
             "the columns of the table have changed since the stream was defined: load it again with readStream, and "

@@ -30,7 +30,7 @@ pub(super) struct Fate {
     pub(super) position: u64,
     /// The row of the source that matches; `None` if none does.
     pub(super) source: Option<u32>,
-    /// The clause among those for such rows.
+    /// The number of the clause among the clauses for such rows.
     pub(super) clause: usize,
 }
 

@@ -138,7 +138,7 @@ public class CatalogEntries {
   }
 
   /**
-   * Returns an entry for a table of ours, also for one that is named by its path, which has none.
+   * Returns an entry for a deltalog table, even for a table named by its path, which has no entry.
    *
    * @param options the options with which the table was opened, among them its path
    */
