@@ -32,7 +32,7 @@ def of_deltalake(path: Path) -> list[Row]:
 
 @pytest.fixture
 def partitioned(tmp_path: Path) -> Path:
-    """A table with three files in each of four partitions, one of them of NULL, one of a text with odd characters."""
+    """A table with three files in each of four partitions. One partition is NULL, and one has special characters."""
     for number in range(3):
         rows = [
             {"id": 10 * number + at, "part": part, "text": f"text {at}"}

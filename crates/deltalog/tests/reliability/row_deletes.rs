@@ -64,7 +64,7 @@ fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
     let reason = conflict(delete(&base, &[2, 3]).commit().unwrap());
     assert_eq!(reason, ConflictReason::ConcurrentRowDelete { file: path, row: 2 });
     assert_eq!(vector_files(&directory), 1);
-    // On the version that has the vector, the same rows are not deleted twice.
+    // A transaction on the version with the vector does not delete the same rows twice.
     delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
     assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9]);
 }

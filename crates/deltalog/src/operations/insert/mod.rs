@@ -267,8 +267,8 @@ impl PendingWrite {
         })
     }
 
-    /// Returns why the write has no effect, if an application has done it before. A commit of such a write deletes its
-    /// files.
+    /// Returns the record that makes the write have no effect, if an application has already done it. Committing such a
+    /// write deletes its files.
     pub fn already_applied(&self) -> Option<&AlreadyApplied> {
         self.already_applied.as_ref()
     }

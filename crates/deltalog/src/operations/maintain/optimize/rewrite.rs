@@ -26,7 +26,8 @@ use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 /// The memory of all writers together, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// The number of bins whose rows are ordered at the same time: the more memory each has, the fewer are its runs.
+/// The number of bins whose rows are ordered at the same time: the more memory each of them has, the fewer sorted runs
+/// it needs.
 const MOST_ORDERED: usize = 2;
 
 /// The maximum size of files that are read as a whole, and the maximum total size of files read at once.

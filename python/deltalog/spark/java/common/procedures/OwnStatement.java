@@ -112,7 +112,7 @@ public class OwnStatement {
    * column of a table of this name.
    */
   public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
-    // Only these words are read of any other statement.
+    // Of any other statement, only these words are read.
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
     if (!tokens.skip("DESCRIBE") && !tokens.skip("DESC")) {
