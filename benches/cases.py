@@ -26,7 +26,7 @@ from benches.contender import (
     START_PARQUET,
     Contender,
 )
-from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, TableSpec
+from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, Streamed, TableSpec
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -500,6 +500,19 @@ CASES = (
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=tuple(Ratio(f"{width} columns", "ours", "jvm") for width in (150, 750, 1500)),
         warm_up=1,
+    ),
+    Case(
+        name="spark-stream",
+        about="Spark: streams from table to table, of 500,000 rows in each batch and of ten; each in a new JVM",
+        operation="stream",
+        setup=setups.with_target,
+        tables={"small": Streamed(20, 3, 20_000), "full": Streamed(100, 8, 500_000)},
+        contenders=(START_OURS, START_JVM),
+        ratios=(
+            Ratio("first batch of a session", "ours", "jvm", time=0.4),
+            Ratio("large batch", "ours", "jvm", time=0.35),
+            Ratio("tiny batch", "ours", "jvm", time=0.2),
+        ),
     ),
     Case(
         name="spark-vacuum",

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import deltalog.spark
-from benches.contenders import ordered, spark_changed, spark_session, spark_start, spark_wide
+from benches.contenders import ordered, spark_changed, spark_session, spark_start, spark_stream, spark_wide
 from benches.watch import Watch
 from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
@@ -45,6 +45,10 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def wide_merge(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_wide.wide_merge(watch, session(), "deltalog", target)
+
+
+def stream(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_stream.stream(watch, session(), "deltalog", table, target)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
