@@ -61,7 +61,7 @@ class Planner:
 
     @property
     def location(self) -> Location:
-        """Where the table is, as it was reached when the version was opened."""
+        """Where the table is, and how its store was accessed when the version was opened."""
         return location_with(self._version.location, self._version.uri)
 
     def size(self) -> int:

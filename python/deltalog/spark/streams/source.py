@@ -113,7 +113,7 @@ def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
-    """Raises an error if the stream no longer has the columns of the query, which Spark does not look at."""
+    """Raises an error if the stream no longer has the columns of the query, which Spark does not check."""
     if compared_columns(columns) != compared_columns(_columns(snapshot, is_feed)):
         raise SchemaMismatchError(
             "the columns of the table have changed since the stream was defined: load it again with readStream, and "

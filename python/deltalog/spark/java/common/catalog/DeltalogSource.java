@@ -57,7 +57,7 @@ public class DeltalogSource
     return RelationDescription.relation(context.sparkSession(), described, asked);
   }
 
-  /** Returns the options with the version that the path has behind it, if it has one. */
+  /** Returns the options with the version at the end of the path, if it has one. */
   private static Map versioned(SparkSession session, Map options) {
     Option path = options.get("path");
     VersionedPath found =
