@@ -349,7 +349,7 @@ public class OwnStatement {
     tokens.skip("TO");
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
       if (version == null) {
         return null;
       }
@@ -464,7 +464,7 @@ public class OwnStatement {
     statement.arguments.put("mode", mode);
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
       if (version == null) {
         return null;
       }
