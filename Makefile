@@ -25,7 +25,7 @@ jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py scripts
 	$(shell find python/deltalog/spark/java -name '*.java')
 newest_spark := $(lastword $(SPARKS))
 older_sparks := $(filter-out $(newest_spark),$(SPARKS))
-newest_halves := test-newest-a-l test-newest-m-z
+newest_parts := test-newest-a-l test-newest-m-z test-newest-folders
 
 # The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
 # `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
@@ -256,18 +256,19 @@ test-spark: .venv/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_
 # How many of these tests run at the same time: each keeps about one core busy. The longest begin, so that all end at about
 # the same time.
 WHEEL_JOBS ?= 2
-wheel_tests := test-interop test-spark-$(firstword $(SPARKS)) $(newest_halves) test-api \
+wheel_tests := test-interop test-spark-$(firstword $(SPARKS)) $(newest_parts) test-api \
 	$(filter-out %-$(firstword $(SPARKS)),$(older_sparks:%=test-spark-%))
 
 .PHONY: test-wheel
 test-wheel: .venv/.wheel spark-environments $(archive) .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory --keep-going -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
-# The files of the tests on the newest Spark, which .venv has too, by their first letters.
-.PHONY: $(newest_halves)
-$(newest_halves): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
+# The tests on the newest Spark, which .venv has too: files by their first letters, and what is in folders.
+spark_folders := $(sort $(dir $(wildcard tests/spark/*/test_*.py)))
+.PHONY: $(newest_parts)
+$(newest_parts): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
 	@echo "== Spark $$($(bin)/python -c 'import pyspark; print(pyspark.__version__)')"
-	$(bin)/python -m pytest tests/spark/test_[$*]*.py $(PYTEST_ARGS)
+	$(bin)/python -m pytest $(if $(filter folders,$*),$(spark_folders),tests/spark/test_[$*]*.py) $(PYTEST_ARGS)
 
 .PHONY: spark-environments
 spark-environments: $(older_sparks:%=.venvs/%/.wheel)

@@ -72,12 +72,12 @@ class Case:
     operation: str
     setup: Setup
     tables: Mapping[str, TableSpec]
-    """By scale. An absent scale uses the largest one."""
+    """The tables by scale. A scale that is absent uses the largest one."""
     contenders: tuple[Contender, ...]
     ratios: tuple[Ratio, ...]
     limits: tuple[Limit, ...] = field(default=())
     warm_up: int = 0
-    """Rounds that are discarded, because compilers and caches of a session are cold."""
+    """The number of first rounds that are discarded, because a session's compilers and caches are cold."""
 
     def table(self, scale: str) -> TableSpec:
         return self.tables.get(scale) or self.tables[max(self.tables, key=SCALES.index)]
@@ -580,5 +580,5 @@ CASES = (
 
 
 def named(wanted: str) -> tuple[Case, ...]:
-    """Returns the cases of a name: `all`, a whole name, or the part before the slash."""
+    """Returns the cases that a name selects: `all`, a whole name, or the part before the slash."""
     return tuple(case for case in CASES if wanted in ("all", case.name, case.name.split("/")[0]))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Spark sessions: the environment of `make build`, and the one for which the JVM connector is built.
+# The names of Spark sessions: one in the environment of `make build`, one in the environment for which the JVM
+# connector is built.
 OUR_SESSION = "newest"
 JVM_SESSION = "jvm"
 

@@ -4,7 +4,7 @@ It uses the tables, processes and clocks of the cases.
 
 - Tables of 10,000, 100,000 and 1,000,000 files. `--largest 10000000` adds one that takes 3 GB of disk and
   minutes to make.
-- Two lines: open and list everything; open and list what a predicate keeps that matches one file in 2,400.
+- Two lines: open and list everything; open, and list the files that a predicate keeps which matches one file in 2,400.
 - The numbers go to standard output and, with every sample, to `results/`; the picture goes to `curve.png`.
 """
 

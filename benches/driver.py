@@ -1,10 +1,9 @@
-"""Measures what a DELETE by deletion vectors takes in a driver of 512 MB: `benches/run.py driver`.
+"""Measures the memory that a DELETE by deletion vectors takes in a driver with 512 MB: `benches/run.py driver`.
 
 - Tables of 2,000,000, 20,000,000 and 200,000,000 rows of one column, with half of the rows deleted, scattered.
-- An application of Spark for each, whose executor is a process of its own. So the driver holds what a statement leaves
-  there: bitmaps and lists of files.
-- Shown are the peak of the driver's heap during the statement, what is live there after a garbage collection, and the
-  peak of the Python process, which commits.
+- An application of Spark for each, whose executor is a process of its own. So the driver holds only the data of a
+  statement: bitmaps and lists of files. - Shown are the peak of the driver's heap during the statement, what is live
+  there after a garbage collection, and the peak of the Python process, which commits.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def main(options: Sequence[str]) -> int:
     arguments = parser.parse_args(options)
     shown = Table("rows", "deleted", "seconds", "peak of the heap", "live after", "peak of Python")
     for rows in arguments.rows:
-        # A new process for each, so no state of an earlier one remains.
+        # Each statement has a new process, so no state of an earlier one remains.
         with multiprocessing.get_context("spawn").Pool(1) as processes:
             found = processes.apply(_delete_half, (rows,))
         sizes = (found.heap_peak, found.heap_live, found.python_peak)

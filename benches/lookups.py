@@ -45,7 +45,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table, and what it took to write it."""
+    """A table, and the time it took to write it."""
 
     path: str
     seconds: float
@@ -53,7 +53,7 @@ class Layout:
 
 
 def main(options: Sequence[str]) -> int:
-    """Returns exit code 1 if two ways find other rows."""
+    """Returns exit code 1 if two ways find different rows."""
     parser = argparse.ArgumentParser(
         prog="benches/run.py lookups", description="Measures point look-ups with and without Bloom filters."
     )
@@ -128,7 +128,7 @@ def _bytes_read() -> int:
 
 
 def _batches(rows: int, files: int) -> Iterator[pa.Table]:
-    """Keys are even numbers, each once, in random order."""
+    """Keys are even numbers, each of them once, in random order."""
     keys = np.random.default_rng(5).permutation(rows) * 2
     for part in np.array_split(keys, files):
         yield pa.table({"number": part, "text": [_text(key) for key in part], "value": part / 3})

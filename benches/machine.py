@@ -1,4 +1,4 @@
-"""Facts without which a number means nothing: machine, code, load."""
+"""The context without which a number means nothing: machine, code and load."""
 
 from __future__ import annotations
 

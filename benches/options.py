@@ -63,7 +63,7 @@ def add_common(parser: argparse.ArgumentParser, *, rounds: int, contenders: str)
 
 
 def check_contenders(parser: argparse.ArgumentParser, wanted: Sequence[str], cases: Iterable[Case]) -> None:
-    """Ends the program if one of the contenders is in none of the cases."""
+    """Ends the program if a contender is in none of the cases."""
     known = dict.fromkeys(contender.name for case in cases for contender in case.contenders)
     for name in wanted:
         if name not in known:

@@ -117,6 +117,6 @@ def _compare_answers(outcomes: Sequence[Outcome]) -> None:
 
 def _equal(answer: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     """Compares answers. Sums may differ by the order of their addition."""
-    # A contender that does a part of the work answers for that part.
+    # A contender that does only a part of the work is compared only for that part.
     shared = answer.keys() & expected.keys()
     return bool(shared) and all(math.isclose(answer[key], expected[key], rel_tol=1e-9) for key in shared)

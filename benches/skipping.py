@@ -31,13 +31,13 @@ VALUES = 1_000_000
 FILES = 100
 POINTS = 200
 PAPER = (0.54, 0.43)
-"""The mean of the columns, and the least."""
+"""The mean of the columns, and the minimum."""
 TARGET = (0.6, 0.5)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A way to order rows, and the share of files that each column skips then."""
+    """A way to order rows, and the share of files that a filter on each column then skips."""
 
     name: str
     files: int

@@ -22,7 +22,7 @@ def peak_bytes(process: int | None = None) -> int:
                 return int(line.split()[1]) * 1024
     if process is not None:
         raise OSError(f"the memory of process {process} is not to be had on {sys.platform}")
-    # Second choice, because on Linux a process inherits this number from its parent.
+    # This is only a fallback, because on Linux a process inherits this number from its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -1,4 +1,4 @@
-"""Maintenance of tables: small files are joined, rows are ordered, and a mistake is undone."""
+"""Maintenance of tables: merging small files, ordering rows, and undoing a mistake."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILTERS = (
 )
 
 _FILES = 64
-"""How many files silver is divided into. Its rows would fit into one."""
+"""The number of files into which silver is divided. Its rows would fit into one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def order(spark: SparkSession, path: str) -> None:
 
 
 def blunder(spark: SparkSession, path: str) -> None:
-    """Forgets the WHERE of a statement."""
+    """Runs an UPDATE whose WHERE was forgotten."""
     spark.sql(f"UPDATE deltalog.`{path}` SET arr_delay = 0")
 
 

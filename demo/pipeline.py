@@ -271,7 +271,7 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
 
 
 def maintain(spark: SparkSession, places: Places) -> list[plot.Skipping]:
-    """Joins small files of bronze and orders the rows of silver; returns what filters skip before and after."""
+    """Merges small files of bronze and orders the rows of silver; returns what filters skip before and after."""
     show(maintenance.compact(spark, places.bronze), "OPTIMIZE of bronze")
     before = maintenance.kept(places.silver)
     maintenance.order(spark, places.silver)

@@ -1,4 +1,4 @@
-"""The silver table: it is built once, then changed by what arrives late, and its changes are carried on into gold.
+"""The silver table: it is built once, then late data changes it, and its changes are applied to gold.
 
 ```text
 bronze ──► silver ◄── MERGE: reports that bronze has received since
@@ -102,7 +102,7 @@ def delays(silver: DataFrame) -> DataFrame:
 
 
 def carry_on(spark: SparkSession, feed: DataFrame, gold: str) -> DataFrame:
-    """Adds what has changed to the sums in gold, instead of computing them again; returns the numbers of rows."""
+    """Adds the changes to the sums in gold, instead of computing them again; returns the numbers of rows."""
     sign = F.when(F.col("_change_type").isin("insert", "update_postimage"), 1).otherwise(-1)
     difference = feed.groupBy(F.month("date").alias("month"), "origin").agg(
         F.sum(sign).alias("flights"), F.sum(sign * F.col("dep_delay")).alias("minutes")
@@ -118,7 +118,7 @@ def carry_on(spark: SparkSession, feed: DataFrame, gold: str) -> DataFrame:
 
 
 def by_version(spark: SparkSession, feed: DataFrame, silver: str) -> list[Changes]:
-    """Returns what each version of the feed has changed."""
+    """Returns the changes of each version of the feed."""
     history = deltalog.spark.DeltaTable.forPath(spark, silver).history()
     statements = {row["version"]: row["operation"] for row in history.collect()}
     found: dict[int, dict[str, int]] = {}

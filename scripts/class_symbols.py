@@ -1,4 +1,4 @@
-"""The symbols of others to which Java classes refer, by groups of features, as `LinkCheck` reads them."""
+"""The symbols outside of this package to which Java classes refer, by groups of features, as `LinkCheck` reads them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _KINDS = {_METHOD: "class", _INTERFACE_METHOD: "interface"}
 
 @dataclass
 class Class:
-    """What a class file refers to: classes with what is known of their kinds, their members, and what it extends and
-    implements. `own` are the classes of its package, also in types of parameters."""
+    """The references of a class file: classes with their kinds (as far as they are known) and members, and the types
+    that it extends and implements. `own` are the classes of its own package, including those in types of parameters.
+    """
 
     name: str
     kinds: dict[str, str] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Class:
 
 
 def constants(content: bytes) -> tuple[dict[int, tuple[int, bytes]], int]:
-    """Returns the constants of a class file by their numbers, tag and content, and the place after them."""
+    """Returns the constants of a class file (tag and content) by their numbers, and the position after them."""
     [count] = struct.unpack_from(">H", content, 8)
     at, number, found = 10, 1, {}
     while number < count:
@@ -56,7 +57,7 @@ def constants(content: bytes) -> tuple[dict[int, tuple[int, bytes]], int]:
 
 
 def read(content: bytes, own: str) -> Class:
-    """Returns what a class file of the package `own` refers to."""
+    """Returns the references of a class file of the package `own`."""
     pool, at = constants(content)
 
     def text(number: int) -> str:
@@ -123,7 +124,7 @@ def _outer(name: str) -> str:
 def _entries(
     by_outer: Mapping[str, list[Class]], own: str, entries: Mapping[str, Iterable[str]]
 ) -> list[Class]:
-    """Returns what the entries of groups other than the first one extend and implement, and no more of them."""
+    """Returns only the types that the entries of groups other than the first one extend and implement."""
     waiting = [f"{own}.{name}" for group, names in entries.items() if group != READ for name in names]
     known = {each.name: each for inner in by_outer.values() for each in inner}
     found: dict[str, Class] = {}
@@ -136,7 +137,7 @@ def _entries(
 
 
 def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
-    """Returns the lines for what classes refer to, without what is known."""
+    """Returns the lines for the references of classes, without those that are already known."""
     kinds: dict[str, str] = {}
     members: dict[str, set[str]] = defaultdict(set)
     for each in classes:
@@ -155,7 +156,7 @@ def _symbols(classes: Iterable[Class], own: str, known: set[str]) -> list[str]:
 
 
 def _pairs(lines: Iterable[str]) -> set[str]:
-    """Returns the names of the classes in a list, and the names of their members behind their classes' names."""
+    """Returns the names of the classes in a list, and the names of their members after their class's name."""
     pairs, owner = set(), ""
     for line in lines:
         kind, name = line.split(" ", 1)

@@ -1,9 +1,9 @@
 """The groups of features of the Java classes. A build of Spark that the jar does not fit may lack some of them
 (`FeatureGroup.java`).
 
-Classes outside of a group reach its classes only through its entries, after a look at `FeatureGroup`. So a class
-belongs to all groups whose entries lead to it. Classes that can be reached without entries belong to the first group,
-and nothing works without that one.
+Classes outside of a group use its classes only through its entries, after asking `FeatureGroup`. So a class belongs to
+all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, and nothing
+works without that one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 READ = "read"
 
-# The classes that Spark and Python name, and those behind which a group begins.
+# The classes that Spark and Python name, and the classes with which a group begins.
 ENTRIES = {
     READ: (
         "AnalyzerHook",
@@ -72,6 +72,7 @@ ENTRIES = {
 # The classes of the first group that refer to entries of others, each after a look at `FeatureGroup`.
 USES = {
     "BaseCatalog": ("Procedures",),
+    "DeltalogSource": ("StreamSink", "StreamSource"),
     "DeltalogStrategy": ("DeltalogWriteExec", "StatementCommand", "StatementExec"),
     "LostStatements": ("CarriedStatements",),
     "OwnStatement": ("ProcedurePlans",),
@@ -129,7 +130,7 @@ def grouped(
 
 
 def _reached(references: Mapping[str, Iterable[str]], names: Iterable[str], beyond: set[str]) -> set[str]:
-    """Returns the classes to which some lead, without those beyond."""
+    """Returns the classes that can be reached from some classes without passing through others."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

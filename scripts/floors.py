@@ -42,7 +42,7 @@ CIRCLES = {"protocol"}
 
 @dataclass(frozen=True)
 class CoreImport(Import):
-    """A path to something of the crate, in code that is not a test."""
+    """A path to an item of the crate, in code that is not a test."""
 
     file: str
     target: str
@@ -56,7 +56,7 @@ def floor_of(module: str) -> str | None:
 
 
 def code(file: Path) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a file with their numbers, without comments and without what only tests have."""
+    """Yields the lines of a file with their numbers, without comments and without code that is only for tests."""
     skipped: str | None = None
     for number, line in enumerate(file.read_text("utf-8").split("\n"), 1):
         indentation = line[: len(line) - len(line.lstrip())]

@@ -2,8 +2,8 @@
 
     python -m scripts.hadoop_aws DIRECTORY
 
-PySpark has the other jars of Hadoop, but not this one. The connector asks for the whole SDK of Amazon in one jar of
-more than half a gigabyte. Only the modules that it uses are fetched, which are 12 MB together. It is done as in
+PySpark has the other jars of Hadoop, but not this one. The connector depends on Amazon's whole SDK in one jar of more
+than half a gigabyte. Only the modules that it uses are fetched, 12 MB in total, in the same way as in
 `jvm_connector.py`.
 """
 
@@ -18,7 +18,7 @@ from scripts.jvm_connector import fetch, spark_jars
 SDK = "2.35.4"
 ACCELERATOR = "1.3.1"
 MODULES = ("s3", "sts", "s3-transfer-manager", "apache-client", "netty-nio-client")
-# Spark has these, some of them in newer versions.
+# Spark already has these, some of them in newer versions.
 EXCLUDED = ("io.netty", "org.slf4j", "org.apache.httpcomponents", "commons-logging", "commons-codec")
 
 

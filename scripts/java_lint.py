@@ -26,10 +26,10 @@ from scripts.spark_jars import JAVA, SOURCES, javac, sources, version_class
 FORMATTER = ("com.google.googlejavaformat", "google-java-format", "1.28.0")
 # Both are the newest versions that run on Java 17.
 CHECKER = ("com.google.errorprone", "error_prone_core", "2.42.0")
-# Mistakes that are none here: what is split has no empty parts at its end, an error of closing is not lost, and some
-# methods override one in newer releases of Spark only.
+# Warnings that do not apply here: split texts have no empty parts at their end, errors while closing are not lost, and
+# some methods override one only in newer releases of Spark.
 NOT_CHECKED = ("StringSplitter", "Finally", "MissingOverride")
-# The tools call the compiler's internals.
+# The tools use internal classes of the compiler.
 INTERNALS = ("api", "code", "comp", "file", "main", "model", "parser", "processing", "tree", "util")
 
 

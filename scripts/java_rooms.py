@@ -1,7 +1,7 @@
-"""Checks that the folders of the Java sources are rooms, one above the other: a class uses only classes of its own room
-and of those below. `ROOMS` begins with the lowest.
+"""Checks the layers of the Java sources. Each folder is a room of such a layer: a class uses only classes of its own
+room and of the rooms below. `ROOMS` begins with the lowest.
 
-They are folders of one package, so that no import shows what a class uses: its code names it.
+All folders belong to one package, so imports do not show which classes a class uses. The names in its code do.
 """
 
 import re
@@ -32,12 +32,12 @@ ROOMS = {
     "procedures": "procedures, and statements that Spark's grammar lacks",
     "session": "what a session has of ours: the catalog, extensions, settings, rules, the strategy",
 }
-# The texts come first: they may contain what begins a comment.
+# Strings come first, because they may contain the beginning of a comment.
 SKIPPED = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.DOTALL
 )
 IMPORT = re.compile(r"^import .*$", re.MULTILINE)
-# A name behind a dot is a member of something else, such as a class of Spark's.
+# A name after a dot is a member of something else, such as one of Spark's classes.
 NAME = re.compile(r"(?<![\w.$])[A-Z]\w*")
 DECLARED = re.compile(r"\b(?:class|interface|enum|record) (\w+)")
 
@@ -48,7 +48,9 @@ def code(file: Path) -> str:
 
 
 def rooms_of(files: list[Path], sources: Path) -> dict[str, str]:
-    """Returns the rooms of all classes. One that only releases have is in the room of the class that it extends."""
+    """Returns the rooms of all classes. A class that exists only for some releases is in the room of the class that it
+    extends.
+    """
     rooms = {file.stem: file.parent.name for file in files if file.relative_to(sources).parts[0] == "common"}
     for file in files:
         if file.stem not in rooms:

@@ -30,7 +30,7 @@ ARTIFACTS = (
 
 
 def ivy_module() -> str:
-    """Returns the Ivy file that asks for the connector's artifacts without their dependencies, which Spark
+    """Returns the Ivy file that requests the connector's artifacts without their dependencies, which Spark
     already has.
     """
     wanted = "\n".join(
@@ -66,8 +66,8 @@ def spark_jars() -> Path:
 
 
 def fetch(target: Path, script: str, module: str, expected: Sequence[str]) -> list[Path]:
-    """Fetches what the Ivy file `module` names into a directory beside `target` and renames it, so that `target` is
-    never half full. A jar of `expected` that does not come is an error of `script`.
+    """Fetches the artifacts of the Ivy file `module` into a directory beside `target` and renames it, so that `target`
+    is never incomplete. A missing jar of `expected` is an error of `script`.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".ivy-") as scratch:

@@ -58,7 +58,7 @@ def licensing() -> Licensing:
 
 @cache
 def chosen(expression: str) -> list[str]:
-    """Returns the licenses that an SPDX expression obliges to; of a choice, the first that is accepted."""
+    """Returns the licenses that an SPDX expression requires; if there is a choice, the first accepted one."""
     parsed = licensing().parse(expression.replace("/", " OR "), validate=True)
 
     def choose(term: Any) -> list[str] | None:
@@ -118,7 +118,7 @@ def without_copyright(text: str) -> str:
 
 
 def collected(packages: list[Package]) -> str:
-    """Returns the texts of the licenses, each once, after the packages that they are of."""
+    """Returns the texts of the licenses, each once, with the packages to which they apply."""
     users: dict[tuple[str, str], list[str]] = defaultdict(list)
     missing: list[tuple[Package, str]] = []
     for package in packages:
@@ -133,7 +133,8 @@ def collected(packages: list[Package]) -> str:
         for text in notices(package):
             users["notice", text].append(f"{package['name']} {package['version']}")
     for package, license_ in missing:
-        # The package names a license and has no text: the text of another package, with its own authors.
+        # The package names a license but does not contain its text: uses the text of another package, with this one's
+        # authors.
         model = next(text for known, text in users if known == license_)
         authors = ", ".join(package["authors"]) or f"the authors of {package['name']}"
         text = f"Copyright (c) {authors}\n{without_copyright(model)}"

@@ -1,4 +1,4 @@
-"""Fetches a cluster of HDFS in one process, which the tests of object stores start.
+"""Fetches an HDFS cluster that runs in one process, for the tests of object stores.
 
     python -m scripts.mini_hdfs DIRECTORY
 

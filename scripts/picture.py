@@ -35,7 +35,7 @@ def below() -> dict[str, set[str]]:
 def picture() -> str:
     """Returns the floors as a graph and as a table, the uppermost first.
 
-    The graph has only the arrows that do not follow from others.
+    The graph has only the arrows that are not implied by other arrows.
     """
     counts, floors = lines(), below()
     name = {floor: floor.removeprefix("operations/") for floor in FLOORS}

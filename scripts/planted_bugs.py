@@ -2,13 +2,13 @@
 
     python scripts/planted_bugs.py [--only NAME] [--slice 1/4] [--check]     (Python 3.11 or newer)
 
-`scripts/planted_bugs.toml` lists the defects as texts to find and to put in their place. Each asks at run time
-whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
-is a failure: the list is kept true to the source, and `--check` checks only that. Without a planted defect
-the copy must pass the simulation.
+`scripts/planted_bugs.toml` lists the defects as texts to find, and their replacements. Each defect checks at run time
+whether it is the active one, so all of them are built at once. A text that is not found exactly once is a failure. This
+keeps the list in step with the source, and `--check` checks only this. Without a planted defect the copy must pass the
+simulation.
 
-The crates of the copy have another version, because cargo would otherwise take what is built of them for what is to
-be built of the crates themselves: both share the directory of builds, and so the dependencies.
+The crates of the copy have a different version. Both share the build directory, and so the dependencies, and cargo
+would otherwise confuse the copy's build with the build of the crates themselves.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ LIST = ROOT / "scripts/planted_bugs.toml"
 COPY = ROOT / "target/planted"
 COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
-# How many seeds of the simulation a defect must be caught within, how many must pass without one, and how long a test
-# may take.
+# The number of simulation seeds within which a defect must be caught, the number of seeds that must pass without a
+# defect, and the time that a test may take.
 SEEDS = 2000
 CLEAN_SEEDS = 60
 SECONDS = 600
@@ -54,7 +54,7 @@ class PlantingError(Exception):
 
 @dataclass(frozen=True)
 class Defect:
-    """A known defect: what is wrong with the code that has it, and which test must notice."""
+    """A known defect: what is wrong with the code, and which test must catch it."""
 
     name: str
     file: str

@@ -5,8 +5,8 @@
 
 The list is taken from the pages of `cargo doc`: each public item with its fields or variants, its methods, and the
 traits that it implements. Traits that the compiler implements by itself (`Send`, `From<T>`) are left out. Another
-release of the compiler may print a signature differently, so the list names the one that it was made with, and is only
-checked with that.
+release of the compiler may print a signature differently, so the list names the release that created it, and is only
+checked with that release.
 """
 
 import re
@@ -17,7 +17,7 @@ from pathlib import Path
 
 LIST = Path("crates/deltalog/public-api.txt")
 PAGES = Path("target/doc/deltalog")
-# What follows the implementations that somebody has written.
+# The heading after the implementations that are written in the code.
 GENERATED = ("synthetic-implementations", "blanket-implementations")
 
 
@@ -78,7 +78,7 @@ def compiler() -> str:
 
 
 def lines() -> list[str]:
-    """Returns the list, after its first line."""
+    """Returns the list without its first line."""
     pages = re.findall(r'<li><a href="([^"#]+\.html)"', (PAGES / "all.html").read_text("utf-8"))
     found: list[str] = []
     for name in sorted(pages):

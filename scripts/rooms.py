@@ -1,7 +1,7 @@
 """Checks that the rooms of the Spark layer import in one direction: a room only from the rooms above it in `ROOMS`.
 
 A room is a folder of `python/deltalog/spark`, or a file beside the folders. All of them may import `deltalog`, which
-knows nothing of Spark, apart from `deltalog.tables`, the name by which users import `DeltaTable`.
+does not depend on Spark, apart from `deltalog.tables`, the name by which users import `DeltaTable`.
 """
 
 import ast

@@ -5,8 +5,8 @@
                                               fails unless there is a jar of this version for each release
 
 The same sources, PySpark, JDK and zlib give the same bytes. The classes of `java/common` are compiled for all
-releases. Classes of the other folders replace or complement them from the release on that the folder is named
-after, until a newer folder has a class of the same name.
+releases. Classes in the other folders replace or complement them. A folder applies from the release after which it is
+named, until a newer folder has a class of the same name.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ SERVICES = {
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
-# Warnings that the sources still give, and those that differ by release or by the jars of Spark.
+# Warnings that the sources still cause, and warnings that depend on the release or the jars of Spark.
 NOT_CHECKED = "-rawtypes,-unchecked,-serial,-deprecation,-path"
-# Unlike the time of the build, this one gives the same bytes again. It is the earliest that a jar can have.
+# A fixed time, unlike the time of the build, gives the same bytes every time. It is the earliest time that a jar can
+# have.
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -140,7 +141,7 @@ def build_of_spark(jars: Path) -> str:
 
 
 def write_jar(jar: Path, files: dict[str, bytes]) -> None:
-    """Writes a jar whose bytes depend on nothing but the files."""
+    """Writes a jar whose bytes depend only on the files."""
     jar.parent.mkdir(exist_ok=True)
     unfinished = jar.with_suffix(".unfinished")
     with zipfile.ZipFile(unfinished, "w") as archive:
@@ -190,7 +191,7 @@ def read_jars(place: Path) -> dict[str, bytes]:
 
 
 def check(place: Path, releases: list[str]) -> list[str]:
-    """Returns what is wrong with the jars of a wheel or a source archive that is to be published, or of a directory."""
+    """Returns what is wrong with the jars of a directory, or of a wheel or source archive before it is published."""
     jars = read_jars(place)
     wrong = [f"there is no {jar_name(release)}" for release in releases if jar_name(release) not in jars]
     for name, content in sorted(jars.items()):

@@ -4,8 +4,8 @@
 
 versitygw speaks S3, Azurite speaks Azure Blob Storage, fake-gcs-server speaks Google's JSON API, and dynalite
 speaks DynamoDB. Azurite and dynalite are packages of npm, the others are Go modules; `npm` and `go` fetch them from
-where they are configured to. The directory appears only when it is complete. `crates/testkit/src/servers` starts
-what is in it.
+their configured registries. The directory appears only when it is complete. `crates/testkit/src/servers` starts what is
+in it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# The name of each program, its package and its version. Its own go.mod and the checksums there say which
-# versions of other modules it is built from.
+# The name of each program, its package and its version. Its own go.mod and go.sum determine the versions of the other
+# modules.
 GO_PROGRAMS = (
     ("versitygw", "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"),
     ("fake-gcs-server", "github.com/fsouza/fake-gcs-server", "v1.56.1"),
 )
 
-# The newest that run on Node 20. They name ranges of versions: the versions of this day were tested.
+# The newest versions that run on Node 20. Their dependencies are ranges of versions: the versions of this day were
+# tested.
 NPM_DAY = "2026-09-01"
 # The directory of each package, which has its own packages, its version, and the program in it.
 NPM_PACKAGES = (
@@ -57,7 +58,7 @@ def run(what: str, command: list[str], environment: dict[str, str]) -> None:
 def install_go_programs(target: Path) -> None:
     go = program("go")
     for name, package, version in GO_PROGRAMS:
-        # Without C, which they do not need, and without debug information.
+        # Builds without cgo, which they do not need, and without debug information.
         environment = {"GOBIN": str(target / "bin"), "CGO_ENABLED": "0"}
         command = [go, "install", "-trimpath", "-ldflags", "-s -w", f"{package}@{version}"]
         run(f"{name} {version}", command, environment)
@@ -69,13 +70,13 @@ def install_npm_packages(target: Path) -> None:
         directory = target / name
         directory.mkdir()
         command = [npm, "install", "--prefix", str(directory), f"--before={NPM_DAY}"]
-        # Their packages work without what their scripts would compile.
+        # The packages work without the code that their install scripts would compile.
         command += ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", package]
         run(package, command, {})
 
 
 def install(target: Path) -> list[Path]:
-    """Installs into a directory beside `target` and renames it, so that `target` is never half full."""
+    """Installs into a directory beside `target` and renames it, so that `target` is never incomplete."""
     program("node")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".servers-") as scratch:

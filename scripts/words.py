@@ -1,7 +1,7 @@
 """Checks that comments, docstrings, messages and pages keep clear of phrases that make English hard to read.
 
-They come from translated English. Each is better said plainly than replaced word by word, so the hints are only where
-to begin. Quoted text and code may have them.
+They come from translated English. It is better to rewrite the sentence than to replace the phrase, so the hints are
+only a start. Quoted text and code may contain the phrases.
 """
 
 import re
@@ -22,7 +22,7 @@ PHRASES = {
     "what (?:there is|is there)": "name the things that exist",
     "gives? way|gone on|got over|so to speak": "use a plain verb, such as 'yields' or 'continues'",
 }
-# A line may end within a phrase.
+# A phrase may continue on the next line.
 PATTERNS = {
     re.compile(rf"\b(?:{phrases})\b".replace(" ", r"\s+"), re.IGNORECASE): hint
     for phrases, hint in PHRASES.items()

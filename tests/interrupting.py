@@ -1,4 +1,4 @@
-"""Signals that come while a call runs, as when somebody presses Ctrl-C."""
+"""Signals that arrive while a call runs, as when a user presses Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 PATIENCE = 30.0
-"""How long something is waited for that happens soon, in seconds."""
+"""The time limit, in seconds, for waiting for something that should happen soon."""
 
 
 class pressing(AbstractContextManager[None]):  # noqa: N801
     """Sends this process a SIGINT as soon as `when` returns something true, for each of them, one after another.
 
-    This is no generator: one that is interrupted as it is entered is closed by the collector, later and in any thread.
+    This is not a generator: if a generator is interrupted while it is entered, the garbage collector closes it later
+    and in any thread.
     """
 
     def __init__(self, *when: Callable[[], object]) -> None:
@@ -45,7 +46,7 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
         try:
             self._may_press.release()
         except BaseException:
-            # The signal can come before this method returns, and nothing else would end the thread.
+            # The signal can arrive before this method returns, and nothing else would end the thread.
             self._end()
             raise
 
@@ -61,7 +62,7 @@ class pressing(AbstractContextManager[None]):  # noqa: N801
 
 
 def after(seconds: float) -> Callable[[], bool]:
-    """Returns what becomes true this long after it was asked first."""
+    """Returns a function that becomes true this long after its first call."""
     begun: list[float] = []
 
     def is_over() -> bool:
@@ -73,6 +74,6 @@ def after(seconds: float) -> Callable[[], bool]:
 
 
 def soon_after(is_time: Callable[[], bool]) -> Callable[[], bool]:
-    """Returns what becomes true a fifth of a second after `is_time`."""
+    """Returns a function that becomes true a fifth of a second after `is_time`."""
     rest = after(0.2)
     return lambda: is_time() and rest()

@@ -22,7 +22,7 @@ NONDETERMINISTIC = "(?i)non.?deterministic"
 
 
 class Case(NamedTuple):
-    """A MERGE with the source `s` into the target `t`, and the rows that it leaves, or the error."""
+    """A MERGE with the source `s` into the target `t`, and the resulting rows or the error."""
 
     source: str
     clauses: str

@@ -34,7 +34,7 @@ class AccessToken(NamedTuple):
 
 
 class BotocoreCredentials:
-    """As `botocore.credentials.Credentials`: the attributes may be old, what is frozen is not."""
+    """Like `botocore.credentials.Credentials`: the attributes may be outdated, but frozen credentials are not."""
 
     access_key, secret_key, token = "old", "old", None
 

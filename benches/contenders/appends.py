@@ -13,13 +13,13 @@ from benches.tables.actions import MONTHS, REGIONS, Shape
 from benches.watch import Watch, peak_bytes
 
 WARM_UP = 5
-"""The table's checkpoint interval has this many commits left. Its checkpoint is not what is measured."""
+"""The number of commits before the table's next checkpoint, which is not measured."""
 
 MEASURED = 9
-"""Up to the commit before the next checkpoint."""
+"""The number of appends up to the commit before the next checkpoint."""
 
 BESIDE = 5
-"""Fewer than end while a checkpoint of many files is written."""
+"""The number of appends after a checkpoint: few enough that all happen while a checkpoint of many files is written."""
 
 _TYPES = {"long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
@@ -73,8 +73,8 @@ def unanswered(
     """Lets `writers` threads append `each` rows, one by one, to a table in a store that answers only some requests.
 
     `writer` opens the table and returns what appends to it, `ids` reads the ids of all rows. An append that raises one
-    of `errors` is not made again. Notes how many appends were acknowledged, how many of these are in the table, how
-    many rows occur twice, how many appends have failed, and how many of these are in the table all the same.
+    of `errors` is not repeated. Records how many appends were acknowledged, how many of these are in the table, how
+    many rows occur twice, how many appends failed, and how many of these are in the table nevertheless.
     """
 
     def work(number: int) -> list[int]:
@@ -102,7 +102,7 @@ def unanswered(
     }
     for quantity, number in counts.items():
         watch.note("appends", quantity, number)
-    # Contenders treat it differently, which is what the case shows.
+    # The case shows how differently contenders treat it.
     return {"appends": writers * each}
 
 

@@ -1,4 +1,4 @@
-"""What the contenders of `statements` and `spark-statements` do to a table, each time to a copy of it by links."""
+"""What the contenders of `statements` and `spark-statements` do to a table. Each statement gets a copy by links."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def measure(
     count: Callable[[str], int],
     prepare: Callable[[str], object] = lambda copy: None,
 ) -> dict[str, Any]:
-    """Carries out each statement on its own copy, which was prepared before, and counts what it leaves."""
+    """Carries out each statement on its own copy, which was prepared before, and counts the remaining rows."""
     left = {}
     for name, run in statements.items():
         copy = Path(table).with_name(f"{name}{suffix}")

@@ -1,4 +1,4 @@
-"""Files of a log that contenders put there, look at, or take away, without their libraries."""
+"""Functions with which contenders add, inspect and remove files of a log without their libraries."""
 
 from __future__ import annotations
 

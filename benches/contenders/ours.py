@@ -148,7 +148,7 @@ def broad(watch: Watch, table: str) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for which in ("narrow", "broad"):
         path = f"{table}/{which}"
-        # A table in memory is not what is measured.
+        # Keeping a table in memory is not part of the measurement.
         added = many_columns.rows(len(deltalog.DeltaTable(path).schema().fields))
         with watch(f"open, {which}"):
             opened = deltalog.DeltaTable(path)

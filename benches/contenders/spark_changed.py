@@ -1,4 +1,4 @@
-"""The statements of `spark-statements`, and what of their work Spark does with plain Parquet files."""
+"""The statements of `spark-statements`, and the part of their work that Spark can do with plain Parquet files."""
 
 from __future__ import annotations
 

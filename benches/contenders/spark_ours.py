@@ -69,11 +69,11 @@ def convert(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    """Plans without what the process keeps of tables that it has read."""
+    """Plans without the process's caches of tables that it has read."""
     return spark_session.plan(watch, session(), "deltalog", table, forget)
 
 
 def forget() -> None:
-    """Drops what deltalog keeps of a table: the newest snapshots, and the planners of earlier reads."""
+    """Drops deltalog's caches of a table: the newest snapshots, and the planners of earlier reads."""
     planner.forget()
     forget_snapshots()

@@ -16,8 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from benches.watch import Watch
 
 JARS = "DELTALOG_BENCH_JARS"
-"""Names the jars of the JVM connector, separated by commas, in the environment of a process whose session
-shall have it.
+"""Names the jars of the JVM connector, separated by commas, in the environment of a process whose session uses it.
 """
 
 CONNECTOR = {
@@ -42,7 +41,7 @@ def session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        # The JVM connector lists directories in so many tasks, which are 10,000 otherwise.
+        # The number of tasks in which the JVM connector lists directories. The default is 10,000.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
         .config("spark.sql.session.timeZone", "UTC")
     )
@@ -101,7 +100,7 @@ def vacuum(watch: Watch, spark: SparkSession, format_name: str, table: str, copy
 def optimize(
     watch: Watch, spark: SparkSession, format_: str, table: str, size: int, order: str = ""
 ) -> dict[str, Any]:
-    """Joins files up to a size, or orders their rows. The setting is the JVM connector's, and ours."""
+    """Joins files up to a size, or orders their rows. The setting is the same for the JVM connector and deltalog."""
     with_jvm(watch, spark)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", size)
     with watch("z-order" if order else "optimize"):
@@ -136,7 +135,7 @@ def plan(
         location = _location(spark.read.format(format_).load(table))
         # A listing may be lazy, so the hash covers the path of every file.
         location.listFiles(none, none).hashCode()
-    # The listing itself is gone. What is left is what the source and its connector keep of the table.
+    # The listing itself is freed. The remaining memory is what the source and its connector keep of the table.
     watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
     files = len(location.inputFiles())
     forget()

@@ -1,4 +1,4 @@
-"""MERGE from sources with many columns that are made from one expression."""
+"""MERGE from sources with many columns that are computed from one expression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTHS = (150, 750, 1500)
 
 
 def wide_merge(watch: Watch, spark: SparkSession, format_: str, target: str) -> dict[str, Any]:
-    """Merges three rows, so that the time is nearly all for the plan and its code."""
+    """Merges three rows, so that nearly all time is spent on the plan and its generated code."""
     with_jvm(watch, spark)
     merged = {}
     for width in _WIDTHS:

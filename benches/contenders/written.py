@@ -1,4 +1,4 @@
-"""The rows that the contenders of `write-rows` and `write-partitions` write, and what they have written.
+"""The rows that the contenders of `write-rows` and `write-partitions` write, and the check of what they wrote.
 
 The source of a stream is the directory of Parquet files, read batch by batch, so that it holds only a few batches.
 """
@@ -38,7 +38,7 @@ def stream(table: str) -> pa.RecordBatchReader:
 
 
 PARTITION_COLUMN = "i0"
-"""A column of random numbers: what is left of them by the number of partitions is in random order too."""
+"""A column of random numbers. Modulo the number of partitions, they are in random order, too."""
 
 
 def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:

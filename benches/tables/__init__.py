@@ -1,4 +1,4 @@
-"""The measured tables. Each is made once, by its own generator, and kept under a name with its size.
+"""The measured tables. Each is created once, by its own generator, and kept under a name that includes its size.
 
 - The same parameters make the same bytes of log on every machine.
 - A table exists completely or not at all: it is built in a temporary directory and renamed.

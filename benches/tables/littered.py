@@ -1,6 +1,6 @@
-"""A table of many files that exist, without content, with others that no version needs. All are old.
+"""A table with many empty files, and further files that no version needs. All are old.
 
-- It has the log of `Checkpointed`. A tenth as many files as the table has are left of writes that failed.
+- It has the log of `Checkpointed`. The leftovers of failed writes are a tenth as many as the files of the table.
 - `leave` adds such files to a copy of a log without data files, for contenders that delete them.
 """
 
@@ -74,7 +74,7 @@ def _create(table: Path, paths: Iterable[str]) -> None:
     known: set[str] = set()
     written = CREATED_MS / 1_000
     for path in paths:
-        # A million `Path`s take longer than the files.
+        # Creating a million `Path` objects takes longer than creating the files.
         directory = path.rpartition("/")[0]
         if directory not in known:
             known.add(directory)

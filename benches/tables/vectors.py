@@ -53,7 +53,7 @@ def write(table: Path, vectors: list[Rows]) -> list[dict[str, Any]]:
 
 
 def z85(data: bytes) -> str:
-    """Encodes bytes as the protocol's base 85. Their length is a multiple of four."""
+    """Encodes bytes as the protocol's base 85. Their length must be a multiple of four."""
     words = (int.from_bytes(data[start : start + 4], "big") for start in range(0, len(data), 4))
     return "".join(_Z85[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
 

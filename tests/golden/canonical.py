@@ -24,8 +24,7 @@ def dumps(value: Any) -> str:
 
 
 def rows(table: pa.Table) -> list[str]:
-    """The rows of `table` as sorted lines. The lines of the previous table are not made again for one that is
-    equal."""
+    """The rows of `table` as sorted lines. If a table equals the previous one, its lines are reused."""
     plain_schema = pa.schema(map(_without_views, table.schema), table.schema.metadata)
     plain = table if plain_schema == table.schema else table.cast(plain_schema)
     if not _LAST or not _LAST[0].equals(plain, check_metadata=True):

@@ -23,7 +23,7 @@ MUST_FAIL: dict[str, tuple[type[deltalog.DeltaError], str]] = {
     "golden-deltalog-state-reconstruction-without-metadata": (deltalog.CorruptLogError, "'metaData'"),
     "goldenrs-no-delta-log-folder": (deltalog.NotATableError, "_delta_log"),
 }
-"""The error class, and words of the message, of each table that must not be read."""
+"""The error class, and words of the message, for each table that must not be read."""
 
 ROOT = Path(os.environ.get("DELTALOG_GOLDEN", Path(__file__).parents[3] / "shared" / "golden"))
 

@@ -129,7 +129,7 @@ def check_readable(golden: Golden, path: Path) -> None:
 
 
 def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Checks the rows as other processes read them, in fragments that travel as bytes."""
+    """Checks the rows as other processes read them, in fragments that are passed on as bytes."""
     pieces = table._snapshot.scan_partitions("", 3)
     parts = [pa.table(_internal.read_fragment(piece)) for piece in pieces]
     lines = canonical.rows(pa.concat_tables(parts)) if parts else []
@@ -149,7 +149,7 @@ def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def run(golden: Golden, path: Path) -> str:
-    """Checks one table and returns the outcome that it is counted under."""
+    """Checks one table and returns the outcome under which it is counted."""
     match golden.outcome:
         case "read" | "log-only":
             check_readable(golden, path)

@@ -1,6 +1,6 @@
 """Writes to golden tables with V2 checkpoints.
 
-Existing data is kept, and deltalog and `deltalake` read the same rows, also from our checkpoint alone.
+Existing data is kept, and deltalog and `deltalake` read the same rows, even from our checkpoint alone.
 
 Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "UUID-named checkpoint", "Classic checkpoint".
 """

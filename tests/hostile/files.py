@@ -1,5 +1,6 @@
-"""Changes of data files, checkpoints and deletion vectors that get past a first look: the log, the footer and the
-checksum say that the file is what it should be."""
+"""Changes of data files, checkpoints and deletion vectors that pass a first check: the log, the footer and the checksum
+still fit the file.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ def _change_bytes(random: Random, content: bytearray) -> None:
     elif kind == 3:
         content[at : at + 4] = random.choice(EDGES).to_bytes(4, random.choice(("little", "big")))
     elif kind == 4:
-        # A number of Thrift's compact protocol, zigzag.
+        # A number in Thrift's compact protocol, in zigzag encoding.
         content[at : at + 1] = varint(random.choice((*EDGES, 2**63, 2**64 - 1)))
     else:
         # The first fields of nested structs.
@@ -140,7 +141,7 @@ def _other_rows(random: Random, file: Path) -> pa.Table:
     """Returns rows with the columns of `file`, if it can be read; some have another type."""
     try:
         rows = pq.read_table(file, partitioning=None)
-        # A name that is no UTF-8 any more is found out here.
+        # A name that is not UTF-8 any more is detected here.
         [field.name for field in rows.schema]
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         rows = pa.table({"n": pa.array(range(20), pa.int64())})
@@ -170,7 +171,7 @@ def _other_rows(random: Random, file: Path) -> pa.Table:
 
 
 def _bytes(random: Random) -> bytes:
-    """Returns bytes that begin as the parts of a variant may (Parquet's `VariantEncoding.md`)."""
+    """Returns bytes that begin like the parts of a variant (Parquet's `VariantEncoding.md`)."""
     start = random.choice(
         (b"\x01\x00\x00", b"\x01\x01\x00\x01a", b"\xc1\xff\xff\xff\xff", b"", b"\x03\xff", b"\x02\x01")
     )
@@ -209,7 +210,7 @@ def _parquet_file(random: Random, place: Place) -> Path | None:
 
 
 def _replace(random: Random, place: Place, file: Path, content: bytes) -> None:
-    """Replaces a file, and its size in the log as a rule: a reader looks at it first."""
+    """Replaces a file, and usually its size in the log, which a reader checks first."""
     file.write_bytes(content)
     if random.randrange(8) == 0:
         return

@@ -123,7 +123,7 @@ def change_rules(random: Random, place: Place) -> None:
         schema = _json(metadata.get("schemaString", ""))
         if random.randrange(2) or not schema or not schema.get("fields"):
             configuration = metadata.get("configuration")
-            # An earlier mutation may have made something else of it.
+            # An earlier mutation may have replaced it with something else.
             configuration = configuration if isinstance(configuration, dict) else {}
             metadata["configuration"] = {**configuration, "delta.constraints.c": sql}
             return

@@ -1,7 +1,7 @@
-"""Parquet files of a single column whose footer or pages claim what they do not have.
+"""Parquet files of a single column whose footer or pages claim more than they have.
 
 The numbers of a header are varints of Thrift's compact protocol, which may be longer than they need to be. The
-checksum of a page is optional: a larger number takes its place, so that all offsets stay true.
+checksum of a page is optional: a larger number takes up its space, so that all offsets stay correct.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def of_block(path: Path, *, claims: int) -> None:
     at = chunk.data_page_offset
     for _ in range(3):
         number, at = _read(content, at + 1)
-    # The last number is the size of the page, which ends the chunk. It begins with the size of a block and the number
-    # of parts that a block has.
+    # The last number is the size of the page, which ends the chunk. The page begins with the size of a block and the
+    # number of parts in a block.
     body = chunk.data_page_offset + chunk.total_compressed_size - (number >> 1)
     start = varint(claims) + b"\x01"
     content[body : body + len(start)] = start
@@ -109,7 +109,7 @@ def _value(number: bytes) -> int:
 
 
 def _padded(number: int, length: int = 5) -> bytes:
-    """Returns a number that is not negative, in so many bytes."""
+    """Returns a nonnegative number, encoded in this many bytes."""
     short = _number(number)
     if len(short) == length:
         return short
@@ -117,7 +117,7 @@ def _padded(number: int, length: int = 5) -> bytes:
 
 
 def _read(content: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Returns the number of a varint, as it is written, and where it ends."""
+    """Returns the encoded number of a varint, and where it ends."""
     number = shift = 0
     while True:
         number |= (content[at] & 0x7F) << shift

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tests.hostile.tables import rows
 
-# In every file outside of the table.
+# This text is in every file outside of the table.
 CANARY = b"canary_7b1d"
 
 

@@ -1,4 +1,4 @@
-"""Plays seeds in its own process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
+"""Plays seeds in a separate process, because a fault may end it: `python -m tests.hostile.player FIRST LAST [spark]`.
 
 Prints a line for each seed when it begins, and one for each fault.
 """
@@ -55,7 +55,7 @@ def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[st
         fault = call(game, name, place)
         if fault is None and time.monotonic() - began > MOST_SECONDS:
             fault = f"took {time.monotonic() - began:.0f} s"
-        # `ru_maxrss` would not do: on Linux a process begins with its parent's.
+        # `ru_maxrss` is not suitable: on Linux a process inherits its parent's value.
         if fault is None and peak_bytes() > MOST_MEMORY:
             fault = "took too much memory"
         faults += [fault] if fault else place.faults()
@@ -71,7 +71,7 @@ def call(game: Game, name: str, place: Place) -> str | None:
         return traceback.format_exc()
     except game.expected as error:
         shown = "".join(traceback.format_exception(error))
-        # An error of a stream is one of pyarrow.
+        # An error of a stream is an exception of pyarrow.
         is_ours = not isinstance(error, OSError) or isinstance(error, pa.ArrowException | DeltaError)
         if any(crash in shown for crash in game.crashes) or not (
             is_ours or str(error).startswith("Io error")
@@ -103,11 +103,11 @@ def main() -> None:
         game = in_spark(scratch) if "spark" in sys.argv[3:] else Game(VERBS, CALLS)
         for seed in range(first, last):
             print("seed", seed, flush=True)  # noqa: T201
-            # A task of Spark that was told to end may still be on its way.
+            # A Spark task that was told to end may still be running.
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
                 for fault in play(game, seed, tables, Path(directory)):
                     print("fault", json.dumps(fault), flush=True)  # noqa: T201
-                    # A JVM that has ended would fail all that follows.
+                    # If the JVM has ended, all later calls would fail.
                     game.check()
 
 

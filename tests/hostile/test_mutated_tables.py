@@ -19,7 +19,7 @@ import pytest
 
 ASKED = os.environ.get("DELTALOG_HOSTILE_TABLES", "0-99")
 ASKED_OF_SPARK = os.environ.get("DELTALOG_HOSTILE_SPARK_TABLES", "0-19")
-# Of a process, for one seed.
+# The limit of a process for one seed.
 MOST_SECONDS = 100
 
 

@@ -1,4 +1,4 @@
-"""Everything that can be done to a table, by people who do not know who has written it."""
+"""All operations on a table, as called by users who do not know who wrote it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _columns(table: DeltaTable) -> list[str]:
 
 
 def _rows(stream: Any) -> list[Any]:
-    """Looks at all values of some batches, and returns the texts."""
+    """Reads all values of some batches, and returns the texts."""
     found: list[Any] = []
     for batch in islice(pa.RecordBatchReader.from_stream(stream), 20):
         batch.validate(full=True)
@@ -35,7 +35,7 @@ def _rows(stream: Any) -> list[Any]:
 
 
 def _source(table: DeltaTable) -> pa.Table:
-    """Returns rows for a write: as the table was, if it still has these columns."""
+    """Returns rows for a write, which fit the original table, if it still has these columns."""
     source = rows(1_000, 5)
     names = _columns(table)
     return source.select([name for name in source.column_names if name in names] or ["n"])

@@ -1,4 +1,4 @@
-"""A Spark session with the JVM connector, and one with deltalog, shared by all tests that ask them."""
+"""A Spark session with the JVM connector, and one with deltalog, shared by all tests that use them."""
 
 from __future__ import annotations
 

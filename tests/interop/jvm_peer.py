@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 
 def builder() -> SparkSession.Builder:
-    """Returns what a session has without the connector, too."""
+    """Returns the settings that a session also has without the connector."""
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
@@ -39,7 +39,7 @@ def builder() -> SparkSession.Builder:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.sql.shuffle.partitions", "1")
-        # VACUUM lists directories in so many tasks, which are 10,000 otherwise.
+        # The number of tasks in which VACUUM lists directories. The default is 10,000.
         .config("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2")
         # The state that Spark and the connector keep for thousands of statements would fill 1 GiB.
         .config("spark.driver.memory", "3g")
@@ -74,7 +74,7 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
     states = []
     for version in versions:
         write(spark.read.format("delta").option("versionAsOf", version).load(path), f"{file}.{version}")
-        # The defaults of a Scala method are methods.
+        # In Scala, the default values of parameters are methods.
         defaults = (getattr(log, f"getSnapshotAt$default${number}")() for number in (2, 3, 4))
         snapshot = log.getSnapshotAt(version, *defaults)
         applications, domains = snapshot.setTransactions(), snapshot.domainMetadata()
@@ -131,7 +131,7 @@ def wait_at(value: int, meeting: str) -> int:
 
 
 def main() -> None:
-    # The connector prints some errors. Answers have the standard output to themselves.
+    # The connector prints some errors. Standard output must contain only answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     spark = with_connector(builder(), sys.argv[1:]).getOrCreate()

@@ -1,4 +1,4 @@
-"""Parquet files whose pages cannot be read: what is answered nevertheless was answered without them."""
+"""Parquet files whose pages cannot be read: an answer proves that the pages were not needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JVM connector and `deltalake` read tables that deltalog has altered, and write on in them.
+"""The JVM connector and `deltalake` read tables that deltalog has altered, and continue to write to them.
 
 Each change is made by the connector as well, on its own table: the history and the metadata are the same.
 """
@@ -75,7 +75,7 @@ CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
 
 
 def described(path: Path, version: int) -> dict[str, Any]:
-    """The part of a commit that does not differ from writer to writer."""
+    """The part of a commit that is the same for all writers."""
     lines = actions(path, version)
     (info,) = [line["commitInfo"] for line in lines if "commitInfo" in line]
     found: dict[str, Any] = {"operation": info["operation"], "parameters": info["operationParameters"]}
@@ -181,7 +181,7 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
 
 
 def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
-    """PROTOCOL, "Supported Features": no traces of the features are left."""
+    """PROTOCOL, "Supported Features": no traces of the features remain."""
     write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
     table = DeltaTable(tmp_path)
     table.alter.cluster_by("id")

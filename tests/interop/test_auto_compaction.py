@@ -1,4 +1,4 @@
-"""Tables whose small files were compacted after a write, beside the JVM connector."""
+"""The compaction of small files after a write, compared with the JVM connector."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_jvm_connector_reads_a_table_after_a_compaction(jvm: Jvm, tmp_path: 
     assert ids_of_jvm(jvm, path, 49) == list(range(100))
     assert ids_of_jvm(jvm, path, 48) == list(range(98))
     assert automatic(jvm, path) == [(50, "true")]
-    # It goes on with the table.
+    # The connector continues to use the table.
     jvm.run(f"DELETE FROM delta.`{path}` WHERE id = 7")
     jvm.run(f"INSERT INTO delta.`{path}` VALUES (1000, 'x')")
     expected = [number for number in range(100) if number != 7] + [1000]
@@ -57,7 +57,7 @@ def test_the_jvm_connector_reads_a_table_after_a_compaction(jvm: Jvm, tmp_path: 
 
 
 def test_both_compact_the_same_files_for_the_same_reason(jvm: Jvm, tmp_path: Path) -> None:
-    """The 50th small file of a partition starts it, here and there; the other partition stays."""
+    """In both engines, the 50th small file of a partition starts its compaction, and only its."""
     for name in ("ours", "jvm"):
         appended(tmp_path / name)
     write_deltalake(tmp_path / "ours", rows(99), mode="append")

@@ -69,7 +69,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
 def test_each_goes_on_with_what_the_other_has_clustered(
     jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:
-    """Finished cubes of either engine stay as they are; rows and their ids stay."""
+    """Finished cubes of either engine are not rewritten, and rows and their ids stay."""
     table = f"delta.`{tmp_path}`"
     inner = "`b c`" if mode == "name" else "b"
     jvm.run(
@@ -86,7 +86,7 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     assert len(theirs) == 1
     assert "" not in theirs
 
-    # We go on with a cube of theirs: it is finished, so it stays.
+    # deltalog continues with a cube of the connector: it is finished, so it stays.
     insert(jvm, table, 6_000, 1_000)
     jvm.run(f"DELETE FROM {table} WHERE id % 100 = 1")
     expected, ids = rows(jvm.query(f"SELECT * FROM {table}")), rows(jvm.query(tracked))
@@ -101,7 +101,8 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     assert rows(jvm.query(f"SELECT * FROM {table}")) == expected == ours(tmp_path)
     assert rows(jvm.query(tracked)) == ids
 
-    # They go on with ours, which is not finished: it is ordered again, together with new rows.
+    # The connector continues with a cube of deltalog, which is not finished: it is ordered again, together with new
+    # rows.
     insert(jvm, table, 7_000, 1_000)
     jvm.run(f"OPTIMIZE {table}")
     now = cubes(tmp_path)
@@ -112,7 +113,7 @@ def test_each_goes_on_with_what_the_other_has_clustered(
         json.dumps(["a", f"s.{inner}"], separators=(",", ":"))
     }
 
-    # A finished cube of ours stays as it is for them, and a second run of theirs does nothing.
+    # The connector does not rewrite a finished cube of deltalog, and its second run does nothing.
     deltalog.DeltaTable(tmp_path).optimize.cluster(full=True)
     [one] = cubes(tmp_path)
     version = deltalog.DeltaTable(tmp_path).version()
@@ -138,7 +139,9 @@ def test_each_goes_on_with_what_the_other_has_clustered(
 
 
 def test_both_agree_on_other_clustering_columns(jvm: Jvm, tmp_path: Path) -> None:
-    """Files by other columns stay until FULL, and files of a table without clustering columns are joined."""
+    """Files that were clustered by other columns stay until FULL, and files of a table without clustering columns are
+    merged.
+    """
     for full_by, name in (("jvm", "t"), ("deltalog", "u")):
         path = tmp_path / name
         table = f"delta.`{path}`"

@@ -52,7 +52,7 @@ def test_the_same_table_as_the_jvm_connector_makes(jvm: Jvm, parquet: Path, tmp_
     assert commits[0]["operationParameters"] == commits[1]["operationParameters"]
     assert commits[0]["operationMetrics"].items() >= {"numConvertedFiles": str(len(files[0]))}.items()
     assert commits[0]["operationMetrics"] == commits[1]["operationMetrics"]
-    # A table stays as it is, for both.
+    # Neither engine changes an existing table.
     jvm.run(f"CONVERT TO DELTA parquet.`{ours}` PARTITIONED BY (day DATE, s STRING)")
     assert DeltaTable(ours).version() == 0
 
@@ -83,7 +83,7 @@ def test_the_jvm_connector_reads_clones_and_we_read_its(jvm: Jvm, tmp_path: Path
             "source": other["operationParameters"]["source"],
         }.items()
     )
-    # Each continues the table that the other has written.
+    # Each engine continues the table that the other one has written.
     jvm.run(f"DELETE FROM delta.`{tmp_path / 'shallow'}` WHERE id = 5")
     jvm.run(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
     assert DeltaTable(tmp_path / "shallow", allowed_roots=[source]).count("id = 5") == 0

@@ -1,4 +1,4 @@
-"""Tables with rules that deltalog has created or replaced are, to the JVM connector, as if it had made them itself."""
+"""Tables with rules that deltalog has created or replaced look to the JVM connector like its own."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_created_and_replaced_tables(jvm: Jvm, tmp_path: Path) -> None:
     assert features(mine) == features(theirs)
     assert domains(mine, 0) == domains(theirs, 0) == ["delta.clustering"]
 
-    # Both write on in the table of the other.
+    # Both continue to write to the other engine's table.
     inner = pa.struct([("x", pa.int32()), ("y", pa.date32())])
     data = pa.table({"a": pa.array([7], pa.int32()), "s": pa.array([{"x": 4, "y": None}], inner)})
     for path in (mine, theirs):
@@ -101,7 +101,7 @@ def test_created_and_replaced_tables(jvm: Jvm, tmp_path: Path) -> None:
     ours, of_connector = (
         without_random_names(described(path, DeltaTable(path).version())) for path in (mine, theirs)
     )
-    # Ours are ids that no column of the old table had.
+    # deltalog assigns ids that no column of the old table had.
     for found in (ours, of_connector):
         found["configuration"].pop("delta.columnMapping.maxColumnId")
         found["parameters"]["properties"].pop("delta.columnMapping.maxColumnId")

@@ -1,4 +1,4 @@
-"""`deltalake` reads the tables that deltalog writes, and the other way round."""
+"""`deltalake` reads the tables that deltalog writes, and vice versa."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
     assert newest.name.endswith(ending)
     assert int(newest.name[:20]) == table.version() - 1
     theirs = deltalake.DeltaTable(tmp_path)
-    # The engine: the pyarrow dataset of `deltalake` refuses newer features.
+    # Uses the query engine, because the pyarrow dataset of `deltalake` refuses newer features.
     assert rows(pa.table(theirs.scan())) == rows(pa.table(table.to_arrow()))
     for predicate in ("value = 3", "string = 'a b'", "int IS NULL"):
         assert len(theirs.file_uris(file_pruning_predicate=predicate)) >= len(table.file_uris(predicate)) > 0
@@ -174,8 +174,8 @@ def test_change_data_feeds(tmp_path: Path) -> None:
 
 
 def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
-    """`deltalake` writes bounds of decimals as doubles, which "Per-file Statistics" does not allow. The rows
-    must be found all the same, and such a bound is not an answer.
+    """`deltalake` writes bounds of decimals as doubles, which "Per-file Statistics" does not allow. The rows must be
+    found nevertheless, and such a bound must not be returned as an answer.
     """
     value = Decimal("12345678901234567.89")
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array([value], pa.decimal128(38, 2))}))
@@ -219,7 +219,7 @@ def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> N
 
 
 def test_what_they_delete_of_our_files_stays_deleted(tmp_path: Path) -> None:
-    """Protocol: "Add File and Remove File". They write paths again in ASCII, and compare them as text."""
+    """Protocol: "Add File and Remove File". `deltalake` rewrites paths in ASCII, and compares them as text."""
     data = pa.table({"id": pa.array(range(4), pa.int64()), "é": ["ü", "a b", "日%", None]})
     deltalog.write_deltalake(tmp_path, data, partition_by=["é"])
     theirs = deltalake.DeltaTable(tmp_path)

@@ -282,7 +282,7 @@ def test_add_actions(table: Path, flatten: bool) -> None:
     ids=str,
 )
 def test_a_dataset_of_pyarrow(table: Path, condition: Any) -> None:
-    """It has the rows that `deltalake`'s dataset has, and skips files by what is known of them."""
+    """It has the same rows as `deltalake`'s dataset, and skips files by their statistics."""
     theirs = deltalake.DeltaTable(table).to_pyarrow_dataset().to_table(filter=condition)
     dataset = deltalog.DeltaTable(table).to_pyarrow_dataset()
     assert rows(dataset.to_table(filter=condition)) == rows(theirs)
@@ -373,7 +373,7 @@ KINDS = {
         if isinstance(getattr(deltalake, name), type) and name != "DeltaTable"
     },
 }
-# Parameters with another name.
+# Parameters with different names.
 RENAMED = {
     "partition_filters": "predicate",
     "data_type": "schema",
@@ -398,7 +398,7 @@ def shared_calls() -> Iterator[tuple[str, Any, Any]]:
             is_public = not name.startswith("_") and callable(member) and not isinstance(member, type)
             if is_public and hasattr(ours, name):
                 yield f"{kind}.{name}", member, getattr(ours, name)
-        # Users do not make `Metadata`.
+        # Users do not create `Metadata` themselves.
         if kind in deltalog.__all__ and kind != "Metadata":
             yield kind, theirs, ours
 

@@ -20,7 +20,7 @@ from tests.interop.conftest import Jvm
 def test_the_connector_reads_and_continues_what_executors_have_written(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, mapping: str
 ) -> None:
-    """Rows and row ids stay, through an OPTIMIZE and a REORG of ours and what the connector does between them."""
+    """Rows and row ids survive an OPTIMIZE and a REORG by deltalog, and the connector's operations in between."""
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} (id BIGINT, p STRING, t TIMESTAMP, s STRUCT<a: STRING, l: ARRAY<DECIMAL(20, 3)>>)

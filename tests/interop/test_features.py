@@ -30,13 +30,13 @@ def _known() -> list[tuple[str, bool]]:
 
 
 def _with(**properties: str) -> Make:
-    """Returns what writes a table with these properties of `delta`."""
+    """Returns a function that writes a table with these `delta` properties."""
     configuration = {f"delta.{name}": value for name, value in properties.items()}
     return lambda path, _: write_deltalake(path, DATA, configuration=configuration, partition_by=["p"])
 
 
 def _declared(columns: str, more: str = "") -> Make:
-    """Returns what lets the connector declare a table, to which we then add rows."""
+    """Returns a function that makes the connector define a table, to which deltalog then adds rows."""
     return lambda path, jvm: jvm.run(f"CREATE TABLE delta.`{path}` ({columns}) USING delta {more}")
 
 
@@ -120,7 +120,7 @@ MADE: dict[str, Make] = {
     "checkpointProtection": _supported("checkpointProtection"),
 }
 
-# Features that deltalog writes and this connector does not know.
+# Features that deltalog writes but this connector does not know.
 UNKNOWN_TO_THEM = {"collations", "collations-preview"}
 
 
@@ -144,7 +144,7 @@ def test_each_feature_that_is_written_has_a_table_here(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", MADE)
 def test_they_read_a_table_with_the_feature(jvm: Jvm, tmp_path: Path, feature: str) -> None:
-    """The rows that we add afterwards included; then they add some, which we read."""
+    """This includes rows that deltalog adds afterwards. Then the connector adds some, which deltalog reads."""
     MADE[feature](tmp_path, jvm)
     key = "the id" if feature == "columnMapping" else "id"
     more = pa.table({key: pa.array([100, 101], pa.int64()), "p": ["p0", None]})

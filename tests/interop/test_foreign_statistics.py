@@ -1,4 +1,5 @@
-"""Statistics of other writers: no filter loses a row by them, and no statement removes or changes a row unseen.
+"""Statistics of other writers: they never make a filter miss a row, and no statement removes or changes a row unread
+because of them.
 
 Protocol: "Per-file Statistics".
 """
@@ -123,7 +124,7 @@ def assert_no_file_is_lost(path: Path, first_version: int) -> None:
     for name, (_, values) in POOLS.items():
         for value in values:
             if isinstance(value, float) and not math.isfinite(value):
-                # It has no literal.
+                # This value has no literal.
                 continue
             for symbol, operator in OPERATORS.items():
                 kept = {uri.rsplit("/", 1)[-1] for uri in table.file_uris([(name, symbol, value)])}
@@ -198,7 +199,7 @@ def changed(path: Path, version: int, change: Callable[[dict[str, Any]], None]) 
 
 
 def test_an_offset_without_its_seconds_loses_no_row(tmp_path: Path) -> None:
-    """As the connector 3.2 and 3.3 write in Berlin's zone before April 1893, where the offset is +00:53:28."""
+    """As connectors 3.2 and 3.3 write times in Berlin's zone before April 1893, where the offset is +00:53:28."""
     noon = datetime(1890, 1, 1, 12, tzinfo=UTC)
     write_deltalake(tmp_path, pa.table({"t": pa.array([noon], pa.timestamp("us", "UTC")), "n": [1]}))
 
@@ -268,7 +269,7 @@ def test_bounds_of_others_remove_and_change_no_row_unseen(tmp_path: Path, vector
 
 
 def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
-    """Else the tests above would prove nothing: the same file, marked, is removed."""
+    """Otherwise the tests above would prove nothing: with the mark, the same file is removed."""
     foreign(tmp_path, lambda stats: None)
     changed(tmp_path, 0, lambda stats: stats.update(deltalog=1))
     (tmp_path / added(tmp_path, 0)["path"]).unlink()
@@ -276,7 +277,7 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
 
 
 def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
-    """The writer of the struct may have changed it, with all that is in it."""
+    """The writer of the struct may have changed anything in it."""
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     write_deltalake(tmp_path, data, configuration=structs)
@@ -322,7 +323,7 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
-    """A writer that has not counted NULL, and says that there is none."""
+    """A writer that did not count NULLs, but states that there are none."""
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=structs if checkpoint else {})
@@ -353,7 +354,7 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
     with pytest.raises(CorruptDataError, match="the statistics of the file have 2 rows, but the file has 3"):
         table.alter.set_table_properties(enabled)
     assert DeltaTable(tmp_path / "wrong").version() == 0
-    # Numbers that are missing are in the footers.
+    # Missing numbers are taken from the footers.
     table = foreign(tmp_path / "none", lambda stats: stats.pop("numRecords"))
     table.alter.set_table_properties(enabled)
     data = pa.table({"id": [4], "n": [0], "p": ["a"]})

@@ -1,4 +1,4 @@
-"""The JVM connector and deltalog count in the same identity columns (PROTOCOL, "Identity Columns")."""
+"""The JVM connector and deltalog generate values of the same identity columns (PROTOCOL, "Identity Columns")."""
 
 from __future__ import annotations
 

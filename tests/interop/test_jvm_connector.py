@@ -1,4 +1,4 @@
-"""The JVM connector reads the tables that deltalog writes, and the other way round."""
+"""The JVM connector reads the tables that deltalog writes, and vice versa."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> Non
 
 
 def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> None:
-    """The connector compares a checksum with the log when it writes a checkpoint, here also before and after each
-    commit, and fails if they differ. Ours start from theirs, and theirs from ours.
+    """The connector compares a checksum with the log when it writes a checkpoint (here also before and after each
+    commit), and fails if they differ. Each engine derives its checksums from the other's.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run("SET spark.databricks.delta.incremental.commit.verify = true")
@@ -135,8 +135,8 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
 
 
 def test_we_keep_writing_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
-    """We create a table with both features, they delete and update rows, then we append, checkpoint and
-    overwrite.
+    """deltalog creates a table with both features, the connector deletes and updates rows, and then deltalog appends,
+    writes a checkpoint and overwrites.
     """
     table = f"delta.`{tmp_path}`"
     data = pa.table({"id": pa.array(range(100), pa.int64()), "p": [number % 2 for number in range(100)]})
@@ -181,7 +181,7 @@ NESTED = pa.struct([pa.field("x y", pa.int64())])
 def test_they_go_on_with_the_features_of_our_tables(
     jvm: Jvm, tmp_path: Path, properties: dict[str, str]
 ) -> None:
-    """Both write in turns: ids of columns and of rows, physical names and timestamps stay consistent."""
+    """Both write alternately: ids of columns and of rows, physical names and timestamps stay consistent."""
     table = f"delta.`{tmp_path}`"
     is_mapped = "delta.columnMapping.mode" in properties
     names = ["the id", "p, q", "s;t"] if is_mapped else ["id", "p", "s"]

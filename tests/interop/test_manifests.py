@@ -1,4 +1,6 @@
-"""Manifests, byte for byte the same as the JVM connector's; and what it reads after a purge and a repair."""
+"""Manifests are byte for byte the same as the JVM connector's, and the connector reads the right rows after a purge and
+a repair.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def test_the_jvm_connector_reads_purged_and_repaired_tables(jvm: Jvm, tmp_path: 
     table.optimize.purge()
     [(found, _)] = jvm.versions(path, [table.version()])
     assert rows(found) == expected
-    # The connector finds nothing that is left to purge.
+    # The connector finds nothing more to purge.
     version = table.version()
     jvm.run(f"REORG TABLE delta.`{path}` APPLY (PURGE)")
     table.update_incremental()

@@ -10,7 +10,7 @@ import pytest
 from tests.interop.conftest import Jvm
 from tests.merge_cases import CASES, Case, content, statement
 
-# Cases with undisputed rows. Each costs seconds.
+# Cases whose results are undisputed. Each takes seconds.
 CLEAR = (
     "update",
     "delete",

@@ -1,5 +1,5 @@
-"""Statements that read the table that they change, beside statements of the JVM connector: either of the two overtakes
-the other, and each has to see what both of them have recorded.
+"""Statements that read the table that they change, concurrent with statements of the JVM connector: either engine may
+commit first, and each must take into account what both have recorded.
 
 The first statement waits in a Python function, after it has chosen its version, until the second one is committed.
 """
@@ -21,7 +21,7 @@ from tests.spark.overtaken import changed_at, created, last, overtaken, rows
 LEVELS = ("WriteSerializable", "Serializable")
 IS_CONFLICT = re.compile("DELTA_CONCURRENT_(APPEND|DELETE_READ|DELETE_DELETE)")
 
-# Each of them sets one partition to what another one is.
+# Each of them sets one partition to the content of another one.
 SWAPS = {
     "REPLACE WHERE": "INSERT INTO {t} REPLACE WHERE part = '{to}' "
     "SELECT '{to}' AS part, {value} AS value FROM {t} WHERE part = '{of}'",
@@ -34,7 +34,7 @@ MISSING = (
     "INSERT INTO {t} SELECT s.part, {value} FROM VALUES ('p', 1L), ('r', 3L) s(part, value) "
     "LEFT ANTI JOIN {t} t ON t.value = s.value"
 )
-# What reads rows of q, or all rows, and changes p alone.
+# Statements that read rows of q, or all rows, and change only p.
 STATEMENTS = {
     "INSERT": "INSERT INTO {t} SELECT 'p', hook(value) FROM {t} WHERE part = 'q'",
     "INSERT OVERWRITE": "INSERT OVERWRITE {t} SELECT 'p' AS part, hook(value) AS value FROM {t} WHERE part = 'q'",
@@ -127,7 +127,7 @@ def test_rows_are_inserted_once_when_the_connector_overtakes_us(
 def test_rows_are_inserted_once_when_we_overtake_the_connector(
     jvm: Jvm, spark: SparkSession, path: str, level: str
 ) -> None:
-    """Our commit says that it is no blind append, which would be no conflict under `WriteSerializable`."""
+    """deltalog's commit states that it is no blind append, which would not conflict under `WriteSerializable`."""
     created(path, level)
     second = MISSING.format(t=ours(path), value="s.value")
     value = f"wait_at(s.value, '{path}')"
@@ -145,7 +145,7 @@ def test_rows_are_inserted_once_when_we_overtake_the_connector(
 def test_what_was_read_is_as_it_was_when_the_connector_has_not_changed_it(
     jvm: Jvm, spark: SparkSession, path: str, statement: str, change: str, level: str
 ) -> None:
-    """Under `WriteSerializable`, a blind append of the connector may have another place in the order."""
+    """Under `WriteSerializable`, a blind append of the connector may be ordered differently."""
     created(path, level)
     text = STATEMENTS[statement].format(t=ours(path))
     with overtaken(spark, path, lambda _: jvm.run(CHANGES[change].format(t=theirs(path)))):

@@ -1,4 +1,4 @@
-"""Statements on the JVM connector and on deltalog, side by side: what they do, and how they are known to differ."""
+"""Statements on the JVM connector and on deltalog, side by side: their effects, and the known differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on Spark beside the JVM connector's: the same text is executed by both."""
+"""DELETE, UPDATE and MERGE on Spark, compared with the JVM connector: both execute the same text."""
 
 from __future__ import annotations
 

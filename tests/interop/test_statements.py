@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE beside the JVM connector's: rows, metrics, and the change data feed.
+"""DELETE, UPDATE and MERGE compared with the JVM connector: rows, metrics, and the change data feed.
 
 Each statement is carried out by both, on copies of one table. The connector reads what deltalog has written.
 """
@@ -54,7 +54,7 @@ def update(values: dict[str, str], predicate: str | None) -> tuple[str, Callable
 
 
 Clause = tuple[str, str | None, dict[str, str] | None]
-"""For which rows, with which condition, and the new values; None for a DELETE."""
+"""The affected rows, the condition, and the new values; None for a DELETE."""
 
 
 def merge(condition: str, *clauses: Clause) -> tuple[str, Callable[[DeltaTable], object]]:
@@ -135,7 +135,7 @@ def test_a_statement_does_what_the_connector_does(tmp_path: Path, jvm: Jvm, numb
     jvm.run(sql.format(table=f"delta.`{theirs}`", source=SOURCE_SQL))
     if not same(jvm, ours, theirs, before, sql) or number % 4:
         return
-    # The connector writes on.
+    # The connector continues to write to the table.
     jvm.run(f"UPDATE delta.`{ours}` SET n = 0 WHERE id = 1")
     jvm.run(f"UPDATE delta.`{theirs}` SET n = 0 WHERE id = 1")
     assert content(ours) == content(theirs)

@@ -1,6 +1,6 @@
-"""The JVM connector and `deltalake` read tables whose statistics were computed, and leave files out by them.
+"""The JVM connector and `deltalake` read tables with recomputed statistics, and use them to skip files.
 
-A file that is gone shows that it was left out.
+Deleted files prove that they were skipped.
 """
 
 from __future__ import annotations

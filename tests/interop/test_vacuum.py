@@ -1,4 +1,4 @@
-"""The files that VACUUM deletes, beside the JVM connector and `deltalake`; they read what is left."""
+"""The files that VACUUM deletes, compared with the JVM connector and `deltalake`, which read the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 
 def _history(path: Path, properties: dict[str, str]) -> None:
-    """A history of partitions, one of them named like a hidden directory, and files that no version has."""
+    """A table with partitions, one of them named like a hidden directory, and files that belong to no version."""
     write_deltalake(path, ROWS, partition_by=["_p", "q"], configuration=properties)
     table = DeltaTable(path)
     table.delete("id = 3")
@@ -95,7 +95,7 @@ def test_the_same_files_as_the_jvm_connector_deletes(jvm: Jvm, tmp_path: Path, r
         assert rows(pa.table(DeltaTable(tmp_path / "ours", version=3).to_arrow()))
     [(found, _)] = jvm.versions(tmp_path / "ours", [6])
     assert rows(found) == expected
-    # Each finds nothing that the other has left.
+    # Each engine finds nothing more to delete after the other one.
     assert DeltaTable(tmp_path / "jvm").vacuum(retention, True, False) == []
 
     jvm_start, our_start = (
@@ -119,7 +119,7 @@ def test_lite_goes_on_where_the_jvm_connector_has_ended(jvm: Jvm, tmp_path: Path
         jvm.run(f"VACUUM delta.`{path}` LITE RETAIN 0 HOURS")
         assert len(files(path)) == 1
         write_deltalake(path, ROWS, mode="overwrite")
-        # Without what the connector has recorded, the log would be needed from the beginning.
+        # Without the connector's record, the log would be needed from the beginning.
         DeltaTable(path).create_checkpoint()
         (path / "_delta_log" / f"{0:020}.json").unlink()
         found = DeltaTable(path).vacuum(0, False, False, full=False)

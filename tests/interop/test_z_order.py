@@ -1,4 +1,4 @@
-"""Rows that are ordered by several columns, by deltalog and by the JVM connector in turns."""
+"""Rows that deltalog and the JVM connector alternately order by several columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ours(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "name"])
 def test_each_reads_and_continues_what_the_other_has_ordered(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows and row ids stay, and both describe the same in the same words."""
+    """Rows and row ids stay, and both engines describe the operation in the same words."""
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING, d DECIMAL(20, 3), f DOUBLE)

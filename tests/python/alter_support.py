@@ -36,7 +36,7 @@ def action(path: Path, version: int, name: str) -> dict[str, Any]:
 
 @contextmanager
 def refused(path: Path, error: type[Exception] | tuple[type[Exception], ...], match: str) -> Iterator[None]:
-    """The body raises the error, and leaves every file of the table as it was."""
+    """Checks that the body raises the error and does not change any file of the table."""
     before = tree(path)
     with pytest.raises(error, match=match):
         yield

@@ -1,4 +1,4 @@
-"""Writers that commit at the worst moment: while rows are read, or after a look at the log."""
+"""Writers that commit at the worst moment: while rows are read, or right after the log was read."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Interfering:
 
 
 def overtaken(table: DeltaTable) -> DeltaTable:
-    """Returns the table as it is when others commit right after its look at the log: it changes the version it has."""
+    """Returns a table for which other writers commit right after it reads the log, so that it changes an outdated
+    version.
+    """
     table._newest_to_change = lambda: table._snapshot  # type: ignore[method-assign]
     return table

@@ -1,4 +1,4 @@
-"""Helpers of the tests of DELETE, UPDATE and MERGE: tables of small rows, and what a version's feed must say."""
+"""Helpers of the tests of DELETE, UPDATE and MERGE: tables of small rows, and the expected change feed of a version."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def feed(table: DeltaTable, version: int) -> Counter[tuple[Any, ...]]:
 def expected_feed(
     before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]
 ) -> Counter[tuple[Any, ...]]:
-    """Returns what rows that were replaced, in the same order, are in a feed."""
+    """Returns the change feed for rows that were replaced by others in the same order."""
     return Counter([("update_preimage", *row) for row in before]) + Counter(
         [("update_postimage", *row) for row in after]
     )

@@ -66,7 +66,7 @@ def test_columns_are_added_at_any_place(tmp_path: Path, configuration: dict[str,
         "string",
         "AFTER x",
     )
-    # New rows have values in them, and the writers of before still fit.
+    # New rows have values in the new columns, and data of earlier writers still fits.
     data = pa.table({"id": pa.array([2], pa.int32()), "a": ["x"], "c": pa.array([7], pa.int64())})
     write_deltalake(tmp_path, data, mode="append")
     assert DeltaTable(tmp_path).count("c = 7 AND a = 'x' AND first IS NULL") == 1
@@ -109,7 +109,7 @@ def test_a_new_type_adds_its_feature(tmp_path: Path) -> None:
 
 
 def test_writers_go_on_when_a_column_is_added(tmp_path: Path) -> None:
-    """A new nullable column does not conflict with writers of rows, nor they with it."""
+    """A new nullable column and concurrent writers of rows do not conflict with each other."""
     table, stale = created(tmp_path), DeltaTable(tmp_path)
     table.alter.add_columns(Field("a", "long"))
     assert stale.version() == 0
@@ -131,7 +131,7 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
     assert operation(tmp_path, 4) == ("DROP COLUMNS", {"columns": '["old","s.x"]'})
     expected = {"a name, with {}": 1, "s": {"l": [{"zz": 2}]}, "m": [("k", 3)], "part": "a"}
     assert rows(table) == [expected]
-    # A column of the same name is another column.
+    # A new column with the same name is a different column.
     table.alter.add_columns(Field("old", "string"))
     assert rows(table) == [{**expected, "old": None}]
     write_deltalake(
@@ -157,7 +157,7 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
 
 
 def test_statistics_follow_columns(tmp_path: Path) -> None:
-    """Files go on to have statistics of a column that was renamed."""
+    """Files still have statistics of a column that was renamed."""
     listed = {"delta.dataSkippingStatsColumns": "id, s.x, S.l"}
     table = created(tmp_path, NESTED, configuration={**MAPPED, **listed})
     table.alter.rename_column("ID", "a key")

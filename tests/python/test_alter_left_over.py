@@ -1,4 +1,4 @@
-"""Changes of tables with properties whose features the protocol does not support, as other clients have left them.
+"""Changes of tables with properties whose features the protocol does not support, as other clients may leave them.
 
 PROTOCOL, "Table Features": a property without its feature is not in force.
 """
@@ -55,7 +55,7 @@ def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", [None, "rowTracking", "icebergCompatV3"])
 def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature: str | None) -> None:
-    """Also if a feature begins that requires it."""
+    """The same holds if a new feature requires the property."""
     opened = table(tmp_path, delta_enableRowTracking="true")
     opened.alter.set_table_properties({"mine": "1"})
     assert "rowTracking" not in features(tmp_path)

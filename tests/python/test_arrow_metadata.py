@@ -24,7 +24,7 @@ from deltalog.schema import StructType
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 GENERATED = {"delta.generationExpression": "id + 1"}
 INNER = pa.struct([pa.field("x", pa.string(), metadata={"comment": "inner"})])
-# What Delta defines, and what it does not know but keeps; what is Arrow's own is left out.
+# Metadata that Delta defines, and unknown metadata that it keeps. Arrow's own metadata is left out.
 COLUMNS = [
     pa.field("id", pa.int64(), metadata={"comment": "the key", "team": "5", "PARQUET:field_id": "3"}),
     pa.field("g", pa.int64(), metadata=GENERATED),
@@ -74,7 +74,7 @@ def test_a_new_table_has_the_metadata_of_its_arrow_schema(tmp_path: Path, way: s
     assert {"generatedColumns", "invariants", "allowColumnDefaults"} <= set(
         table.protocol().writer_features or []
     )
-    # The rules hold.
+    # The rules are enforced.
     rows = pa.table({"id": [1], "i": [1], "l": pa.array([[{"x": "ab"}]], pa.list_(INNER))})
     write_deltalake(tmp_path, rows, mode="append")
     assert pa.table(DeltaTable(tmp_path).to_arrow()).select(["g", "d"]).to_pylist() == [{"g": 2, "d": 7}]
@@ -113,7 +113,7 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
 
 
 def test_rules_whose_columns_are_left_out_do_not_come_along(tmp_path: Path) -> None:
-    """A table could not have them, and such rows could not be copied."""
+    """A table could not have this metadata, so such rows could not be copied."""
     invariant = {"delta.invariants": '{"expression":{"expression":"i > ID"}}'}
     columns = [*COLUMNS[:2], pa.field("i", pa.int64(), metadata=invariant), *COLUMNS[3:]]
     table = DeltaTable.create(
@@ -147,7 +147,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     table = DeltaTable(tmp_path / "table")
     assert sorted(pa.table(table.to_arrow())["n"].to_pylist()) == [10, 15]
     assert Schema.from_arrow(table.schema()) == table.schema()
-    # Rows have the values, and a table of them counts no more.
+    # Rows contain the values, so a table that is created from them does not generate any.
     assert metadata_of(pa.schema(table.to_arrow())) == {"n": {}, "v": {}}
     write_deltalake(tmp_path / "copy", table.to_arrow())
     assert DeltaTable(tmp_path / "copy").schema() == Schema([Field("n", "long"), Field("v", "string")])

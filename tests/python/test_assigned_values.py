@@ -104,7 +104,7 @@ CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "nanoseconds": (1, pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
     "a number that is too large": (300, pa.int64(), pa.int8()),
 }
-# Values that both accept, with the stored value.
+# Values that both an append and an assignment accept, with the stored value.
 STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
     "zeros": (money("2.5000"), pa.decimal128(10, 4), pa.decimal128(10, 2), money("2.50")),
     "a long as double": (2**53, pa.int64(), pa.float64(), float(2**53)),
@@ -199,7 +199,7 @@ def test_columns_that_only_the_source_has_are_left_out_of_all(tmp_path: Path) ->
     merge = table.merge(source, "target.k = source.k").when_matched_update_all().when_not_matched_insert_all()
     merge.execute()
     assert values(table) == {1: "x", 2: "y"}
-    # They can be read, and named among those that are left out.
+    # Such columns can be read, and can be named among the excluded columns.
     merge = table.merge(source, "target.k = source.k")
     merge.when_matched_update_all("source.loaded_at = 0", except_cols=["loaded_at", "V"]).execute()
     assert values(table) == {1: "x", 2: "y"}

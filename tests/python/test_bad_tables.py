@@ -1,5 +1,5 @@
-"""Damaged, forged or too new tables. Each is an error of the right class that names table, version, file and
-a remedy.
+"""Damaged, forged or too new tables. Each raises an error of the right class that names the table, the version, the
+file and a remedy.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_a_missing_commit(table: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "checkpoint.parquet", "compacted.json", "crc"])
 def test_a_stray_file_with_a_version_that_is_far_too_high(table: Path, kind: str) -> None:
-    """Neither memory nor time is spent on the versions below. Only a commit or a checkpoint creates a version."""
+    """No memory or time is spent on the versions below. Only a commit or a checkpoint creates a version."""
     opened, more = DeltaTable(table), pa.table({"id": [1]})
     version = opened.version()
     stray = f"{900_000_000_000:020}"
@@ -246,7 +246,7 @@ def test_a_damaged_data_file(table: Path, damage: Callable[[bytes], bytes]) -> N
 
 
 def test_a_file_without_read_permission(table: Path) -> None:
-    """A file that may not be read is never taken for absent."""
+    """A file without read permission is never treated as missing."""
     commit_file(table, 1).chmod(0)
     try:
         commit_file(table, 1).read_bytes()
@@ -255,7 +255,7 @@ def test_a_file_without_read_permission(table: Path) -> None:
             read(table)
         assert isinstance(caught.value, deltalog.AccessDeniedError)
     else:
-        # root may read everything.
+        # The user root may read everything.
         assert read(table) == [0, 1, 2]
 
 

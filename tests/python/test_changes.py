@@ -74,7 +74,7 @@ def test_ranges_by_time(table: DeltaTable) -> None:
     }
     assert changes(table, starting_timestamp=times[1]) == V1 + V2
     assert changes(table, starting_timestamp=times[1].isoformat(), ending_timestamp=times[1]) == V1
-    # A time less than a millisecond after a version is after it.
+    # A time less than a millisecond after a version counts as later than the version.
     assert changes(table, starting_timestamp=times[1] + dt.timedelta(microseconds=1)) == V2
     assert changes(table, ending_timestamp=dt.datetime(2200, 1, 1)) == V0 + V1 + V2
     assert changes(table, 1, ending_timestamp=times[2] - dt.timedelta(microseconds=1)) == V1

@@ -74,7 +74,7 @@ def test_collations_are_kept_and_statistics_are_those_of_the_bytes(tmp_path: Pat
     assert collations(path) == KEPT
     write_deltalake(path, ROWS, mode="overwrite", schema_mode="overwrite")
     assert collations(path) == KEPT
-    # Bytes are compared, which the feature allows to readers.
+    # The comparison uses bytes, which the feature allows for readers.
     assert pa.table(DeltaTable(path).to_arrow(predicate="s < 'a'"))["id"].to_pylist() == [1]
 
 

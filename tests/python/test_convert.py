@@ -69,7 +69,7 @@ def test_what_pyarrow_has_written_becomes_a_table(partitioned: Path) -> None:
         assert [{**row, "price": str(row["price"])} for row in rows_of(table)] == expected
     assert found.count("day = '2024-02-01'") == 4
     assert found.count("city = 'a/b'") == 2
-    # It is a table like any other.
+    # The result is a table like any other.
     found.delete("id = 0")
     found.vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert len(rows_of(found.to_arrow())) == 7
@@ -140,7 +140,7 @@ def test_a_list_of_files_is_the_table(tmp_path: Path) -> None:
 
 
 def test_the_columns_may_be_given(tmp_path: Path) -> None:
-    """Files may lack some of them, and have no others."""
+    """Files may lack some of these columns, but must not have other ones."""
     pq.write_table(pa.table({"b": ["x"], "a": pa.array([1], pa.int16())}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"a": pa.array([2], pa.int32())}), tmp_path / "2.parquet")
     columns = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.date32())])
@@ -224,7 +224,7 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
 
 
 def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
-    """Its log says which files count; files of batches that were tried again do not."""
+    """The stream's own log says which files count. Files of repeated batches do not."""
     (partitioned / "_spark_metadata").mkdir()
     (partitioned / "_spark_metadata" / "0").write_text("v1")
     with pytest.raises(

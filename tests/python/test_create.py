@@ -163,7 +163,7 @@ def _column(field: Field) -> dict[str, Any]:
     ],
 )
 def test_what_no_table_can_be_is_refused(tmp_path: Path, definition: dict[str, Any], message: str) -> None:
-    """Nothing is written, for a new table as for one that would be replaced."""
+    """Nothing is written, neither for a new table nor for one that would be replaced."""
     arguments = {"schema": Schema(COLUMNS), **definition}
     with refused(tmp_path, InvalidArgumentError, message):
         DeltaTable.create(tmp_path, **arguments)

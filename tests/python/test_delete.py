@@ -283,7 +283,7 @@ def test_random_statements_leave_what_a_model_leaves(tmp_path: Path, seed: int) 
 
 
 def test_change_data_files_are_named_in_the_commit(tmp_path: Path) -> None:
-    """Protocol, "Add CDC File": only a version whose other actions do not say it all has them."""
+    """Protocol, "Add CDC File": a version has change data files only if its other actions do not show all changes."""
     table = created(tmp_path, FILES, {**FEED, **VECTORS})
     table.delete("id = 1")
     assert not [line for line in actions(tmp_path, table.version()) if "cdc" in line]
@@ -295,6 +295,6 @@ def test_change_data_files_are_named_in_the_commit(tmp_path: Path) -> None:
     assert files[0]["path"].startswith("_change_data/")
     assert files[0]["dataChange"] is False
     assert feed(plain, plain.version()) == Counter([("delete", 1, "a", 1), ("delete", 6, None, None)])
-    # Files that lose all rows need none.
+    # Files that lose all rows need no change data files.
     plain.delete("id >= 4")
     assert not [line for line in actions(tmp_path / "plain", plain.version()) if "cdc" in line]

@@ -54,7 +54,7 @@ def test_row_tracking(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_added_meanwhile_lose_their_row_ids(tmp_path: Path) -> None:
-    """Rows of others are no reason to give up. Their files are added again as well."""
+    """Rows of other writers do not make it give up. Their files are added again as well."""
     table = created(tmp_path, configuration={"delta.enableRowTracking": "true"})
     write_deltalake(tmp_path, NUMBERS, mode="append")
     assert table.alter.drop_feature("rowTracking") == 2
@@ -107,7 +107,7 @@ def test_clustering(tmp_path: Path) -> None:
 def test_features_that_are_in_use(
     tmp_path: Path, feature: str, definition: dict[str, Any], message: str
 ) -> None:
-    """Users themselves remove what they have said about their data."""
+    """Users must themselves remove the rules that they have defined for their data."""
     table = DeltaTable.create(tmp_path, **{"schema": Schema([Field("a", "long")]), **definition})
     with refused(tmp_path, InvalidArgumentError, message):
         table.alter.drop_feature(feature)

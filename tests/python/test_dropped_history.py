@@ -126,7 +126,7 @@ def test_v2_checkpoints(tmp_path: Path) -> None:
 
 
 def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
-    """The first call ends the use of the feature, and a later one drops it."""
+    """The first call stops the use of the feature, and a later call drops it."""
     table = with_deleted_rows(tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"version 3 of the table.*24 hours") as refusal:
         table.alter.drop_feature("deletionVectors", truncate_history=True)
@@ -135,7 +135,7 @@ def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
     assert ready is not None
     wait = datetime.fromisoformat(ready[1]).replace(tzinfo=timezone.utc) - datetime.now(tz=timezone.utc)
     assert timedelta(hours=23, minutes=59) < wait < timedelta(hours=24, minutes=2)
-    # Nothing more is done before then.
+    # Until then, nothing more is done.
     with refused(tmp_path, InvalidArgumentError, "version 3 of the table"):
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     age(tmp_path, 23, range(5))
@@ -159,7 +159,7 @@ def test_the_retention_of_a_truncated_history_is_a_property(tmp_path: Path) -> N
 
 
 def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
-    """Versions that are old enough to be deleted stay as long as that would not be enough."""
+    """Versions that are old enough to be deleted stay as long as deleting them would not be enough."""
     table = with_deleted_rows(tmp_path)
     table.create_checkpoint()
     age(tmp_path, 25, range(2))
@@ -208,7 +208,7 @@ def test_protection_ends_with_the_history(tmp_path: Path) -> None:
 
 
 def test_a_drop_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
-    """After each commit of a drop the rows are the same, and the next drop does the rest."""
+    """After each commit of a drop the rows are the same, and the next drop completes it."""
     whole = with_deleted_rows(tmp_path / "whole")
     last = whole.alter.drop_feature("deletionVectors")
     for steps in range(2, last):
@@ -231,7 +231,7 @@ def test_a_drop_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
 def test_protected_checkpoints_outlive_a_history_that_is_unknown(tmp_path: Path) -> None:
     """ "Writers must not clean up version history for table versions for which they do not support the protocol"."""
     table = with_deleted_rows(tmp_path)
-    # As if the version before had a feature that another client has dropped.
+    # Simulates an earlier version with a feature that another client has dropped.
     unset = commit_file(tmp_path, 2)
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["unheardOf"]}
     assert table.alter.drop_feature("deletionVectors") == 7

@@ -18,7 +18,7 @@ def nested(kind: str, inner: str, levels: int) -> str:
     return inner
 
 
-# Each level computes its operand for two uses: copies of it would be 2^28.
+# Each level uses its operand twice: if it were copied, there would be 2^28 copies.
 SHARED = [
     nested("nullif({}, -1)", "id", 28),
     nested("CASE {} WHEN -1 THEN 0 WHEN -2 THEN 1 ELSE id END", "id", 28),

@@ -105,7 +105,7 @@ def test_computed_conditions_on_partition_columns_skip_files(tmp_path: Path) -> 
     assert len(table.file_uris("month(day) = 2")) == len(days) < len(table.file_uris())
     # The value of a constant is known before any file is.
     assert len(table.file_uris("day = date_add(DATE '2024-01-01', 22 - 11)")) == 1
-    # An error is one of a row, so the files are kept.
+    # An error concerns a single row, so the files are kept.
     assert len(table.file_uris("1 DIV (month(day) - 2) = 5")) == len(table.file_uris())
 
 
@@ -137,7 +137,7 @@ KINDS = {"at": "at", "clock": "local", "day": "day"}
 
 
 def test_the_moment_is_the_same_in_a_whole_statement(tmp_path: Path) -> None:
-    """In all rows of all files, and in all clauses of a MERGE."""
+    """The value is the same in all rows of all files, and in all clauses of a MERGE."""
     empty = {name: pa.nulls(2, kind) for name, kind in MOMENTS.items()}
     for first in (0, 2):
         ids = pa.array([first, first + 1], pa.int32())
@@ -186,7 +186,7 @@ def test_a_moment_skips_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["at", "clock", "day"])
 def test_dates_and_texts_skip_files_of_timestamps(tmp_path: Path, column: str) -> None:
-    """By statistics, and by the values of a partition column: the same files as with a literal of the type."""
+    """Statistics and partition values skip the same files as with a literal of the column's type."""
     kinds = {"at": "TIMESTAMP '2024-01-02 00:00:00'", "clock": "TIMESTAMP_NTZ '2024-01-02 00:00:00'"}
     exact = kinds.get(column, "DATE '2024-01-02'")
     for partition_by in ([], [column]):

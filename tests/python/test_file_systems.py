@@ -1,6 +1,6 @@
-"""File systems on which a file has one name only, as FAT, many that FUSE mounts, and shares: links are refused.
+"""File systems without hard links, such as FAT, many FUSE file systems, and network shares.
 
-A filter of system calls stands for the file system, because mounting one needs rights that tests do not have.
+A filter of system calls simulates such a file system, because mounting one needs permissions that tests do not have.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(script: str, *arguments: object) -> str:
 
 
 def test_tables_on_a_file_system_without_hard_links(tmp_path: Path) -> None:
-    """Commits are renames that replace nothing; of two writers of one version, one goes on after the other."""
+    """Commits are renames that replace nothing; if two writers want the same version, one continues after the other."""
     script = """
         import sys, os
         import pyarrow as pa

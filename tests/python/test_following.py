@@ -1,4 +1,6 @@
-"""Tables that other writers have changed, or that have changed themselves: what a change of them is based on."""
+"""Changes of a table that other writers, or the same table object, have changed before: the version on which they are
+based.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,7 @@ FURTHER_CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_acts_on_what_others_have_committed(tmp_path: Path, name: str) -> None:
-    """And the table has it at once."""
+    """The table has the change at once."""
     change, expected = CHANGES[name]
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
@@ -186,7 +188,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
     assert in_files(tmp_path) == [1, 2, 3]
     table.update_incremental()
     assert write_deltalake(table, rows(4), mode="overwrite") == 3
-    # Its own overwrites are what it has seen.
+    # A table object has seen its own overwrites.
     assert write_deltalake(table, rows(5), mode="overwrite") == 4
     created = DeltaTable.create(table, data=rows(6), mode="overwrite")
     assert in_files(tmp_path) == opened(table) == opened(created) == [6]
@@ -201,7 +203,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["append", "delete", "partition"])
 def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_path: Path, change: str) -> None:
-    """The rows of the overwrite come from before, until rows are read again."""
+    """The rows of the overwrite come from an earlier version, until rows are read again."""
     parts = pa.table({"id": [1, 2], "p": ["a", "b"]})
     write_deltalake(tmp_path, parts, partition_by=["p"])
     table = DeltaTable(tmp_path)
@@ -234,7 +236,7 @@ def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_pat
 
 
 def test_an_overwrite_does_not_conflict_with_rows_that_were_only_moved(tmp_path: Path) -> None:
-    """Such as by an automatic compaction of the commit before."""
+    """For example by an automatic compaction after the previous commit."""
     configuration = {"delta.autoOptimize.autoCompact": "true"}
     write_deltalake(tmp_path, rows(0), configuration=configuration)
     table = DeltaTable(tmp_path)
@@ -300,7 +302,7 @@ def test_threads_share_a_table(tmp_path: Path) -> None:
 
 
 def test_many_appends_of_one_table_and_a_change_of_its_columns(tmp_path: Path) -> None:
-    """An append need not read the commits before it, and must not be of an older schema."""
+    """An append need not read the commits before it, but must not use an older schema."""
     write_deltalake(tmp_path, rows(0))
     table = DeltaTable(tmp_path)
     for number in range(1, 30):

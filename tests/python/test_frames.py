@@ -1,4 +1,4 @@
-"""Data from pandas, polars, duckdb and pyarrow, and the tables that they build from our streams."""
+"""Data from pandas, polars, duckdb and pyarrow, and the tables that they create from our streams."""
 
 from __future__ import annotations
 

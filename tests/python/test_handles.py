@@ -1,4 +1,4 @@
-"""Handles: recent versions without a request, the commits of a log, and what properties allow."""
+"""Handles: recent versions without a request, the commits of a log, and the operations that properties allow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def append(path: Path, times: int = 1) -> None:
 
 
 def until(table: DeltaTable, version: int, max_age: float) -> None:
-    """Asks for a recent version until it is `version`; a minute is enough for anything."""
+    """Requests a recent version until it is `version`, for at most a minute."""
     deadline = time.monotonic() + 60
     while table.version() != version:
         assert time.monotonic() < deadline
@@ -221,7 +221,7 @@ def test_whether_a_table_exists_is_one_listing(tmp_path: Path) -> None:
 
 
 class Ours(DeltaTable):
-    """A class of a user."""
+    """A class defined by a user."""
 
 
 def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def rows(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def check_files(table: DeltaTable) -> None:
-    """Each file has the ids of the log, each column and part one of its own."""
+    """Each file has the ids of the log, which are different for each column and part."""
     expected = log_ids(table)
     assert len(set(expected.values())) == len(expected)
     assert max(expected.values()) <= int(table.metadata().configuration["delta.columnMapping.maxColumnId"])
@@ -162,7 +162,7 @@ def test_changes_that_a_version_forbids_are_refused(tmp_path: Path) -> None:
         table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
     with refused(tmp_path / "v2", InvalidArgumentError, "exclude each other"):
         table.alter.set_table_properties({V1: "true"})
-    # The feature alone is no use of it.
+    # The feature alone does not mean that it is used.
     table.alter.add_feature("deletionVectors")
     write_deltalake(tmp_path / "v2", FLAT, mode="append")
 
@@ -215,7 +215,7 @@ def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None
     assert len(file_ids(Path(adds_of(tmp_path / "ended")[-1]))) == 5
     with refused(tmp_path / "ended", InvalidArgumentError, "does not have the partition column 'p'"):
         DeltaTable(tmp_path / "ended").alter.set_table_properties({V2: "true"})
-    # A replacement is the way that the error names.
+    # The error suggests replacing the table.
     DeltaTable.create(
         tmp_path / "ended", data=NESTED, partition_by=["p"], configuration={V2: "true"}, mode="overwrite"
     )
@@ -263,7 +263,7 @@ def test_files_without_their_number_of_rows_must_not_be_there(tmp_path: Path) ->
 
 
 def test_rows_that_are_added_meanwhile_are_a_conflict(tmp_path: Path) -> None:
-    """They may be in files that do not comply."""
+    """These rows may be in files that do not comply."""
     write_deltalake(tmp_path, FLAT, configuration={MAPPED: "name"})
     table = DeltaTable(tmp_path)
     write_deltalake(tmp_path, FLAT, mode="append")
@@ -303,7 +303,7 @@ def test_version_3_tracks_rows_and_gives_their_columns_the_ids_of_iceberg(tmp_pa
         return {row["_row_id"]: (row["id"], row["_row_commit_version"]) for row in found}
 
     before = tracked()
-    # The files of NULL and of 'a' have other rows, which are copied or stay.
+    # The files of NULL and of 'a' also have other rows, which are copied or stay.
     write_deltalake(tmp_path, NESTED.slice(2, 1), mode="overwrite", predicate="id = 3")
     after = tracked()
     assert {key: row for key, row in before.items() if row[0] != 3}.items() <= after.items()

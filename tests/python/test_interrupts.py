@@ -1,4 +1,4 @@
-"""Ctrl-C during calls on the local file system: statements count once or not at all, as their exception says."""
+"""Ctrl-C during calls on the local file system: a statement takes effect once or not at all, as its exception says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def made(path: Path, files: int) -> DeltaTable:
 
 
 def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None:
-    """Whenever the signal comes. An early signal stops the call, which leaves no files."""
+    """The signal may arrive at any time. An early signal stops the call, which leaves no files."""
     path = tmp_path / "t"
     made(path, 12)
     expected, stopped = 0, 0

@@ -123,7 +123,7 @@ def test_vacuum_deletes_nothing_behind_a_link(table: Path, outside: Path) -> Non
 
 @pytest.mark.parametrize("source", ["log", "inventory", "listing"])
 def test_vacuum_leaves_tables_within_the_table_alone(table: Path, source: str) -> None:
-    """A log that names the files of another table does not speak for them."""
+    """Deletions by the log must not affect the files of another table that it names."""
     file = data(table / "a.parquet")
     log(
         table,
@@ -191,7 +191,7 @@ def test_manifests_are_not_written_through_a_link(table: Path, outside: Path) ->
 
 @pytest.mark.parametrize("path", ["a%0As3://elsewhere/x.parquet", "a%1B"])
 def test_manifests_have_a_line_for_each_file(table: Path, path: str) -> None:
-    """Engines that read manifests trust them."""
+    """Engines that read manifests trust their contents."""
     file = data(table / "a.parquet")
     log(table, [PROTOCOL, metadata(), add(path, file)])
     with pytest.raises(UnsupportedFeatureError, match="control characters"):
@@ -256,7 +256,7 @@ def loop(path: Path) -> None:
     ],
 )
 def test_special_files_are_refused_at_once(table: Path, make: Callable[[Path], None], name: str) -> None:
-    """A pipe would be waited for, and a device has no end. Checksums and checkpoints may be passed over."""
+    """Reading a pipe would block, and a device has no end. Such checksums and checkpoints may be ignored."""
     file = data(table / "a.parquet")
     log(table, [PROTOCOL, metadata(), add("a.parquet", file)])
     (table / name).unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp
 
 
 def test_the_history_begins_with_the_log(table: Path) -> None:
-    """A clean-up has left versions 10 and 11; a commit below is a stray one."""
+    """A clean-up has kept versions 10 and 11; an earlier commit is a stray one."""
     for version in range(10):
         if version != 3:
             commit_file(table, version).unlink()
@@ -73,7 +73,7 @@ def late(table: Path) -> Path:
 
 
 def test_versions_below_a_late_checkpoint_are_not_found(late: Path) -> None:
-    """PROTOCOL, "Metadata Cleanup": what is missing below a checkpoint is no damage."""
+    """PROTOCOL, "Metadata Cleanup": missing commits before a checkpoint do not mean damage."""
     ranges = "the readable versions are 3 and 10 to 11"
     opened = DeltaTable(late)
     assert [ids(DeltaTable(late, version=version)) for version in (3, 10)] == [
@@ -88,7 +88,7 @@ def test_versions_below_a_late_checkpoint_are_not_found(late: Path) -> None:
             opened.restore(version)
     with pytest.raises(deltalog.VersionNotFoundError, match=r"not exist yet: .* are 3 and 10 to 11"):
         DeltaTable(late, version=12)
-    # The newest version needs this one.
+    # The newest version needs this commit.
     commit_file(late, 11).rename(commit_file(late, 12))
     with pytest.raises(deltalog.CorruptLogError, match="version 11 is missing"):
         DeltaTable(late)
@@ -272,7 +272,7 @@ def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage
     assert ids(DeltaTable(table)) == list(range(12))
     for version in range(10):
         commit_file(table, version).unlink()
-    # By its version: this process knows the newest one by now.
+    # It is opened by its version, because this process already knows the newest one.
     with pytest.raises(deltalog.CorruptLogError, match="version 0" if not damage else "version 10"):
         ids(DeltaTable(table, version=11 if damage else None))
 
@@ -324,7 +324,7 @@ def test_a_cleaned_up_log_reports_the_readable_versions(table: Path) -> None:
 
 
 def ages(table: Path, days: dict[int, float]) -> None:
-    """Sets the times of commits to so many days ago."""
+    """Sets the times of commits to this many days ago."""
     for version, age in days.items():
         time = datetime.now(tz=UTC).timestamp() - age * 24 * 3600
         os.utime(commit_file(table, version), (time, time))
@@ -392,8 +392,9 @@ def test_logs_are_compacted(table: Path) -> None:
 def test_in_commit_timestamps_increase_although_the_commit_before_is_gone(
     tmp_path: Path, has_commit: bool
 ) -> None:
-    """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The commit before is by a clock that is ahead, and its
-    checksum has its time as well."""
+    """PROTOCOL, "Writer Requirements for In-Commit Timestamps". The previous commit was made with a clock that is
+    ahead, and its checksum has the same time.
+    """
     ahead = 4_102_444_800_000
     rows = pa.table({"id": [1]})
     write_deltalake(tmp_path, rows, configuration={"delta.enableInCommitTimestamps": "true"})

@@ -21,7 +21,7 @@ import pytest
 from deltalog import DeltaTable, _internal, write_deltalake
 
 VERSIONS = 13
-"""The versions of the table, with a checkpoint at version 10."""
+"""The number of versions of the table, which has a checkpoint at version 10."""
 
 
 class Records(logging.Handler):

@@ -28,7 +28,7 @@ def manifests(path: Path) -> dict[str, list[str]]:
 
 
 def ids(path: Path) -> list[int]:
-    """Reads the table as an engine does that knows manifests only."""
+    """Reads the table like an engine that only knows manifests."""
     files = [file.removeprefix("file:") for lines in manifests(path).values() for file in lines]
     tables = [pq.read_table(file, partitioning=None) for file in files]
     return sorted(number for table in tables for number in table["id"].to_pylist())
@@ -49,7 +49,7 @@ def test_manifests_name_the_files_of_the_newest_version(tmp_path: Path) -> None:
     DeltaTable(path).delete("p = 'c d'")
     assert DeltaTable(path).generate("symlink_format_manifest") == 2
     assert ids(path) == [0, 0, 1, 1, 3, 3]
-    # A VACUUM leaves them alone.
+    # A VACUUM keeps the manifests.
     DeltaTable(path).vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert ids(path) == [0, 0, 1, 1, 3, 3]
 

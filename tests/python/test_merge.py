@@ -76,7 +76,7 @@ def test_a_null_key_matches_nothing(tmp_path: Path, properties: dict[str, str]) 
     source: list[Row] = [(None, "x", 0), (1, "y", 0)]
     merging(table, source).when_matched_delete().when_not_matched_insert_all().execute()
     assert content(table) == in_order([*ROWS[1:], source[0]])
-    # Unless it is compared by <=>: then two rows of the source match nothing, and the NULL of the table does.
+    # With <=>, two rows of the source match nothing, and the NULL of the table has a match.
     again = merging(table, [(None, "w", 7)], "target.id <=> source.id AND target.p = 'b'")
     assert metrics(again.when_matched_update({"n": "source.n"}).execute())["numTargetRowsUpdated"] == 1
 
@@ -93,7 +93,7 @@ def test_several_matches_are_refused_unless_rows_are_only_deleted(
         merging(table, twice).when_matched_delete("source.n = 0"),
         merging(table, twice).when_matched_delete("source.n = 0").when_matched_update_all(),
         merging(table, twice).when_matched_delete("true"),
-        # Pairs count to which no clause applies.
+        # Pairs of rows count even if no clause applies to them.
         merging(table, twice).when_matched_update({"n": "1"}, "source.n = 77"),
         merging(table, twice).when_not_matched_by_source_delete(),
         merging(table, twice).when_not_matched_insert_all().when_not_matched_by_source_delete(),
@@ -158,7 +158,7 @@ def test_files_without_a_key_of_the_source_are_not_read(tmp_path: Path) -> None:
 
 
 def both(a: int | None, b: int | None, holds: Callable[[int, int], bool]) -> bool:
-    """Returns whether two values are not NULL, and so."""
+    """Returns whether two values are not NULL and `holds` is true for them."""
     return a is not None and b is not None and holds(a, b)
 
 
@@ -173,7 +173,7 @@ CONDITIONS: list[tuple[str, Callable[[Row, Row], bool]]] = [
         "target.id = source.id AND target.p = source.p",
         lambda t, s: None not in (t[0], t[1]) and t[:2] == s[:2],
     ),
-    # Without an equality between a value of one table and a value of the other.
+    # The condition has no equality between a value of one table and a value of the other.
     (
         "target.id + 1 < source.id AND source.id < target.id + 3",
         lambda t, s: both(t[0], s[0], lambda a, b: a + 1 < b < a + 3),
@@ -244,7 +244,7 @@ def played(
     matches: Callable[[Row, Row], bool],
     clauses: list[ModelClause],
 ) -> tuple[list[Row], Counter[tuple[Any, ...]]] | None:
-    """Returns the rows and the changes that a MERGE leaves; None if a row has several matches that matter."""
+    """Returns the rows and the changes after a MERGE; None if a row has several matches and a clause applies to it."""
     of_kind = {
         kind: [clause for clause in clauses if clause.when == kind]
         for kind in ("matched", "inserted", "by source")
@@ -306,7 +306,7 @@ def test_a_merge_leaves_what_a_model_leaves(tmp_path: Path, seed: int) -> None:
             source = list({one[0]: one for one in source}.values())
         condition, matches = dice.choice(CONDITIONS)
         clauses = [clause for clause in CLAUSES if dice.random() < 0.5]
-        # Only the last clause of its kind can be without a predicate.
+        # Only the last clause of its kind can lack a predicate.
         clauses = [
             clause
             for place, clause in enumerate(clauses)
@@ -523,7 +523,7 @@ WIDENED = {"delta.enableTypeWidening": "true"}
     [{}, VECTORS, {**FEED, **MAPPED}, {**VECTORS, **FEED, **TRACKED, **MAPPED}, {**WIDENED, **FEED}],
 )
 def test_new_columns_come_in_the_commit_of_the_merge(tmp_path: Path, properties: dict[str, str]) -> None:
-    """Also nested ones, and wider types if the table allows them."""
+    """This includes nested fields, and wider types if the table allows them."""
     nested = pa.struct([pa.field("x", pa.int64())])
     schema = pa.schema(
         [
@@ -576,7 +576,7 @@ def test_new_columns_come_in_the_commit_of_the_merge(tmp_path: Path, properties:
         assert Counter((row["_change_type"], row["id"], row["more"]) for row in changes) == Counter(
             [("update_preimage", 2, None), ("update_postimage", 2, 20), ("insert", 3, 30)]
         )
-    # The next one finds the columns.
+    # The next MERGE finds the columns.
     merge = DeltaTable(tmp_path).merge(source, "target.id = source.id", merge_schema=True)
     merge.when_matched_update({"more": "source.more + target.more"}).execute()
     assert sorted(filter(None, pa.table(DeltaTable(tmp_path).to_arrow())["more"].to_pylist())) == [40, 60]
@@ -624,7 +624,7 @@ def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, 
 
 
 def test_a_merge_is_executed_once(tmp_path: Path) -> None:
-    """A reader that was read has no rows left: by them, every row of the table would be without a match."""
+    """A reader that was already read has no rows left, so no row of the table would have a match."""
     rows = pa.table({"id": [1, 2]})
     deltalog.write_deltalake(tmp_path, rows)
     table = DeltaTable(tmp_path)

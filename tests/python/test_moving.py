@@ -28,7 +28,7 @@ def append(table: Path, number: int) -> None:
 
 
 class Slow:
-    """A snapshot whose first refresh has read the log and is not done yet."""
+    """A snapshot whose first refresh has read the log but is not complete yet."""
 
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot

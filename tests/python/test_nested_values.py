@@ -63,7 +63,7 @@ def test_null_is_assigned(tmp_path: Path, column: str) -> None:
     assert [row[column] for row in rows(table).values()] == [None, None, None]
 
 
-# The value of Python, and what is stored.
+# The Python value, and the stored value.
 VALUES: dict[str, tuple[str, Any, Any]] = {
     "texts": ("l", ["a", "it's \\ \"b\"", None, ""], ["a", "it's \\ \"b\"", None, ""]),
     "a tuple": ("l", ("a", "b"), ["a", "b"]),

@@ -1,4 +1,4 @@
-"""Files that are written again as fewer ones. Protocol: "Add File and Remove File"."""
+"""Files that are rewritten as fewer files. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_deltalake(path: Path) -> list[Row]:
 
 @pytest.fixture
 def partitioned(tmp_path: Path) -> Path:
-    """A table with three files in each of four partitions, one of them of NULL, one of a text with odd characters."""
+    """A table with three files in each of four partitions. One partition is NULL, and one has special characters."""
     for number in range(3):
         rows = [
             {"id": 10 * number + at, "part": part, "text": f"text {at}"}
@@ -143,7 +143,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
         try:
             for at in range(0, 200, 10):
                 append(path, [{"id": 1000 + at}])
-                # Rows that have just been moved are found where they are.
+                # Rows that have just been moved are found at their new places.
                 DeltaTable(str(path)).delete(f"id = {at + 3}")
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             failures.append(error)

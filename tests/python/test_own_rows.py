@@ -1,4 +1,4 @@
-"""Writes whose rows are read from the table that they go to."""
+"""Writes whose rows are read from the target table itself."""
 
 from pathlib import Path
 from typing import Any

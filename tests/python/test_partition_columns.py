@@ -95,7 +95,7 @@ def test_every_writer_keeps_to_it(tmp_path: Path) -> None:
 
 
 def test_the_feature_is_added_and_dropped_without_files(tmp_path: Path) -> None:
-    """New files have the columns from then on; files of before stay as they are."""
+    """From then on new files have the columns; existing files are not changed."""
     data = pa.table({"p": ["a"], "id": pa.array([1], pa.int64())})
     write_deltalake(tmp_path, data, partition_by=["p"])
     table = DeltaTable(tmp_path)
@@ -119,7 +119,9 @@ def test_the_feature_is_added_and_dropped_without_files(tmp_path: Path) -> None:
 def test_files_of_before_the_feature_are_a_conflict_and_of_before_the_property_are_not(
     tmp_path: Path,
 ) -> None:
-    """The feature is a demand on new files, the property a wish: "it is also correct … to ignore this property"."""
+    """The feature is a requirement for new files, and the property only a request: "it is also correct … to ignore this
+    property".
+    """
     data = pa.table({"p": ["a"], "id": pa.array([1], pa.int64())})
     for configuration, conflicts in ((BY_FEATURE, True), (BY_PROPERTY, False)):
         path = tmp_path / str(conflicts)

@@ -76,7 +76,7 @@ def test_partitions_are_chosen(table: DeltaTable) -> None:
 
 
 def test_ids_of_rows_stay(tmp_path: Path) -> None:
-    """ "Row Tracking": the columns with ids of rows are no dropped columns."""
+    """ "Row Tracking": the columns with row ids do not count as dropped columns."""
     path = tmp_path / "t"
     properties = {**MAPPED, "delta.enableRowTracking": "true"}
     write_deltalake(path, pa.table({"id": range(6), "old": range(6)}), configuration=properties)

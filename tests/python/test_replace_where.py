@@ -169,7 +169,7 @@ def fed(table: Path, version: int) -> list[tuple[Any, ...]]:
 def test_the_feed_has_the_rows_that_go_and_the_new_ones(
     tmp_path: Path, vectors: str, partition_by: list[str] | None, mapping: str
 ) -> None:
-    """And not those that are copied. Protocol: "Change Data Files"."""
+    """Copied rows are not among them. Protocol: "Change Data Files"."""
     properties = {
         **FEED,
         "delta.enableDeletionVectors": vectors,
@@ -254,7 +254,7 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         new: list[Row] = [(key, p, bound) for key, p in zip(keys, "ab", strict=True)]
         write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=f"n = {bound}")
         after = tracked(tmp_path)
-        # A row that is written again has a new id, and the version that has written it.
+        # A new row with the same content has a new id, and the version that wrote it.
         replaced = {
             row["id"]
             for row in pa.table(DeltaTable(tmp_path, version).to_arrow()).to_pylist()

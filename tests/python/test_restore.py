@@ -61,7 +61,7 @@ def test_deltalake_reads_a_restored_version(tmp_path: Path) -> None:
     DeltaTable(path).restore(1)
     found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("select id from t")
     assert sorted(pa.table(found)["id"].to_pylist()) == [1, 2, 3]
-    # And the other way round.
+    # The same works in the other direction.
     deltalake.DeltaTable(path).restore(2)
     assert rows_of(DeltaTable(path)) == [{"id": 4}]
 

@@ -128,10 +128,10 @@ def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
         assert sorted_rows(tmp_path, row_ids=True) == before
     assert commit_of(tmp_path, "REORG")[0]["commitInfo"]["tags"] == {"delta.rowTracking.preserved": "true"}
     (added,) = of(commit_of(tmp_path, "REORG"), "add")
-    # Ids are given to the rows of the file as well, and no statistics to the columns with the ids of before.
+    # The file also gets new row ids, and no statistics for the columns with the previous ids.
     assert added["baseRowId"] == 12
     assert "_row-id-col" not in added["stats"]
-    # Rows that are moved again keep them too.
+    # Rows that are moved again keep their ids, too.
     write_deltalake(tmp_path, data.slice(0, 1), mode="append")
     found = sorted_rows(tmp_path, row_ids=True)
     assert len({row["_row_id"] for row in found}) == len(found) == len(before) + 1
@@ -228,7 +228,7 @@ def test_clustering_columns_follow_their_names(tmp_path: Path) -> None:
 
 
 def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
-    """A handle that has not seen them does not lose them: they move no rows."""
+    """A handle that has not seen these rewrites still finds its rows."""
     table = created(tmp_path, configuration=VECTORS)
     delete(tmp_path, "id = 1")
     table.update_incremental()
@@ -238,7 +238,7 @@ def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
 
 
 def test_rules_are_not_evaluated_again(tmp_path: Path) -> None:
-    """A constraint that cannot be evaluated here does not keep the rows from being moved."""
+    """A constraint that cannot be evaluated here does not prevent rows from being moved."""
     supported = {"delta.feature.checkConstraints": "supported"}
     table = created(tmp_path, configuration={**VECTORS, **supported})
     delete(tmp_path, "id = 1")

@@ -166,7 +166,7 @@ def test_an_overwrite_replaces_schema_and_partitioning(tmp_path: Path) -> None:
     )
     assert rows(tmp_path) == [{"r": 1}]
     assert deltalake.DeltaTable(tmp_path).metadata().partition_columns == []
-    # The old versions are as they were.
+    # The old versions are unchanged.
     assert deltalake.DeltaTable(tmp_path, version=0).to_pyarrow_table().to_pylist() == [{"a": 1, "p": "x"}]
 
 

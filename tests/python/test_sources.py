@@ -1,4 +1,4 @@
-"""Rows come from everything that has Arrow's C interface, also from several objects of it."""
+"""Rows come from everything that has Arrow's C interface, including lists of such objects."""
 
 from __future__ import annotations
 

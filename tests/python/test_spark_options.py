@@ -1,4 +1,4 @@
-"""Options of Spark that nearly have the name of one of ours."""
+"""Options of Spark whose names are almost one of ours."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path
     assert marks(ours) == [True] * 3
     DeltaTable(theirs).clone(str(tmp_path / "copy of theirs"))
     assert marks(tmp_path / "copy of theirs") == [False] * 3
-    # Their footers are taken for what they are, but NULL counts and bounds of rows that were read are ours.
+    # Statistics from such footers do not count as deltalog's own, but NULL counts and bounds of rows that were read do.
     newest = DeltaTable(theirs)
     newest.recompute_statistics(all_files=True)
     assert marks(theirs) == [False] * 3
@@ -186,7 +186,9 @@ def kept(path: Path, condition: str) -> list[float]:
 
 
 def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
-    """Unless they have a NaN, which is greater than all numbers, or are from a writer that does not report NaN."""
+    """Files are kept if they have a NaN, which is greater than all numbers, or come from a writer that does not report
+    NaN.
+    """
     path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
     for numbers in DOUBLES:
         other = {"g": [float("nan"), 0.5]}
@@ -207,13 +209,13 @@ def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
         assert kept(path, condition) == expected, condition
     assert kept(with_nan, "f > 25") == kept(theirs, "f > 25") == first
     assert DeltaTable(with_nan).count("f > 25") == 4 + 2
-    # The same by a checkpoint, also if that has structs.
+    # The same holds with a checkpoint, even if it has structs.
     for properties in ({}, {"delta.checkpoint.writeStatsAsStruct": "true"}):
         if properties:
             DeltaTable(path).alter.set_table_properties(properties)
         DeltaTable(path).create_checkpoint()
         assert kept(path, "f > 25") == [30.0]
-    # A MERGE leaves out what its keys cannot match.
+    # A MERGE skips files that its keys cannot match.
     [gone] = DeltaTable(path).file_uris("f < 5")
     Path(gone.removeprefix("file://")).unlink()
     for keys in ([10.0, 31.0], [float(key) for key in range(10, 300)], [31.0, float("nan")]):

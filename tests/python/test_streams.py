@@ -58,7 +58,7 @@ def required(table: Path) -> dict[str, bytes]:
 
 
 def test_an_interrupt_is_raised_also_when_rows_are_refused(tmp_path: Path) -> None:
-    """Else a loop that catches errors and tries again could not be stopped."""
+    """Otherwise a loop that catches errors and tries again could not be stopped."""
     before = required(tmp_path)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -75,7 +75,7 @@ def test_an_interrupt_is_raised_also_when_rows_are_refused(tmp_path: Path) -> No
 def test_a_refused_row_ends_the_reading_of_the_source(
     rows_before: int, most_asked: int, tmp_path: Path
 ) -> None:
-    """Among the first rows at once: the source may not have another row for hours."""
+    """The interrupt takes effect at once, even during the first rows: the source may not have another row for hours."""
     before, asked = required(tmp_path), 0
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -130,7 +130,7 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
     before = tree(table)
     script = """
         import signal, sys, pyarrow as pa, deltalog
-        # A shell starts what runs in the background without a handler.
+        # A shell starts background processes without a handler for SIGINT.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         batch = pa.record_batch({"id": list(range(100_000))})
         SOURCE

@@ -79,7 +79,7 @@ def test_vectors_write_changed_rows_only(tmp_path: Path) -> None:
     done = metrics(table.update({"n": "0"}, predicate="id IN (1, 4)"))
     assert (done["numAddedFiles"], done["numRemovedFiles"], done["numCopiedRows"]) == (1, 0, 0)
     assert (done["numDeletionVectorsAdded"], done["numUpdatedRows"]) == (2, 2)
-    # Rows of a file that lost some already.
+    # Updates rows of a file that already lost some.
     table.update({"n": "n + 1"}, predicate="id <= 4")
     assert content(table) == in_order([(1, "a", 1), (2, "a", None), (3, None, 4), (4, "b", 1), (5, "b", 5)])
 
@@ -135,7 +135,9 @@ SAME_KEY = pa.table({"key": [1], "n": [7]})
 
 @BOTH
 def test_identity_columns_keep_their_values(tmp_path: Path, properties: dict[str, str]) -> None:
-    """Protocol, "Identity Columns": users may provide values of new rows. The JVM connector changes none either."""
+    """Protocol, "Identity Columns": users may provide values only for new rows. The JVM connector does not change
+    values either.
+    """
     for accepts_values in (False, True):
         path = tmp_path / str(accepts_values)
         identity = Identity(allow_explicit_insert=accepts_values)

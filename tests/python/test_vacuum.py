@@ -1,4 +1,6 @@
-"""VACUUM: what it lists, deletes and keeps (PROTOCOL, "VACUUM Protocol Check"; the core's tests have the laws)."""
+"""VACUUM: what it lists, deletes and keeps (PROTOCOL, "VACUUM Protocol Check"). The core's tests cover the rules in
+detail.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def test_a_plan_tells_sizes_and_reasons_and_can_be_carried_out(path: Path) -> No
 
 
 def test_a_file_that_was_restored_since_the_plan_stays(tmp_path: Path) -> None:
-    """Also if it was removed again, and a compaction of the log no longer says that it was there."""
+    """The file is kept even if it was removed again, and a compaction of the log no longer mentions it."""
     write_deltalake(tmp_path, pa.table({"id": [1]}))
     write_deltalake(tmp_path, pa.table({"id": [2]}), mode="overwrite")
     plan = DeltaTable(tmp_path).vacuum_plan(0, False)
@@ -126,7 +128,7 @@ def test_a_short_retention_is_refused(path: Path) -> None:
 
 
 def test_young_files_and_retained_versions_stay(path: Path) -> None:
-    """Files of unfinished writes are in no log."""
+    """The log does not contain files of unfinished writes."""
     (path / "young.parquet").touch()
     (path / "_hidden").mkdir()
     (path / "_hidden" / "old.parquet").touch()

@@ -1,4 +1,4 @@
-"""Rows that are so wide that 8,192 of them have more than 2 GiB, the most of an Arrow array of strings."""
+"""Rows that are so wide that 8,192 of them have more than 2 GiB, the maximum size of an Arrow array of strings."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from benches.watch import peak_bytes
 from deltalog import DeltaTable, Field, Schema, _internal, write_deltalake
 
 DOC = 320_000
-"""The bytes of a document."""
+"""The size of a document in bytes."""
 
 ROWS = 7_000
 """The rows whose documents have more than 2 GiB."""

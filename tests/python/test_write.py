@@ -42,7 +42,9 @@ def test_modes(tmp_path: Path) -> None:
 
 
 def test_files_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
-    """However the rows are divided into batches, by the option or by the property of the table."""
+    """The size of files is limited by the option or by the table's property, no matter how the rows are divided into
+    batches.
+    """
     many = pa.table({"id": [number * 0x9E3779B97F4A7C15 % 2**62 for number in range(300_000)]})
     properties = {"delta.targetFileSize": "1mb"}
     writes: list[tuple[int, dict[str, Any]]] = [
@@ -289,7 +291,7 @@ def test_a_table_passes_its_storage_options_on(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_cannot_be_read_back_is_unknown(tmp_path: Path) -> None:
-    """The system reports that the commit exists, and it cannot be read, so it could be our own."""
+    """The system reports that the commit exists but cannot be read, so it could be our own."""
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     log = tmp_path / "_delta_log"

@@ -100,7 +100,7 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
 def test_an_append_whose_base_was_cleaned_up_does_not_count_what_others_have_counted(
     tmp_path: Path, counts: bool, columns: tuple[str, ...]
 ) -> None:
-    """PROTOCOL, "Identity Columns": the files have values that follow the mark of the base. It may be tried again."""
+    """PROTOCOL, "Identity Columns": the files' values follow the mark of the base. The write may be repeated."""
     identity = Field("n", "long", identity=Identity(allow_explicit_insert=True))
     DeltaTable.create(tmp_path, Schema([Field("id", "long"), identity]))
     write = begin(tmp_path, "append", columns=columns)

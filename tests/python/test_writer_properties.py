@@ -1,4 +1,4 @@
-"""Files have the codec of the table, and are encoded as `WriterProperties` ask, by every verb that writes files."""
+"""Every operation that writes files uses the table's codec, and encodes files as `WriterProperties` request."""
 
 from __future__ import annotations
 

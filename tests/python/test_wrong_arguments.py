@@ -45,7 +45,7 @@ class Wrong:
 
 
 class WrongPath(os.PathLike[str]):
-    """A path that is none."""
+    """An object that looks like a path but is not one."""
 
     def __fspath__(self) -> Any:
         return 3
@@ -57,7 +57,7 @@ class WrongPath(os.PathLike[str]):
 CIRCLE: list[Any] = []
 CIRCLE.append(CIRCLE)
 
-# The last one is half of a surrogate pair, which has no form in UTF-8.
+# The last one is half of a surrogate pair, which cannot be encoded in UTF-8.
 NEVER_RIGHT: list[Any] = [Wrong(), WrongPath(), 2.5j, "\ud800"]
 # These are of the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
 PERHAPS_RIGHT: list[Any] = [
@@ -164,7 +164,7 @@ def writing(table: DeltaTable) -> deltalog.DistributedWrite:
 
 
 def calls(module: ModuleType = deltalog, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Returns the names of what is called: of an object of a module, and of a method if it is a class."""
+    """Returns the name of what is called: an object of a module, and a method if the object is a class."""
     for name in module.__all__:
         kind, path = getattr(module, name), prefix + name
         if isinstance(kind, ModuleType):
@@ -233,7 +233,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wrong_arguments(
     pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, method: str
 ) -> None:
-    # A text may be taken for a path.
+    # A text may be interpreted as a path.
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "table"
     table = opened(pristine, place)

@@ -61,7 +61,7 @@ def test_create_table_with_all_that_spark_has_words_for(spark: SparkSession, pat
     ],
 )
 def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str, text: str) -> None:
-    """Its VACUUM would delete them."""
+    """Otherwise its VACUUM would delete the files."""
     spark.range(1).write.parquet(path)
     with pytest.raises(InvalidArgumentError, match=r"not empty.*part-.*CONVERT"):
         spark.sql(text.format(path))
@@ -194,7 +194,9 @@ def test_a_name_that_spark_refuses_is_refused_before_anything_is_written(
 
 
 def test_settings_of_the_session_are_properties_of_new_tables(spark: SparkSession, path: str) -> None:
-    """The JVM connector's. What a statement says counts first, and existing tables keep their properties."""
+    """The default properties of the JVM connector. A statement's own properties take precedence, and existing tables
+    keep theirs.
+    """
     prefix = "spark.databricks.delta.properties.defaults"
     rows = spark.range(2)
     rows.write.format("deltalog").save(path)

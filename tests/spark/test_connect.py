@@ -38,7 +38,7 @@ def s3() -> Iterator[S3Server]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of what the Connect server logs."""
+    """The directory of the Connect server's logs."""
     return tmp_path_factory.mktemp("logs")
 
 
@@ -450,7 +450,7 @@ def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Path) -> None:
-    """Options say what Hadoop's files of settings would say: here who the user is."""
+    """Options replace Hadoop's configuration files: here they name the user."""
     uri = f"{hdfs.root}/connect/a table"
     code = f"""
         from pyspark.sql import SparkSession

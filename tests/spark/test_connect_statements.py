@@ -122,7 +122,7 @@ def tracked(path: Path) -> list[Any]:
 def test_statements_that_fail_leave_the_table_as_it_is(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """The tables have one file, and so one task: another one might end just when the job fails."""
+    """The tables have one file, and so one task: a second task might end just when the job fails."""
     paths = {kind: tmp_path / kind for kind in ("vectors", "rewriting")}
     for kind, path in paths.items():
         data = spark.createDataFrame(OLD, "id long, p int, s string").coalesce(1)

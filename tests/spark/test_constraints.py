@@ -1,4 +1,4 @@
-"""Spark's writes compute and check what the table demands of its rows (PROTOCOL, "CHECK Constraints", "Column
+"""Spark's writes compute and check the table's rules for its rows (PROTOCOL, "CHECK Constraints", "Column
 Invariants", "Generated Columns", "Default Columns").
 """
 

@@ -103,7 +103,7 @@ def test_the_verb_takes_a_name(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.newest
 def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None:
-    """A table has no row that was not there before."""
+    """The table has no rows that were not there before."""
     create(spark)
     path = location(spark)
     other = path / "p=other" / "d=2024-01-05"

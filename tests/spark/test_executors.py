@@ -380,7 +380,7 @@ def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSess
 
 @pytest.mark.newest
 def test_who_writes(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The driver writes what is small, and everything of a local session unless a size is set."""
+    """The driver writes small tables, and in a local session all tables unless a size is set."""
     table = create(spark, path, "")
     caplog.set_level("INFO", "deltalog.spark")
 

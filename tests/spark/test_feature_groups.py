@@ -1,4 +1,4 @@
-"""A build of Spark that lacks what some groups of features need, and has what the others need."""
+"""A build of Spark that lacks classes of some groups of features, and has everything for the others."""
 
 import json
 from pathlib import Path

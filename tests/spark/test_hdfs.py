@@ -198,7 +198,7 @@ def test_bad_places(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
     assert "secret" not in str(refused.value)
     with pytest.raises(UnsupportedFeatureError, match="viewfs"):
         spark.read.format("deltalog").load("viewfs://lake/t")
-    # A host without a port is asked at Hadoop's own.
+    # A host without a port is contacted at Hadoop's default port.
     once = settings(spark, dfs_client_failover_max_attempts="1")
     with once, pytest.raises(Exception, match=r"127\.0\.0\.1:8020"):
         spark.read.format("deltalog").load("hdfs://127.0.0.1/t")

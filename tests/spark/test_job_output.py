@@ -306,7 +306,7 @@ KILLED = """
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_an_executor_that_dies_leaves_no_row(tmp_path: Path) -> None:
-    """At most files remain that no version has."""
+    """At most, files remain that belong to no version."""
     run(KILLED, tmp_path)
 
 

@@ -90,7 +90,7 @@ QUICK = ("repeat", "sequence", "hex", "transform", "concat in aggregate", "in an
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in LARGE]
 )
 def test_a_constraint_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Of columns, so that no constant is computed beforehand."""
+    """Expressions of columns, so that no constant is computed beforehand."""
     sql = LARGE[name].replace("'s'", "s").replace("'x'", "s")
     check_refused(
         spark, foreign(tmp_path / "t", "constraint", f"coalesce(CAST({sql} AS STRING), 'a') <> '?'")

@@ -64,7 +64,7 @@ def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, t
 def test_a_restore_leaves_out_missing_files_if_the_session_does(
     spark: SparkSession, path: str, table: str
 ) -> None:
-    """As in the JVM connector, by the setting that is Spark's own."""
+    """As in the JVM connector, Spark's own setting controls this."""
     gone = next(Path(path).glob("p=x/*.parquet"))
     spark.sql("DELETE FROM m")
     gone.unlink()

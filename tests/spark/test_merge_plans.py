@@ -86,7 +86,7 @@ def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: S
 
 @pytest.fixture(scope="module")
 def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A table of 40 columns, and the view `wide` with the same columns, made from one expression."""
+    """A table of 40 columns, and the view `wide` with the same columns, computed from one expression."""
     path = str(tmp_path_factory.mktemp("wide") / "table")
     rows = spark.range(3).selectExpr("id", *(f"id * 2 + 1 AS c{number}" for number in range(39)))
     rows.write.format("deltalog").save(path)

@@ -45,7 +45,7 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
 
 
 def test_older_versions_of_the_target(spark: SparkSession, path: str, table: str) -> None:
-    """A source that is older on purpose is read as it was, and the target as it is."""
+    """If the source is an older version on purpose, it is read at that version, and the target at the newest."""
     before = spark.read.format("deltalog").load(path)
     spark.sql(f"UPDATE {table} SET s = 'new' WHERE id < 3")
     spark.sql(f"DELETE FROM {table} WHERE id = 3")

@@ -488,7 +488,7 @@ def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
     assert found["described"] == "1"
     assert ran.stdout.count("hadoop-aws:") == 5, ran.stdout
     assert "not refused" not in ran.stdout
-    # The plan has the place of the table and what is read, and no place has the secret.
+    # The plan has the location of the table and what is read, and the secret occurs nowhere.
     assert "MapInArrow deltalog [v0, s3://tables/a%20t]" in ran.stdout
     seen = said + "".join(file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file())
     assert "SparkListenerJobStart" in seen

@@ -97,7 +97,7 @@ def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, pa
 
 @pytest.mark.every_spark
 def test_the_shuffle_is_in_the_plan_of_the_executors(spark: SparkSession, path: str) -> None:
-    """The job has a map stage of as many tasks as the data, and a stage that writes with few."""
+    """The job has a map stage with as many tasks as the data has partitions, and a stage of few tasks that write."""
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("optimized", "a write")
     write(many_tasks(spark, 7, 70), path, "p", optimizeWrite="true")

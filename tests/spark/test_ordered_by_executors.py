@@ -60,7 +60,7 @@ def create(
 
 
 def overlap(path: str, column: str) -> float:
-    """Returns which share of the files has a value of the column, on average over values."""
+    """Returns the share of files that contain a value of the column, on average over its values."""
     bounds = [
         (stats["minValues"][column], stats["maxValues"][column])
         for stats in (json.loads(add["stats"]) for add in of_kind(last_commit(path), "add"))

@@ -85,7 +85,7 @@ def test_the_option_takes_precedence_over_the_session_setting(spark: SparkSessio
 
 
 def test_dynamic_overwrites_of_null_partitions_and_without_rows(spark: SparkSession, named: str) -> None:
-    """NULL is a partition like others, and an overwrite without rows replaces nothing."""
+    """NULL is a partition like any other, and an overwrite without rows replaces nothing."""
     writes = [[(3, None), (4, "y")], [(5, None)], []]
     for rows_to_write in writes:
         new = spark.createDataFrame(rows_to_write, SCHEMA).write.format("deltalog").mode("overwrite")

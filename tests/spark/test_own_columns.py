@@ -1,4 +1,4 @@
-"""Columns of frames that a `DeltaTable` has given out, in its statements, and columns with the names of our own."""
+"""Columns of frames that a `DeltaTable` has returned, in its statements, and columns named like markers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +42,7 @@ def source(spark: SparkSession) -> DataFrame:
 def test_statements_take_columns_of_the_tables_own_frames(spark: SparkSession, table: DeltaTable) -> None:
     frame, given = table.toDF(), source(spark)
     table.update(frame.id == 1, {"v": sf.concat(frame.v, frame.v)})
-    # The frame stays on its version. Its columns mean the table as it is.
+    # The frame stays on its version, but its columns refer to the newest version of the table.
     merge = table.merge(given, frame.id == given.id)
     merge = merge.whenMatchedUpdate(condition=frame.v == "b", set={"v": sf.concat(frame.v, given.v)})
     merge.whenNotMatchedInsertAll().whenNotMatchedBySourceDelete(condition=frame.v == "c").execute()

@@ -121,7 +121,7 @@ def test_deletes_and_inserts_that_have_read_are_conflicts(
 def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
     spark: SparkSession, path: str, write: str, level: str
 ) -> None:
-    """Under `WriteSerializable`, a blind append may have another place in the order. (As in the JVM connector.)"""
+    """Under `WriteSerializable`, a blind append may be ordered differently. (As in the JVM connector.)"""
     created(path, level)
     with overtaken(spark, path, append_q):
         if level == "Serializable":

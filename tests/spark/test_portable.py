@@ -251,7 +251,9 @@ def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PROTOCOL, "Identity Columns". An attempt that repeats a task counts the same; only one of them is committed."""
+    """PROTOCOL, "Identity Columns". A repeated attempt of a task generates the same values; only one attempt is
+    committed.
+    """
     metadata = {
         "delta.identity.start": 1,
         "delta.identity.step": 1,

@@ -211,7 +211,7 @@ def test_a_catalog_of_the_user_loses_no_table(spark: SparkSession, path: str, tm
         "without": lambda: rows.write.mode("overwrite").saveAsTable("of_both"),
     }
     try:
-        # saveAsTable looks at the settings of the active session.
+        # saveAsTable uses the settings of the active session.
         jvm.SparkSession.setActiveSession(session._jsparkSession)
         for name, change in changes.items():
             with pytest.raises(DeltaError, match=r"set to theirs\.Theirs|not supported yet|format parquet"):

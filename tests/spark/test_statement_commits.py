@@ -334,7 +334,7 @@ def test_a_statement_that_its_application_has_recorded_runs_no_job(spark: SparkS
 def test_rows_that_a_merge_inserts_get_new_identities(
     spark: SparkSession, path: str, kind: str, feed: str
 ) -> None:
-    """Changed and copied rows keep theirs, and move no mark. (PROTOCOL.md, "Identity Columns".)"""
+    """Changed and copied rows keep their values, and do not move the mark. (PROTOCOL.md, "Identity Columns".)"""
     properties = {**KINDS[kind][0], "delta.enableChangeDataFeed": feed}
     given = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     table = f"deltalog.`{path}`"
@@ -361,7 +361,7 @@ def test_rows_that_a_merge_inserts_get_new_identities(
     assert all(
         row["i"] % 10 == 0 and row["i"] > farthest and row["twice"] == 2 * row["i"] for row in inserted
     )
-    # The values that were given to `d` are not counted.
+    # The values that were assigned to `d` do not move its mark.
     assert sorted({row["d"] for row in inserted} & {row["d"] for row in before.values()}) == []
     assert all(1 <= row["d"] < 1000 for row in inserted)
     # The marks have moved as far as the values of the inserted rows, so that the next ones are new.

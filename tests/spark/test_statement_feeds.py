@@ -1,4 +1,4 @@
-"""The change data feed of DELETE, UPDATE and MERGE says exactly what they have changed. (PROTOCOL.md, "Change Data
+"""The change data feed of DELETE, UPDATE and MERGE has exactly their changes. (PROTOCOL.md, "Change Data
 Files".)
 """
 
@@ -121,7 +121,8 @@ def test_there_are_change_files_only_where_other_actions_do_not_say_it(
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []
     check_feed(spark, path, said((row, None) for row in gone))
-    # Rows of some files, and all rows of others, in one commit. With vectors, the file actions show all changes.
+    # One commit changes some rows of some files, and all rows of other files. With vectors, the file actions show all
+    # changes.
     rows = [row for row in [*OLD, *new] if row not in gone]
     spark.sql(f"{merge} AND t.id = 300 WHEN MATCHED OR FALSE THEN DELETE {inserts}".replace("OR FALSE ", ""))
     found = said([((300, 5, "new"), None), *((None, (i, 5, "new")) for i in range(290, 310) if i != 300)])

@@ -79,7 +79,7 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
         ).collect()[0][0]
     assert changed == 1
     found = spark.read.format("deltalog").load(path).where("v = 1")
-    # The new file has the row; the old one has it no more, and cannot be read.
+    # The new file has the row; the old file no longer has it, and cannot be read.
     (new,) = [file for file in Path(path).glob("*.parquet") if pq.read_metadata(file).num_rows == 1]
     row = spark.read.parquet(str(new)).collect()[0]
     assert (row.id, row.k, row.p, row.s, row.n, row.c, row.v) == (*last[:6], 1)

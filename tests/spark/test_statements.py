@@ -167,7 +167,7 @@ def test_a_row_that_several_rows_of_the_source_match_is_changed_by_none(
             )
         assert DeltaTable(path).version() == 0
         check(spark, path, OLD)
-        # A deletion may be said twice.
+        # Two clauses may delete the same row.
         spark.sql(f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN DELETE")
         check(spark, path, [row for row in OLD if row[0] not in (5, 6)])
         assert metrics(path)["numTargetRowsDeleted"] == "2"
@@ -298,7 +298,7 @@ def test_a_statement_that_changes_nothing_commits_nothing(spark: SparkSession, p
 
 
 def test_an_update_may_ask_another_table(spark: SparkSession, path: str) -> None:
-    """The other table is read once, also where whole files are written again."""
+    """The other table is read once, even where whole files are rewritten."""
     table = created(spark, path, "rewriting")
     asked = spark.range(300).where("id % 2 = 0")
     asked.createOrReplaceTempView("asked")

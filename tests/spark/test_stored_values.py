@@ -1,4 +1,4 @@
-"""Values of another type than their column, in each way to write them."""
+"""Values with a different type than their column, for each way of writing them."""
 
 import datetime
 from collections.abc import Callable, Iterator

@@ -1,4 +1,5 @@
-"""Files of strangers that Spark's own Parquet code would follow, wait for, or end at: it never meets them.
+"""Files of unknown writers that would make Spark's own Parquet code follow a link, block, or crash: they never reach
+it.
 
 The rule is the core's (`tests/python/test_links.py`): the root may be a link, and nothing within it is.
 """

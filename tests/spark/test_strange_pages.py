@@ -98,7 +98,7 @@ def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
 
 @pytest.mark.newest
 def test_memory_that_a_file_does_not_ask_for_is_still_an_error_of_the_jvm(spark: SparkSession) -> None:
-    """So is the memory for the values of a batch, where a small page may have many."""
+    """The memory for the values of a batch is limited as well, because a small page may have many values."""
     parquet = ("org.apache.parquet.hadoop.CodecFactory", "decompress")
     vectors = "org.apache.spark.sql.execution.vectorized."
     for calls in (

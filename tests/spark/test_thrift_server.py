@@ -67,7 +67,7 @@ def columns(session: Any, table: str) -> list[tuple[str, str, str]]:
 
 
 def test_sessions_share_tables_and_keep_the_rest(server: Server) -> None:
-    """A session that ends takes nothing from the others: Hive closes the class loader of jars in spark.jars."""
+    """A session that ends does not affect the others, although Hive closes the class loader of jars in spark.jars."""
     one, other = server.session(), server.session()
     sql(one, "CREATE TABLE shared (id INT, p STRING) USING deltalog")
     sql(one, "CREATE TEMP VIEW mine AS SELECT 0 AS id, 'view' AS p")

@@ -93,7 +93,7 @@ PROGRAM = """
 @pytest.mark.oldest
 @pytest.mark.thorough
 def test_everything_works_without_pinned_threads(tmp_path: Path) -> None:
-    """In the first thread, in another one, and in several at once."""
+    """Runs in the first thread, in another thread, and in several at once."""
     program = PROGRAM.format(warehouse=str(tmp_path / "warehouse"), directory=f"{tmp_path}/")
     done = run_python(program, PYSPARK_PIN_THREAD="false")
     assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_a_void_column_gets_a_type(spark: SparkSession, path: str, table: str) -
 
 def test_new_tables_have_the_void_columns_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
     data = spark.sql("SELECT 1 AS a, NULL AS b")
-    uses = {
+    uses: dict[str, Callable[[str, str], Any]] = {
         "save": lambda name, at: data.write.format("deltalog").save(at),
         "query": lambda name, at: spark.sql(
             f"CREATE TABLE {name} USING deltalog AS SELECT 1 AS a, NULL AS b"

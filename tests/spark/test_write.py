@@ -120,7 +120,7 @@ def test_tables_with_only_partition_columns_are_refused(spark: SparkSession, pat
 def test_failing_jobs_leave_neither_commits_nor_files(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
-    # In one task: another one might end just when the job fails.
+    # The rows are in one task: a second task might end just when the job fails.
     failing = spark.range(100, numPartitions=1).select(
         sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom")))
         .otherwise(sf.col("id"))

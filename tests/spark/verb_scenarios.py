@@ -1,4 +1,4 @@
-"""Statements by the verbs of `DeltaTable`, for a classic session and for a client of Spark Connect."""
+"""Statements through the methods of `DeltaTable`, for a classic session and for a client of Spark Connect."""
 
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +69,7 @@ def merge_from_itself(spark: SparkSession, table: Any) -> DataFrame:
 
 
 def delete_matches(spark: SparkSession, table: Any) -> DataFrame:
-    """A deletion may be said twice."""
+    """Two clauses may delete the same row."""
     given = source(spark)
     result: DataFrame = (
         table.alias("t")

@@ -21,7 +21,7 @@ BUILD = "cargo build -p deltalog-testkit --bin deltalog-s3-server"
 
 
 def binary() -> Path:
-    """Returns the path of the server's binary; `DELTALOG_S3_SERVER` names another one than the debug build's."""
+    """Returns the path of the server's binary: the debug build's, unless `DELTALOG_S3_SERVER` names another one."""
     path = Path(os.environ.get("DELTALOG_S3_SERVER") or ROOT / "target" / "debug" / "deltalog-s3-server")
     if not path.is_file():
         profile = " --release" if path.parent.name == "release" else ""
@@ -100,7 +100,7 @@ class S3Server:
         return {name: value for name, value in options.items() if value is not None}
 
     def settings(self) -> dict[str, Any]:
-        """Returns what is set for the whole server."""
+        """Returns the settings of the whole server."""
         return dict(json.loads(self._ask("GET", "/settings")))
 
     def set(self, **settings: object) -> None:

@@ -263,7 +263,7 @@ def test_nobody_asks_the_machine_against_its_settings(
     environment: dict[str, str],
     words: str,
 ) -> None:
-    """Its service would hand out a role that was not meant. A profile and keys are taken as always."""
+    """The machine's service would provide an unintended role. A profile and keys are used as usual."""
     asked = []
 
     class Metadata(BaseHTTPRequestHandler):

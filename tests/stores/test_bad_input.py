@@ -93,7 +93,7 @@ def test_a_wrong_endpoint_is_an_error_at_once(s3: S3Server) -> None:
     assert text.startswith("UnavailableError: the store cannot be reached"), text
     assert "127.0.0.1:1" in text
     assert "check the endpoint" in text
-    # It is asked once, and not for minutes.
+    # One request is sent, and the error does not take minutes.
     assert time.monotonic() - started < 10
     assert "allow_http" in opening(s3, aws_allow_http="")
 
@@ -140,7 +140,7 @@ def test_a_permission_to_read_only(table: S3Server) -> None:
 
 
 def test_a_store_that_asks_for_fewer_requests(table: S3Server) -> None:
-    """It is asked again later; if it continues to refuse, its reason is in the error."""
+    """The request is repeated later; if the store continues to refuse, the error contains its reason."""
     table.faults(rule(error("SlowDown"), "get", "list", when={"first": 3}))
     assert DeltaTable("s3://tables/t", storage_options=table.options()).count() == 3
     table.faults(rule(error("SlowDown"), "list"))

@@ -1,4 +1,4 @@
-"""The cache on the local disk: what the next process, or one beside this one, need not ask the store for."""
+"""The cache on the local disk: what a later or concurrent process need not request from the store."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_open_warm_costs_a_hint_and_a_listing(s3: S3Server, counted: Count, opti
     for _ in range(2):
         files = counted(lambda: pa.table(DeltaTable(URI, storage_options=options).files()))
         assert files <= Counter(list=1, get=1 + 1), files
-    # Only what is new is read of the next version.
+    # Only the new files of the next version are read.
     write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     newer = counted(lambda: DeltaTable(URI, storage_options=options))
     assert newer == Counter(list=1, get=1 + 1 + 1), newer
@@ -164,7 +164,7 @@ def test_a_table_in_the_place_of_another_one(s3: S3Server, options: dict[str, st
 
 
 def test_processes_share_it_while_others_write(s3: S3Server, options: dict[str, str]) -> None:
-    """Each sees all versions that were there when it opened the table, also in a forked child."""
+    """Each process sees all versions that existed when it opened the table, even a forked child."""
     make_table(s3, 1)
     program = f"""
 import os
@@ -196,13 +196,13 @@ if hasattr(os, "fork"):
 
 
 def test_commits_with_a_cache(s3: S3Server, counted: Count, options: dict[str, str]) -> None:
-    """A commit costs what it costs without one, and reads nothing stale."""
+    """A commit makes the same requests as without a cache, and reads nothing stale."""
     make_table(s3, 2)
     plain = DeltaTable(URI, storage_options=s3.options())
 
     def append(table: DeltaTable) -> None:
         write_deltalake(table, ROWS, mode="append")
-        # The checksum is written behind the commit.
+        # The checksum is written in the background after the commit.
         deltalog.upkeep.wait()
 
     expected = counted(lambda: append(plain))

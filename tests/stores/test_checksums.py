@@ -18,7 +18,7 @@ ROWS = pa.table({"x": [1, 2]})
 
 @pytest.fixture
 def in_background() -> Iterator[None]:
-    """Lets what follows a commit be done behind it, as it is for users."""
+    """Does the work after a commit in the background, as for users."""
     deltalog.upkeep.run_in_background(True)
     yield
     deltalog.upkeep.wait()
@@ -80,5 +80,5 @@ def test_a_checksum_does_not_get_into_the_log_of_another_table(s3: S3Server) -> 
     found = DeltaTable(URI, storage_options=s3.options())
     assert found.version() == 2
     assert found.schema().fields[0].name == "y"
-    # It has its own checksum or none, but not the dropped table's.
+    # The new table has its own checksum or none, but not the dropped table's.
     assert found.verify().differences == []

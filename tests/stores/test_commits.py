@@ -118,7 +118,7 @@ def test_a_store_that_replaces_commits_is_refused(s3: S3Server) -> None:
         write_deltalake("s3://replaces/t", rows(1), storage_options=options)
     with pytest.raises(deltalog.UnsupportedFeatureError, match="replaces files"):
         deltalog.storage.check("s3://replaces/t", options)
-    # A data file may be left, but nothing that readers know.
+    # A data file may remain, but no file to which readers refer.
     assert [key for key in s3.keys("replaces") if not key.endswith(".parquet")] == []
 
 

@@ -31,7 +31,7 @@ def place(s3: S3Server) -> dict[str, str]:
 
 
 class Provider:
-    """A function that returns the right credentials, and counts how often it is asked."""
+    """A function that returns the right credentials, and counts its calls."""
 
     def __init__(self, s3: S3Server, lifetime: float | None = None) -> None:
         self.s3, self.lifetime, self.asked, self.asking, self.most = s3, lifetime, 0, 0, 0

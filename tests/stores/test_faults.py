@@ -43,7 +43,7 @@ def test_an_answer_that_ends_too_early_is_not_taken_for_the_whole(
 
 
 def test_a_slow_body_is_read_for_as_long_as_something_comes(s3: S3Server) -> None:
-    """The limit is one for the pauses of an answer, and not for all of it."""
+    """The limit applies to the pauses within an answer, and not to the whole answer."""
     write_deltalake(URI, ROWS, storage_options=s3.options())
     [size] = [len(s3.get("tables", key)) for key in s3.keys("tables") if key.endswith(".parquet")]
     s3.faults(rule({"bytes_per_second": size}, "get", key=".parquet"))

@@ -1,4 +1,4 @@
-"""Ctrl-C while a store is waited for: the call ends soon, and its exception says what was committed."""
+"""Ctrl-C while a call waits for a store: the call ends soon, and its exception says what was committed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Serve
 
 
 def test_a_commit_whose_answer_is_lost_is_found_out(s3: S3Server, options: dict[str, str]) -> None:
-    """Who presses twice does not wait for the answer, but the commit is read back."""
+    """After a second Ctrl-C the call does not wait for the answer, but the commit is read back."""
     table = DeltaTable(URI, storage_options=options)
     s3.faults(rule("silence_after", "create"))
     with pytest.raises(CommittedInterrupt) as raised, pressing(lambda: has_commit(s3), after(0.5)):
@@ -149,7 +149,7 @@ def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
 
 
 def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one(s3: S3Server) -> None:
-    """The first one is waited for, and the others are left to VACUUM."""
+    """The call waits for the first file, and leaves the others to VACUUM."""
     rows = pa.table({"p": list(range(40)), "n": [0] * 40})
     s3.faults(rule("silence_before", "delete", "delete_many"), rule("silence_before", "put", key="p=39"))
     are_written = soon_after(lambda: sum(key.endswith(".parquet") for key in s3.keys("tables")) == 39)

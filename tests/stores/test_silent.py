@@ -44,7 +44,7 @@ def test_an_open_on_a_silent_store_ends_and_says_what_was_waited_for(silent: dic
 
 
 def test_a_store_that_has_been_silent_is_heard_again(s3: S3Server) -> None:
-    """However slowly it answers within the limits, and however often it is asked while it does."""
+    """The call succeeds no matter how slowly the store answers within the limits, and how many requests are sent."""
     options = {**s3.options(), "read_timeout": "400ms", "retry_timeout": "800ms"}
     write_deltalake("s3://tables/t", pa.table({"n": [1]}), storage_options=options)
     table = DeltaTable("s3://tables/t", storage_options=options)

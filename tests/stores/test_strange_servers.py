@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 class Server(ThreadingHTTPServer):
-    """A server on the loopback interface that keeps what it was asked."""
+    """A server on the loopback interface that records its requests."""
 
     daemon_threads = True
 
@@ -122,7 +122,7 @@ def azure(asked: str, **more: str) -> tuple[str, dict[str, str]]:
 
 
 def places(asked: str, other: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Tables whose requests carry a secret, in stores where `asked` is asked first."""
+    """Tables whose requests carry a secret, in stores where `asked` receives the first request."""
     oauth = {
         "azure_storage_client_id": "id",
         "azure_storage_client_secret": SECRET,
@@ -175,7 +175,7 @@ def test_redirects_within_a_store_are_followed_without_a_referer() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_secrets_that_a_server_repeats_are_hidden(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Servers quote what they were sent: headers, the query, a form."""
+    """Servers quote the requests that they receive: headers, the query, a form."""
     caplog.set_level(1)
     with serving("echo") as asked, serving("404") as other:
         location, options = places(asked.url, other.url)[kind]

@@ -76,7 +76,7 @@ def test_deltalake_reads_what_we_write_and_the_reverse(s3: S3Server) -> None:
 
 
 def test_a_large_file_is_written_in_parts(s3: S3Server) -> None:
-    """And read in parts: no request asks for all of it."""
+    """The file is read in parts: no request reads all of it."""
     noise = random.Random(7)  # noqa: S311
     texts = [noise.randbytes(1000).hex() for _ in range(15_000)]
     data = pa.table({"id": range(len(texts)), "text": texts})

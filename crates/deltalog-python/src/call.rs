@@ -53,7 +53,7 @@ struct Ended<T> {
     stop: Option<PyErr>,
 }
 
-/// Runs `work`, looks for signals while it runs, and delivers its log records.
+/// Runs `work`, checks for signals while it runs, and delivers its log records.
 ///
 /// # Errors
 /// The exception that an earlier call postponed; `work` does not run then.

@@ -1,4 +1,4 @@
-//! What a writer says about its commit, and its outcome.
+//! What a writer records with its commit, and the outcome of the commit.
 
 use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::SetTransaction;

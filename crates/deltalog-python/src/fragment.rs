@@ -59,9 +59,9 @@ struct FragmentFile {
 pub(crate) struct Wanted {
     /// The columns, if not all.
     pub(crate) columns: Option<Vec<String>>,
-    /// Whether rows come with their row ids and row commit versions.
+    /// Whether the rows have their row ids and row commit versions.
     pub(crate) row_ids: bool,
-    /// Whether they come with the numbers of their files and their positions there.
+    /// Whether the rows have the numbers of their files and their positions there.
     pub(crate) positions: bool,
     /// Another condition, by which files are left out as by the filters, and the time zone of its times.
     pub(crate) condition: Option<(String, String)>,

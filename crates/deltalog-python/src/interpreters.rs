@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// The module that tells interpreters apart: in Python 3.13, and before.
+/// The module that distinguishes interpreters, in Python 3.13 and before.
 const MODULES: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
 
 /// # Errors

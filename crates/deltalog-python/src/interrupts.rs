@@ -22,19 +22,19 @@ use pyo3::types::PyTuple;
 use crate::error::to_python;
 use crate::logging;
 
-/// The time between two looks for signals while a stream is consumed.
+/// The time between two checks for signals while a stream is consumed.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 thread_local! {
     /// The exception that a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// When a stream that this thread consumes looks for signals again.
+    /// When a stream that this thread consumes checks for signals again.
     static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };
     /// Whether this is the main thread of the process with this number.
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
-/// Returns how a call of this thread looks for signals, if it is the main one.
+/// Returns how a call of this thread checks for signals, if it is the main thread.
 pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     let process = std::process::id();
     if IS_MAIN.get().is_none_or(|(known, _)| known != process) {
@@ -139,7 +139,7 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
 
 /// Calls `work`, which a consumer of a stream waits for. Returns `None` if it was interrupted.
 ///
-/// Within a call of this crate, it is part of that one.
+/// If the thread is already within a call of this crate, `work` is part of that call.
 pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
     let look = known_look().filter(|_| !interrupt::is_within_call());
     // A consumer may ask for one batch after another without returning to Python.

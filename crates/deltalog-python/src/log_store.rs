@@ -1,4 +1,4 @@
-//! Log stores that are objects of Python: who decides commits.
+//! Log stores that are Python objects, which decide commits.
 //!
 //! An object is registered under a name, which the storage option `log_store` has then. It is kept until the process
 //! ends, because any table may name it.

@@ -20,7 +20,7 @@ const REMEMBERED: usize = 16;
 /// The messages of the last panics, and where they were.
 static LAST: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 
-/// Replaces what a panic raises in Python.
+/// Replaces the exception that a panic raises in Python.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -15,7 +15,7 @@ use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Wr
 
 use crate::write_batches::{ROWS_AT_ONCE, pieces, written_pieces};
 
-/// The most bytes of an append with few rows.
+/// The maximum size in bytes of an append with few rows.
 const MOST_BYTES: usize = 4 << 20;
 
 /// Rows of a caller's stream.

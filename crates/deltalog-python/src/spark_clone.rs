@@ -37,7 +37,7 @@ fn ended() -> Error {
     Error::invalid_argument("the CLONE has ended")
 }
 
-/// Reads what tasks have told of their copies.
+/// Parses the reports of tasks about their copies.
 fn copied(told: &[u8]) -> Result<Vec<CopiedFile>> {
     let (files, rest) = told.as_chunks::<COPIED>();
     if !rest.is_empty() {

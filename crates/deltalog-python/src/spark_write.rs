@@ -97,7 +97,7 @@ impl SparkWrite {
         })
     }
 
-    /// Says that no job of this write gives values to identity columns.
+    /// Declares that no job of this write generates values of identity columns.
     pub(crate) fn copies_identity_values(&self) {
         *self.counting() = 0..0;
     }
@@ -291,7 +291,7 @@ impl SparkWrite {
         self.spec.rules().computes_columns()
     }
 
-    /// The names of the identity columns, and whether rows may come with values of them.
+    /// The names of the identity columns, and whether rows may have values for them.
     #[getter]
     fn identity_columns(&self) -> Vec<(String, bool)> {
         self.spec.rules().identity_columns()
@@ -433,7 +433,7 @@ impl SparkWrite {
         })
     }
 
-    /// Returns what tasks need to write files of this write.
+    /// Returns the data that tasks need to write files of this write.
     fn task(&self) -> PyResult<WriteTask> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let pending = pending.as_ref().ok_or_else(|| self.is_closed()).into_python()?;

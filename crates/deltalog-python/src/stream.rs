@@ -152,7 +152,7 @@ impl ArrowStream {
         let mut batches = batches;
         let rows = std::iter::from_fn(move || {
             match interrupts::watched(|| caught(|| released(|| batches.next()))) {
-                // Who imports the stream may know an interrupt by this line.
+                // The consumer of the stream may recognize an interrupt by this line.
                 None => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))

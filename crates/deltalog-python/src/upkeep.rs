@@ -16,7 +16,7 @@ use crate::logging;
 /// How long the process waits at exit. Unfinished work is lost then; its files appear completely or not at all.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The time after which a wait looks for signals.
+/// The time after which a wait checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
 
 static BACKGROUND: OnceLock<Background> = OnceLock::new();
@@ -24,7 +24,7 @@ static BACKGROUND: OnceLock<Background> = OnceLock::new();
 /// Whether commits do the work themselves.
 static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
-/// Makes the process wait at exit for what follows its commits.
+/// Makes the process wait at exit for the work after its commits.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Forked children must not take the threads for their own. None is started yet.
     BACKGROUND.get_or_init(Background::new);
@@ -60,7 +60,7 @@ pub(crate) fn noted(commits: &Mutex<Vec<u64>>) -> Vec<u64> {
     std::mem::take(&mut *commits.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Sets whether what follows a commit is done behind it.
+/// Sets whether the work after a commit is done in the background.
 #[pyfunction]
 pub(crate) fn run_upkeep_in_background(enabled: bool) {
     IS_INLINE.store(!enabled, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::{ArrowStream, reader_of};
 use crate::upkeep;
 
-/// What a VACUUM is asked for, as `deltalog.table.vacuum.VacuumArguments` has it.
+/// The arguments of a VACUUM, as in `deltalog.table.vacuum.VacuumArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct VacuumArguments<'py> {
     retention: Option<Duration>,

@@ -47,7 +47,7 @@ impl WriteArguments {
         environment_with(self.file_format.as_deref())
     }
 
-    /// Returns what the commit of `pending` says about itself.
+    /// Returns the description that the commit of `pending` records.
     ///
     /// # Errors
     /// The errors of [`CommitArguments::describe`].

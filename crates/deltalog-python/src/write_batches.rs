@@ -79,7 +79,7 @@ fn write_all(
 
 /// Writes `pieces`, which this thread makes, on another thread, or on this one if the system has no more threads.
 fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
-    // Either thread may be the one that writes.
+    // The write may run on either thread.
     let writer = Mutex::new(writer);
     let write = |piece: &RecordBatch| writer.lock().unwrap_or_else(PoisonError::into_inner).write(piece);
     std::thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
         let write_received = move || {
             call.run(|| {
-                // The calling thread may have no other piece.
+                // The calling thread may have no further piece.
                 let _ = free.send(());
                 receiver.iter().try_for_each(|piece| {
                     write(&piece)?;

@@ -9,7 +9,7 @@ use deltalog::{
 use crate::store_options::{StoreOptions, open_storage};
 use crate::write_token::lost_base;
 
-/// The table that a write goes to, and the snapshot of it that the writer has read, if there is one.
+/// The target table of a write, and the snapshot of it that the writer has read, if there is one.
 pub(crate) struct WriteTarget {
     storage: Storage,
     base: Option<Snapshot>,

@@ -1,4 +1,4 @@
-//! Tools for tests: they measure memory, make stores fail, simulate many processes, and judge what these have done.
+//! Tools for tests: they measure memory, make stores fail, simulate many processes, and check what these have done.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -6,10 +6,10 @@
 //! | [`meter`] | an allocator that measures the peak memory of a piece of code |
 //! | [`random`] | random numbers that depend on a seed alone |
 //! | [`store`] | a store in memory, and the ways in which its requests fail |
-//! | [`simulation`] | processes that share a store, take turns, and fail or crash as a seed says |
+//! | [`simulation`] | processes that share a store, take turns, and fail or crash as determined by a seed |
 //! | [`s3`] | a server for S3 that counts requests and makes them fail |
 //! | [`servers`] | object-store servers of other projects, installed apart |
-//! | [`judge`] | a naive replay of a log, and checks of what processes were told |
+//! | [`judge`] | a naive replay of a log, and checks of the results that processes received |
 //!
 //! This crate does not use deltalog, so the judge does not share deltalog's mistakes.
 

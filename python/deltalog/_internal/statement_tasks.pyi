@@ -50,8 +50,7 @@ class StatementTask:
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
         """Commits the work of all tasks, and returns metrics and versions as `SparkStatement.commit` does.
 
-        Without deletion vectors, the rows that stay are copied here. If it fails for certain, all new files are
-        deleted.
+        Without deletion vectors, the remaining rows are copied here. If it certainly failed, all new files are deleted.
         """
     def delete(self, storage_options: Mapping[str, str] | None = None) -> None:
         """Deletes all files of a statement that was not committed."""

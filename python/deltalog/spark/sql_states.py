@@ -1,4 +1,4 @@
-"""The SQLSTATEs of errors, as the JVM connector gives them where it has the same error."""
+"""The SQLSTATEs of errors, the same as the JVM connector's where it has the same error."""
 
 from deltalog import errors
 
@@ -30,7 +30,7 @@ def sql_state(error: BaseException) -> str | None:
 
 
 def kind_of(state: str | None) -> type[errors.DeltaError] | None:
-    """Returns the class of the errors of ours that have a SQLSTATE; None if it is none of ours."""
+    """Returns the class of deltalog's errors that have a SQLSTATE; None for any other class."""
     for kind, own in _STATES:
         if own == state and issubclass(kind, errors.DeltaError):
             return kind

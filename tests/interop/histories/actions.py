@@ -14,7 +14,7 @@ class Action:
     """One step of a history."""
 
     def apply(self, model: Model) -> Model:
-        """Returns the state afterwards. Most of what is done to the log changes no state."""
+        """Returns the state after the action. Most actions on the log do not change the state."""
         return model
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Update(Action):
 
 @dataclass(frozen=True)
 class Merge(Action):
-    """Rows with ids that the table has replace those; the others are added."""
+    """Rows with existing ids replace the table's rows; the other rows are added."""
 
     rows: pa.Table
 
@@ -226,7 +226,7 @@ class ZOrder(Action):
 
 @dataclass(frozen=True)
 class ClusterBy(Action):
-    """Chooses the clustering columns; none ends the clustering."""
+    """Chooses the clustering columns; no columns turn clustering off."""
 
     columns: tuple[str, ...]
 
@@ -270,7 +270,7 @@ class Restore(Action):
 
 @dataclass(frozen=True)
 class Vacuum(Action):
-    """Deletes what no version needs that is younger than a week: nothing that a reader may ask for."""
+    """Deletes files that no version of the last week needs, so nothing that a reader may request."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Draws the next action of a history, one that the table's state and the player allow."""
+"""Draws the next action of a history, from those that the table's state and the player allow."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Draw = Callable[[random.Random, Model], does.Action | None]
 
 
 def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) -> Model:
-    """Draws the schema of a new table, partitioned if it may be."""
+    """Draws the schema of a new table, and its partition columns if these are allowed."""
     model = Model(pa.table({"id": pa.array([], pa.int64())}), (), properties)
     parts = rng.sample(PARTITION_KINDS, rng.choice([0, 0, 1, 2]) if has_partitions else 0)
     for kind in [*parts, *rng.sample(KINDS, 5), pa.string()]:
@@ -117,7 +117,7 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
 
 
 def _can_delete_rows(model: Model) -> bool:
-    """Whether rows of a file can be removed: not yet if others had to be left out of the feed."""
+    """Whether rows of a file can be removed. They cannot yet if other rows would have to be left out of the feed."""
     return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
 
 
@@ -164,7 +164,7 @@ def _overwrite_schema(rng: random.Random, model: Model) -> does.Action | None:
 
 
 def _free(model: Model) -> list[str]:
-    """The columns that an action may drop: neither `id`, nor what files are split or clustered by."""
+    """The columns that an action may drop: all except `id`, and except partition and clustering columns."""
     kept = {"id", *model.partition_by, *model.clustered_by}
     return [name for name in model.table.column_names if name not in kept]
 

@@ -1,4 +1,4 @@
-"""Plays one history: a seed decides the table, its writers and what they do, which all readers then compare."""
+"""Plays one history: a seed determines the table, its writers and their actions. All readers compare the versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.interop.histories.model import Model
 from tests.interop.histories.players import Connector, Ours, Player, Rust
 from tests.interop.histories.readers import Seen, diff, read_connector, read_deltalake, read_ours
 
-# Properties of tables that all three write, and of those that `deltalake` does not write or not even open.
+# Properties of tables that all three can write, of tables that `deltalake` cannot write, and of tables that it cannot
+# even open.
 PLAIN: list[dict[str, str]] = [{}, {"delta.enableChangeDataFeed": "true"}]
 RICH: list[dict[str, str]] = [
     {},
@@ -31,7 +32,7 @@ RICH: list[dict[str, str]] = [
 ]
 
 
-# From how many of the last states one is restored.
+# The number of last states from which one is chosen for a restore.
 MOST_RETAINED = 3
 
 
@@ -55,14 +56,14 @@ class History:
 
     @property
     def reads_deltalake(self) -> bool:
-        """Whether `deltalake` reads the table too, and may write it."""
+        """Whether `deltalake` also reads the table, and may write it."""
         return self.seed % 3 != 0
 
     def play(self, directory: Path, jvm: Jvm | None, length: int) -> int:
         """Plays the steps and compares every version; returns the number of versions.
 
-        Without a JVM, histories in which it writes are not played. Each step has its own randomness, so that the
-        others stay much the same if one is left out.
+        Without a JVM, histories in which it writes are not played. Each step has its own random numbers, so that the
+        other steps hardly change if one is left out.
         """
         rng = seeded(str(self.seed))
         path = directory / f"history {self.name}"
@@ -131,7 +132,7 @@ def _mix_paths(players: Collection[Player]) -> bool:
     """Whether both the connector and `deltalake` write.
 
     The connector keeps characters outside ASCII in paths, and `deltalake` encodes them when it removes a file. Neither
-    takes the two for one path, so that the connector still reads the removed file.
+    treats the two spellings as one path, so the connector still reads the removed file.
     """
     return {Connector, Rust} <= {type(player) for player in players}
 

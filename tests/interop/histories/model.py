@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition that every engine evaluates alike, with its meaning."""
+    """A condition that every engine evaluates in the same way, with its meaning."""
 
     columns: tuple[str, ...]
     # The text, with `{0}`, `{1}` for the quoted names of the columns.
@@ -48,11 +48,11 @@ class Model:
     constraints: dict[str, str] = field(default_factory=dict)
     applications: dict[str, int] = field(default_factory=dict)
     next_id: int = 0
-    # How many names were given, so that each is new.
+    # How many names were used so far, so that each name is new.
     names: int = 0
     # The versions that can be restored, each with its state.
     retained: tuple[tuple[int, Model], ...] = ()
-    # Whether log files were made older than their retention.
+    # Whether the times of log files were set to before their retention.
     is_aged: bool = False
 
     @property
@@ -70,7 +70,7 @@ class Model:
     def draw_rows(
         self, rng: random.Random, count: int, schema: pa.Schema | None = None, where: Predicate | None = None
     ) -> pa.Table:
-        """Draws rows with new ids, and of them those that meet `where`."""
+        """Draws rows with new ids, and returns only those that meet `where`."""
         schema = schema or self.schema
         found = []
         for number in range(count):

@@ -43,7 +43,7 @@ def in_backticks(name: str) -> str:
 
 
 def make_older(path: Path, kept: int) -> None:
-    """Makes all files of a log, except the last `kept` versions, forty days older, in their order."""
+    """Sets the times of all files of a log, except the last `kept` versions, back by forty days, in their order."""
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for file in log.iterdir():
@@ -136,7 +136,7 @@ class Ours:
             case does.Checkpoint():
                 table.create_checkpoint()
             case does.CompactLog(length):
-                # The commits before may have been cleaned up.
+                # The earlier commits may have been cleaned up.
                 first = int(table.history()[-1]["version"])
                 if table.version() - first >= length:
                     table.compact_logs(table.version() - length, table.version())
@@ -212,8 +212,8 @@ class Rust:
 class Connector:
     """The JVM connector, in SQL. New rows pass through a Parquet file.
 
-    `stores_int96` is whether it stores times as INT96, as Spark does by default. `deltalake` reads those before 1677
-    or after 2262 as other times.
+    `stores_int96` is whether it stores times as INT96, as Spark does by default. `deltalake` reads times before 1677 or
+    after 2262 incorrectly.
     """
 
     name = "connector"
@@ -238,7 +238,7 @@ class Connector:
             # Its REPLACE WHERE takes comparisons of columns alone.
             case does.ReplaceWhere(predicate, _):
                 is_refused = "%" in predicate.template
-            # It ends the clustering with such an overwrite.
+            # Such an overwrite turns clustering off.
             case does.Overwrite():
                 is_refused = bool(model.clustered_by)
             # It enables the feature of local times in a new table only, or if all features are named.

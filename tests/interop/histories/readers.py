@@ -29,7 +29,7 @@ class Seen:
     clustered_by: list[str]
 
     def differences(self, other: Seen) -> list[str]:
-        """The names of the parts in which the two differ, with what only one of them has."""
+        """The names of the parts in which the two differ, with the content that only one of them has."""
         found = [
             f"{name}: {mine!r} is not {theirs!r}"
             for name, mine in vars(self).items()
@@ -39,7 +39,7 @@ class Seen:
 
 
 def diff(found: list[str], wanted: list[str]) -> str:
-    """The first rows that only one side has, or has more often."""
+    """The first rows that only one side has, or that one side has more often."""
     more, fewer = Counter(found), Counter(wanted)
     lines = [*[f"+ {row}" for row in (more - fewer)][:5], *[f"- {row}" for row in (fewer - more)][:5]]
     return "\n".join(lines)
@@ -79,8 +79,9 @@ def read_ours(path: Path, version: int) -> Seen:
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
-    """Reads with `deltalake`, which returns neither the clustering nor the names of applications: `like` says which
-    ones to ask for."""
+    """Reads with `deltalake`, which returns neither the clustering nor the names of applications: `like` has the names
+    to use.
+    """
     table = deltalake.DeltaTable(path, version=version)
     asked = {name: table.transaction_version(name) for name in like.applications}
     applications = {name: known for name, known in asked.items() if known is not None}

@@ -1,4 +1,4 @@
-"""Random histories: every version has the rows that were written, and the three who read it agree.
+"""Random histories: every version has the rows that were written, and all three readers agree.
 
 `DELTALOG_HISTORIES=100-199` plays these seeds instead of the few that CI plays. `12` is one seed, and `12-without-3-7`
 is seed 12 without its steps 3 and 7.
@@ -48,7 +48,7 @@ def test_with_the_connector(name: str, tmp_path: Path, jvm: Jvm) -> None:
 
 
 def play(name: str, directory: Path, jvm: Jvm | None, test: str) -> None:
-    """Plays a history, and fails with its steps. If it was asked for, with few steps."""
+    """Plays a history. A failure shows its steps; if the seed was requested, these are reduced to a few."""
     history = History(*parse(name))
     try:
         assert history.play(directory, jvm, LENGTH) >= 1

@@ -15,7 +15,7 @@ from tests.interop.data import STRINGS
 UTC = dt.timezone.utc
 
 SHORT_TEXTS = [*(text for text in STRINGS if text is not None), ""]
-# Statistics cut long texts off.
+# Statistics truncate long texts.
 TEXTS = [*SHORT_TEXTS, "a" * 40, "\U0001f600" * 33, "\uffff" * 33]
 DATES = [
     dt.date(1, 1, 1),
@@ -46,7 +46,7 @@ def draw_partition_value(rng: random.Random, kind: pa.DataType) -> Any:
 
 
 def draw(rng: random.Random, kind: pa.DataType, *, nulls: float = 0.2) -> Any:
-    """Draws a value of the type `kind`; with the probability `nulls`, at each level, none."""
+    """Draws a value of the type `kind`; at each level it is None with the probability `nulls`."""
     if rng.random() < nulls:
         return None
     if pa.types.is_struct(kind):

@@ -1,1 +1,1 @@
-"""Random DELETE, UPDATE, MERGE and INSERT on Spark, beside the JVM connector."""
+"""Random DELETE, UPDATE, MERGE and INSERT statements on Spark, compared with the JVM connector."""

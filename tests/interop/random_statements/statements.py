@@ -34,7 +34,7 @@ def draw_insert(rng: random.Random, table: RandomTable) -> str:
 
 
 def draw_replacement(rng: random.Random, table: RandomTable) -> str:
-    """An overwrite of the rows for which a condition is true; the new rows meet it, or some do not."""
+    """An overwrite of the rows for which a condition is true. Some of the new rows may not meet the condition."""
     column = rng.choice([name for name, kind in table.columns.items() if kind not in (STRUCT, ARRAY)])
     condition = f"{column} = {draw_literal(rng, table.columns[column], 0)}"
     rows = draw_rows(rng, table, rng.randrange(4))
@@ -43,7 +43,7 @@ def draw_replacement(rng: random.Random, table: RandomTable) -> str:
 
 
 def draw_rows(rng: random.Random, table: RandomTable, count: int) -> str:
-    """Rows with the table's columns. Some come twice."""
+    """Rows with the table's columns. Some rows occur twice."""
     rows = [[draw_literal(rng, kind) for kind in table.columns.values()] for _ in range(max(count, 1))]
     if count > 2 and rng.random() < 0.3:
         rows.append(rng.choice(rows))
@@ -77,7 +77,7 @@ def draw_merge(rng: random.Random, table: RandomTable) -> str:
         ("MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"), counts, (both, source, target), strict=True
     ):
         for number in range(count):
-            # Only the last one may be without a condition.
+            # Only the last clause may lack a condition.
             bare = number == count - 1 and rng.random() < 0.6
             condition = "" if bare else f" AND {draw_condition(rng, scope)}"
             text += f" WHEN {when}{condition} THEN {_action(rng, table, when, scope)}"

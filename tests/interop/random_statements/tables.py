@@ -1,4 +1,4 @@
-"""Random tables, and literals of the types of their columns, few of each so that keys meet."""
+"""Random tables, and literals of the types of their columns. There are only a few of each type, so that keys match."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 VECTORS = "delta.enableDeletionVectors"
 FEED = "delta.enableChangeDataFeed"
 
-# Literals by type. Strings that differ in their ends only, numbers around 0, and what is equal but not the same.
+# Literals by type: strings that differ only at their ends, numbers around 0, and values that are equal but not
+# identical.
 POOLS: dict[str, list[str]] = {
     "BIGINT": ["-1L", "0L", "1L", "2L", "3L", "7L", "9223372036854775807L"],
     "INT": ["-1", "0", "1", "2", "3", "7"],

@@ -1,7 +1,7 @@
 """Random statements have the same effect whether deltalog or the JVM connector executes them.
 
 Both execute the same texts, on copies of one table. After each step the rows are equal, at the end the feed and the
-metrics of each version. What one refuses, the other refuses.
+metrics of each version. Both refuse the same statements.
 
 `DELTALOG_STATEMENTS=100-199` plays these seeds instead of the few that CI plays. `12` is one seed, and `12-without-3-7`
 is seed 12 without its steps 3 and 7.
@@ -52,7 +52,7 @@ def names(default: range) -> list[str]:
 def test_statements_do_what_the_connector_does(
     name: str, tmp_path: Path, spark: SparkSession, jvm: Jvm
 ) -> None:
-    """If the sequence was asked for, a failure has few steps."""
+    """If the seed was requested, a failure is reduced to a few steps."""
     seed, _, skipped = name.partition("-without-")
     played = Sequence(int(seed), frozenset(int(number) for number in skipped.split("-") if number))
     try:
@@ -93,7 +93,7 @@ class Sequence:
         return "-".join([str(self.seed), *skipped])
 
     def play(self, directory: Path, spark: SparkSession, jvm: Jvm) -> None:
-        """Each step has its own randomness, so that the others stay the same if one is left out."""
+        """Each step has its own random numbers, so that the other steps stay the same if one is left out."""
         rng = _seeded(str(self.seed))
         table = draw_table(rng)
         ours, theirs = directory / "ours", directory / "theirs"
@@ -124,7 +124,7 @@ class Sequence:
             made = [now - then for then, now in zip(before, after, strict=True)]
             assert set(made) <= {0, 1}, f"{made} versions"
             if made != [1, 1]:
-                # Whether a statement that changes nothing is a version is left to each.
+                # Each engine may decide whether a statement that changes nothing creates a version.
                 for path, version in [(ours, after[0])] * made[0] + [(theirs, after[1])] * made[1]:
                     assert not {"add", "remove", "cdc"} & {
                         key for line in actions(path, version) for key in line

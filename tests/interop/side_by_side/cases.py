@@ -37,7 +37,7 @@ class Difference:
 
 @dataclass
 class Case:
-    """Some statements, and what is known of the last one."""
+    """Some statements, and the expected result of the last one."""
 
     group: str
     name: str

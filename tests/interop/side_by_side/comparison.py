@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.interop.side_by_side.cases import Case
 from tests.interop.side_by_side.engines import Observed
 
-# The first is named in its own line of a case, and the second is for people.
+# The name of the error has its own line in a case, and the message is for people.
 NOT_COMPARED = ("error", "message")
 
 
@@ -16,7 +16,7 @@ def found_errors(theirs: Observed, ours: Observed) -> tuple[str, str] | None:
 
 
 def found_differences(theirs: Observed, ours: Observed) -> dict[str, tuple[str, str]]:
-    """Returns what each side has, by the aspects in which they differ."""
+    """Returns the results of each side for the aspects in which they differ."""
     aspects = dict.fromkeys([*theirs, *ours])
     pairs = {aspect: (theirs.get(aspect, ""), ours.get(aspect, "")) for aspect in aspects}
     return {

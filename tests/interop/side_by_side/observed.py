@@ -16,7 +16,7 @@ VOLATILE = (
     (re.compile(r"#\d+L?"), ""),
     (re.compile(r"part-\d+-ID[-.\w]*"), "FILE"),
 )
-# Numbers and names that each engine chooses in its own way, and that users do not see.
+# Numbers and names that each engine chooses differently, and that users do not see.
 HIDDEN_METADATA = {"delta.columnMapping.physicalName", "delta.columnMapping.id"}
 HIDDEN_PROPERTIES = {
     "delta.columnMapping.maxColumnId",
@@ -69,7 +69,7 @@ def columns_text(schema: StructType) -> str:
 
 
 def log_state(log: Path) -> dict[str, str]:
-    """Returns the operations of a log, oldest first, and what the newest version says about the table."""
+    """Returns the operations of a log, oldest first, and the description of the table in its newest version."""
     operations: list[str] = []
     metadata: dict[str, Any] = {}
     protocol: dict[str, Any] = {}

@@ -92,7 +92,7 @@ class Engine:
         return None
 
     def _tables(self, directory: Path, texts: Texts) -> dict[str, str]:
-        """Returns what is in all tables below the directory."""
+        """Returns the contents of all tables below the directory."""
         found: dict[str, str] = {}
         for log in sorted(directory.rglob("_delta_log")):
             name, state = log.parent.name, log_state(log)
@@ -120,7 +120,7 @@ def error_name(error: Exception | None) -> str:
 
 
 def main(kind: str, jars: list[str]) -> None:
-    # Answers have the standard output to themselves.
+    # Standard output must contain only answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     engine = Engine(*(connector_session(jars) if kind == "connector" else deltalog_session()))

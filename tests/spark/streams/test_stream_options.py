@@ -29,7 +29,9 @@ from tests.spark.streams.queries import (
 )
 
 
-@pytest.mark.parametrize("trigger", [{"once": True}, {"availableNow": True}], ids=str)
+@pytest.mark.parametrize(
+    "trigger", [pytest.param({"once": True}, marks=pytest.mark.thorough), {"availableNow": True}], ids=str
+)
 def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
     spark: SparkSession, tmp_path: Path, path: str, trigger: dict[str, Any]
 ) -> None:
@@ -44,6 +46,7 @@ def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
     assert seen == ([3] if "once" in trigger else [2, 1])
 
 
+@pytest.mark.thorough
 def test_limits_count_bytes(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
     assert ids(batches(stream(spark, path, maxBytesPerTrigger="1b"), tmp_path / "a")) == [[0], [1], [2]]
@@ -66,6 +69,7 @@ def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Pa
         assert [value for rows in found for value in rows] == list(range(version, 3)), options
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_has_precedence_over_the_start(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[1]]
@@ -104,6 +108,7 @@ def test_rows_that_only_move_do_not_come_again(spark: SparkSession, tmp_path: Pa
     assert ids(batches(stream(spark, path), tmp_path / "cp")) == [[2]]
 
 
+@pytest.mark.thorough
 def test_excluded_files_are_left_out(spark: SparkSession, tmp_path: Path, path: str) -> None:
     frame = spark.range(0, 4, 1, 1).withColumn("p", sf.col("id") % 2)
     frame.write.format("deltalog").partitionBy("p").save(path)
@@ -130,7 +135,6 @@ WRONG: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"endingVersion": 3}, InvalidArgumentError, "endingVersion does not apply to a stream"),
     ({"maxFilePerTrigger": 3}, InvalidArgumentError, "did you mean maxFilesPerTrigger"),
     ({"withEventTimeOrder": "true"}, UnsupportedFeatureError, "withEventTimeOrder"),
-    ({"schemaTrackingLocation": "/x"}, UnsupportedFeatureError, "schemaTrackingLocation"),
 ]
 
 
@@ -180,6 +184,7 @@ def test_an_offset_of_another_table_is_refused(spark: SparkSession, tmp_path: Pa
     assert "begin with a new checkpoint" in shown
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_another_source_is_refused(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     batches(spark.readStream.format("rate").load(), tmp_path / "cp", once=True)
@@ -193,6 +198,7 @@ def test_what_is_no_table_is_refused_by_load(spark: SparkSession, tmp_path: Path
         stream(spark, tmp_path / "nothing")
 
 
+@pytest.mark.thorough
 def test_a_schema_of_the_user_must_be_the_table_s(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     reader = spark.readStream.format("deltalog")
@@ -232,8 +238,61 @@ def test_a_gap_in_the_log_is_an_error_unless_loss_is_tolerated(
     assert ids(batches(stream(spark, path, failOnDataLoss="false"), tmp_path / "cp")) == [[2]]
 
 
+@pytest.mark.thorough
 def test_two_streams_of_one_table_are_independent(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(2), range(2, 4))
     both = stream(spark, path, maxFilesPerTrigger=1).unionAll(stream(spark, path, startingVersion=1))
     found = batches(both, tmp_path / "cp")
     assert sorted(value for rows in ids(found) for value in rows) == [0, 1, 2, 2, 3, 3]
+
+
+def test_changes_are_streamed_as_the_feed_has_them(spark: SparkSession, tmp_path: Path, path: str) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id INT, v STRING, p INT) USING deltalog PARTITIONED BY (p) "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (1, 'a', 1), (2, 'b', 2)")
+    frame = stream(spark, path, readChangeFeed="true")
+    assert frame.columns[3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
+    kept = ("id", "v", "p", "_change_type", "_commit_version")
+    inserts = [(1, "a", 1, "insert", 1), (2, "b", 2, "insert", 1)]
+    assert batches(frame.select(*kept), tmp_path / "cp") == [inserts]
+    spark.sql(f"UPDATE deltalog.`{path}` SET v = 'c' WHERE id = 1")
+    spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id = 2")
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (3, 'd', 1)")
+    frame = stream(spark, path, readChangeFeed="true", maxFilesPerTrigger=1).select(*kept)
+    assert batches(frame, tmp_path / "cp") == [
+        [(1, "a", 1, "update_preimage", 2), (1, "c", 1, "update_postimage", 2)],
+        [(2, "b", 2, "delete", 3)],
+        [(3, "d", 1, "insert", 4)],
+    ]
+    pruned = stream(spark, path, readChangeFeed="true", startingVersion=2).where("p = 2").select(*kept)
+    assert batches(pruned, tmp_path / "pruned") == [[(2, "b", 2, "delete", 3)]]
+
+
+def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    spark.sql(
+        f"CREATE TABLE deltalog.`{path}` (id INT, a STRING) USING deltalog "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (1, 'x')")
+    checkpoint = tmp_path / "cp"
+
+    def tracked(**options: Any) -> DataFrame:
+        return stream(spark, path, schemaTrackingLocation=str(checkpoint), **options)
+
+    assert batches(tracked(), checkpoint) == [[(1, "x")]]
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (2, 'y')")
+    spark.sql(f"ALTER TABLE deltalog.`{path}` RENAME COLUMN a TO b")
+    spark.sql(f"INSERT INTO deltalog.`{path}` VALUES (3, 'z')")
+    frame = tracked()
+    assert frame.columns == ["id", "a"]
+    with pytest.raises(SchemaMismatchError, match="start the stream again"):
+        batches(frame, checkpoint)
+    with pytest.raises(SchemaMismatchError, match="allowSourceColumnRename"):
+        batches(tracked(), checkpoint)
+    frame = tracked(allowSourceColumnRename="always")
+    assert frame.columns == ["id", "b"]
+    assert [rows for rows in batches(frame, checkpoint) if rows] == [[(3, "z")]]

@@ -124,7 +124,7 @@ def test_to_table_creates_the_table(
         assert DeltaTable(location).version() == 2
         for name in ("of_stream_p", "of_stream_c", "of_stream_n"):
             assert sorted(map(tuple, spark.table(name).collect())) == [(1, "a"), (2, "b")]
-        # Once it exists, a stream may name the same partitions, or none.
+        # Once the table exists, a stream may name the same partition columns, or none.
         batches.add(id=[3], p=["c"])
         ended(write(frame, checkpoint / "p").toTable("of_stream_p"))
         ended(write(frame, checkpoint / "c").clusterBy("p").toTable("of_stream_c"))

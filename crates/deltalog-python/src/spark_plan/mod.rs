@@ -84,7 +84,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     finish(packer, snapshot, total)
 }
 
-/// Returns what is packed of each file, in the order of `add_files`.
+/// Returns the packed data of each file, in the order of `add_files`.
 fn columns(snapshot: &Snapshot) -> Vec<ListColumn> {
     let mut columns = vec![
         ListColumn::Path,

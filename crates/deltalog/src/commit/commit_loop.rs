@@ -179,7 +179,7 @@ impl<'a> Attempts<'a> {
             let version = self.head.next_version();
             let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             interrupt::check_now().map_err(|stopped| Error::from(stopped).in_table(storage.url()))?;
-            // From here on the version may exist, and it has to be found out whether it does.
+            // From here on the version may exist, and the writer must find out whether it does.
             let mut lost_to = match interrupt::shielded(|| putter.put(version, &prepared.payload))? {
                 Owner::Own(tag) => return Ok(Ok(self.committed(version, prepared, tag, after))),
                 Owner::Foreign(winner) => winner,
@@ -232,7 +232,7 @@ impl<'a> Attempts<'a> {
         Committed { version, txn_id: id.clone(), rebased_over: version.saturating_sub(first) }
     }
 
-    /// Takes note of the commits since the base. Returns the first reason not to commit on top of them.
+    /// Records the commits since the base. Returns the first reason not to commit on top of them.
     fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
             // There may be a log whose first versions were cleaned up, so that version 0 could be put.

@@ -12,7 +12,7 @@ use crate::protocol::{Metadata, Protocol};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The newest version that a transaction has taken note of.
+/// The newest version that a transaction has taken into account.
 #[derive(Debug)]
 pub(super) struct Head {
     /// The version; `None` before the first.

@@ -11,9 +11,9 @@ use crate::protocol::Metadata;
 pub enum IsolationLevel {
     /// The order of the versions is an order in which the transactions could have run one after another.
     Serializable,
-    /// There is such an order, but blind appends may have another place in it than among the versions.
+    /// There is such an order, but it may place blind appends differently than the versions do.
     WriteSerializable,
-    /// Rows are not changed, only moved, so rows that others add do not matter.
+    /// Rows are not changed, only moved, so rows that other writers add do not matter.
     SnapshotIsolation,
 }
 

@@ -99,7 +99,7 @@ pub fn changed_for_writers(
     if newest.protocol() != protocol {
         return Ok(Some(ConflictReason::ProtocolChanged));
     }
-    // The files need statistics of the clustering columns, which may be others now.
+    // The files need statistics of the clustering columns, which may have changed.
     if protocol.supports(&TableFeature::Clustering) {
         return Ok(Some(ConflictReason::DomainChanged(CLUSTERING_DOMAIN.to_owned())));
     }

@@ -29,7 +29,7 @@ impl Objection {
         Self { what, check: Box::new(check) }
     }
 
-    /// Returns what is said of the files.
+    /// Returns the description of the files.
     pub(super) fn what(&self) -> &str {
         &self.what
     }

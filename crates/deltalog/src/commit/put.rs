@@ -30,7 +30,7 @@ fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument)
 }
 
-/// Who has committed a version.
+/// Which writer has committed a version.
 pub(super) enum Owner {
     /// This transaction. The tag of the commit is known if the store has acknowledged it with one.
     Own(Option<u64>),

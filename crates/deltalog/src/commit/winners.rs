@@ -73,7 +73,7 @@ pub(super) enum Step {
     Winner(Box<Commit>),
     /// The commits from this version on were cleaned up, at least some of them, or need not be read.
     CleanedUp(u64),
-    /// The table is no longer there.
+    /// The table no longer exists.
     Replaced,
 }
 

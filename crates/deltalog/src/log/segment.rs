@@ -68,7 +68,7 @@ pub(crate) enum Look {
     Place,
 }
 
-/// The result of a look for versions that are newer than a segment.
+/// The result of a search for versions that are newer than a segment.
 #[derive(Debug)]
 pub(crate) enum Newer {
     /// There is neither a newer version nor a newer checkpoint.

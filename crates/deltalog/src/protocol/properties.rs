@@ -115,7 +115,7 @@ const KNOWN: &[(&str, Kind)] = &[
     (WRITE_PARTITION_COLUMNS, Kind::Boolean),
 ];
 
-/// The property that asks for the table feature `materializePartitionColumns`, as the JVM implementation names it.
+/// The property that requests the table feature `materializePartitionColumns`, as the JVM implementation names it.
 pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
 
 /// The property that requests the same without a feature, so that other writers need not support it.

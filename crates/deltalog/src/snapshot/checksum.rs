@@ -110,7 +110,7 @@ impl Snapshot {
                 || self.0.facts.is_checksum_wrong.load(Ordering::Relaxed)
         };
         let checksum = self.left_over().derived_checksum(self.version()).filter(|_| !is_wrong())?;
-        // Another table may have taken the place of the one that was committed to.
+        // Another table may have replaced the table of the commit.
         let is_own = checksum.metadata.as_ref() == Some(self.metadata())
             && checksum.protocol.as_ref() == Some(self.protocol())
             && believable(self.storage(), &self.0.state, self.version(), &checksum);

@@ -77,7 +77,7 @@ struct Facts {
     metadata: Metadata,
     schema: MappedSchema,
     totals: OnceLock<Totals>,
-    /// `None` inside: there is none that can be believed.
+    /// `None` inside: there is no checksum that can be trusted.
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
     /// Whether the checksum turned out to contradict the files of the version.
     is_checksum_wrong: AtomicBool,
@@ -352,7 +352,7 @@ impl Snapshot {
         verify(self)
     }
 
-    /// Path and content of the checksum file of this version, whether it can be believed or not.
+    /// Path and content of the checksum file of this version, whether it can be trusted or not.
     pub(crate) fn checksum_file(&self) -> Result<Option<(String, VersionChecksum)>> {
         let found = checksum::understood(self.storage(), self.segment())?;
         Ok(found.map(|found| (checksum::path(self.segment()), found)))
@@ -398,7 +398,7 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest action with each `key`, for actions of one kind.
+    /// Returns the newest action with each `key` among the actions of one kind.
     fn newest_actions<T>(
         &self,
         kind: TableAction,

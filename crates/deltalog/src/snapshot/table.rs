@@ -163,7 +163,7 @@ impl Table {
     }
 }
 
-/// A table that is being refreshed behind a call, for as long as this lives.
+/// Marks a table as being refreshed in the background, as long as this lives.
 struct Refreshing(Arc<Shared>);
 
 impl Deref for Refreshing {
@@ -185,7 +185,7 @@ impl Shared {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a copy to be kept, or to be handed out.
+    /// Returns a copy to be kept, or to be returned to a caller.
     fn copy_of(&self, snapshot: &Snapshot) -> Snapshot {
         if self.is_place { snapshot.without_open_files() } else { snapshot.clone() }
     }

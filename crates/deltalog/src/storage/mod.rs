@@ -101,7 +101,7 @@ pub struct Storage {
     coordination: Option<Arc<Coordination>>,
     /// The cache on the local disk, if the user wants one.
     cache: Option<Arc<Cache>>,
-    /// How many rows of data files are a batch.
+    /// How many rows of data files form a batch.
     batch_bytes: BatchBytes,
 }
 
@@ -200,7 +200,7 @@ impl Storage {
         }
     }
 
-    /// Returns how many rows of data files are a batch.
+    /// Returns how many rows of data files form a batch.
     pub(crate) fn batch_bytes(&self) -> BatchBytes {
         self.batch_bytes
     }

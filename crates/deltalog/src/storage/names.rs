@@ -1,6 +1,6 @@
 //! Giving a complete local file its name, unless another file has it. Every commit to a local table is this step.
 //!
-//! - A hard link does it: it is created or refused, in one step, and the file has its content before.
+//! - This is done with a hard link, which is created or refused in one step. The file already has its content.
 //! - Some file systems have no hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux and
 //!   macOS can rename a file without replacing another one. Both operations fail if the name exists, so writers may use
 //!   either of them concurrently.

@@ -232,7 +232,7 @@ fn ahead(ranges: usize) -> u64 {
 /// The planned reads of an object.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// In the order in which they are read.
+    /// The units, in the order in which they are read.
     units: Mutex<Vec<Unit>>,
 }
 

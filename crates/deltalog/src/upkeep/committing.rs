@@ -1,4 +1,4 @@
-//! A commit, and what follows it.
+//! A commit, and the work after it.
 
 use super::after_commit;
 use crate::commit::{Committed, Conflict, Outcome, Transaction};

@@ -41,7 +41,7 @@ const NO_MANIFESTS: &str = "its manifests could not be written; generate them ag
 /// The log message if a commit has no checksum.
 const NO_CHECKSUM: &str = "its checksum could not be written";
 
-/// Does what is due after a commit, or lets it be done behind it. Failures are logged.
+/// Does the work that is due after a commit, or moves it to the background. Failures are logged.
 fn after_commit(committed: CommittedVersion<'_>) {
     let CommittedVersion { base, storage, resolver, version, bytes, winners, own, environment } = committed;
     let sets = |commit: &Commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for);

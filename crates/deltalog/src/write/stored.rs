@@ -70,7 +70,7 @@ pub(super) fn check_storable(field: &Field, path: &str) -> Result<()> {
     }
 }
 
-/// Refuses a part of an array or map with void at any depth, and what [`check_storable`] refuses.
+/// Refuses arrays and maps with parts of type void at any depth, and all types that [`check_storable`] refuses.
 fn check_part(part: &Field, path: &str) -> Result<()> {
     match has_void(part.data_type()) {
         true => Err(Error::schema_mismatch(format!(

@@ -83,7 +83,8 @@ fn directory() -> (tempfile::TempDir, Storage) {
     (directory, storage)
 }
 
-/// All writers of files keep to the properties: appends, rewrites and statements. Columns are renamed in them.
+/// All writers of files follow the properties: appends, rewrites and statements. The properties follow when columns are
+/// renamed.
 #[test]
 fn files_have_the_filters_that_properties_ask_for() {
     let (directory, storage) = directory();
@@ -111,7 +112,7 @@ fn files_have_the_filters_that_properties_ask_for() {
     assert_eq!((count(&storage, "key = 6"), count(&storage, "key in (7, 8, 10)")), (1, 1));
 }
 
-/// Returns a request to write all files again, after rows of them were deleted.
+/// Returns a request to rewrite all files, after some of their rows were deleted.
 fn purged(storage: &Storage) -> OptimizeRequest {
     delete(&newest(storage), Some("v = 0"), Request::new(&Environment::system())).unwrap();
     let mut request = OptimizeRequest::default();
@@ -119,7 +120,7 @@ fn purged(storage: &Storage) -> OptimizeRequest {
     request
 }
 
-/// The scan reads no page of a file that has no such value.
+/// The scan reads no page of a file without such a value.
 #[test]
 fn scans_read_the_filters_of_mapped_columns() {
     let (directory, storage) = directory();

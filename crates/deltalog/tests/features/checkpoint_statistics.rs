@@ -213,7 +213,7 @@ fn files_are_skipped_by_structs_and_row_groups() {
             ("t = TIMESTAMP '1970-01-01 00:10:59.006Z'", vec![5]),
             ("t = TIMESTAMP '1970-01-01 00:09:00.999999Z'", vec![5]),
             ("f > 6.5", vec![0, 1, 2, 3, 4, 5, 6, 7]),
-            // Only the text shows who has computed a maximum, so it is preferred. Here it has no such column.
+            // Only statistics as text show who computed a maximum, so they are preferred. Here they lack this column.
             ("f < 0.5", if texts { (0..8).collect() } else { vec![0, 5] }),
             // PROTOCOL, "Partition Value Serialization": the text decides, not the typed copy in the checkpoint.
             ("at = TIMESTAMP '2024-01-01 00:00:03Z'", vec![3]),
@@ -228,7 +228,7 @@ fn files_are_skipped_by_structs_and_row_groups() {
     }
 }
 
-/// Spark 2.4 writes dates in its old calendar: only the texts of its checkpoints are believed.
+/// Spark 2.4 writes dates in its old calendar: in its checkpoints, only the texts are trusted.
 #[test]
 fn structs_in_an_old_calendar_are_ignored() {
     let table = table_of(false, "2.4.8");

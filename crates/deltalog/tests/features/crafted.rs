@@ -62,7 +62,8 @@ impl Crafted {
         }}));
     }
 
-    /// Adds a data file in row groups of `group_rows` rows to the next commit. `rest` are more fields of its `add`.
+    /// Adds a data file with row groups of `group_rows` rows to the next commit. `rest` are further fields of its
+    /// `add`.
     pub(crate) fn add(&mut self, name: &str, batch: &RecordBatch, group_rows: usize, rest: Value) {
         let file = self.directory.path().join(name);
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();

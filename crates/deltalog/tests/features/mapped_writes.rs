@@ -19,7 +19,7 @@ use deltalog::{
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 
-/// The column names are such that they need column mapping.
+/// The column names require column mapping.
 const SCHEMA: &str = r#"{"type":"struct","fields":[
     {"name":"the day","type":"string","nullable":true,"metadata":{}},
     {"name":"id, or key","type":"long","nullable":true,"metadata":{"comment":"c"}},
@@ -55,7 +55,7 @@ fn write(storage: &Storage, mode: &str, ids: std::ops::Range<i64>) {
     write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
 }
 
-/// Returns a row for each id, with the id everywhere.
+/// Returns a row for each id, with values derived from the id in all columns.
 fn batch(fields: &Fields, ids: std::ops::Range<i64>) -> RecordBatch {
     let count = usize::try_from(ids.end - ids.start).unwrap();
     let longs: ArrayRef = Arc::new(Int64Array::from_iter_values(ids.clone()));

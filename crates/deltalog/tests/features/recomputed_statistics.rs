@@ -119,7 +119,7 @@ proptest! {
         let (_by_footer, by_footer) = table(&rows, true);
         let ((by_rows, _), (by_footer, _)) = (recomputed(&by_rows), recomputed(&by_footer));
         prop_assert_eq!(&by_rows, &by_footer);
-        // And both equal the numbers' own.
+        // Both equal the statistics of the numbers themselves.
         let known: Vec<i64> = numbers.iter().flatten().copied().collect();
         let least = known.iter().min().map_or(Value::Null, |least| json!(least));
         prop_assert_eq!(&by_rows["minValues"]["long"], &least);
@@ -168,7 +168,7 @@ fn columns_are_found_by_their_ids() {
         let mapping = json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": name});
         json!({"name": name, "type": "long", "nullable": true, "metadata": mapping})
     };
-    // Their names were swapped since.
+    // Their names were swapped after the file was written.
     let fields = json!({"type": "struct", "fields": [in_table("a", 2), in_table("b", 1)]}).to_string();
     let mode = json!({"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"});
     let size = fs::metadata(&path).unwrap().len();

@@ -111,7 +111,7 @@ fn predicates_can_name_the_id_columns() {
     ];
     for (sql, holds) in cases {
         let expected: Vec<[i64; 3]> = EXPECTED.into_iter().filter(holds).collect();
-        // With the table's column, and with only the ids.
+        // Once with the table's column, and once with only the ids.
         for (columns, found) in [(&["c"] as &[&str], [0, 1, 2].as_slice()), (&[], &[1, 2])] {
             let scan = TableScan::new(&snapshot)
                 .row_ids()
@@ -139,7 +139,7 @@ fn predicates_can_name_the_id_columns() {
 }
 
 /// "If Column Mapping is enabled, then the assigned column name must be distinct from the physical column
-/// names": it is a physical name itself.
+/// names": here the column name is itself a physical name.
 #[test]
 fn with_column_mapping() {
     let schema = fields(vec![field(

@@ -244,7 +244,7 @@ fn other_changes_are_refused() {
     let mut table = Crafted::new(&Definition { reader_features: &[], ..definition(&schema, &[]) });
     table.commit();
     table.open().unwrap();
-    // The type of the file is not one that was widened.
+    // The type of the file was not widened to the table's type.
     let schema = fields(vec![field("c", json!("long"), json!({}))]);
     for stored in [
         Arc::new(StringArray::from(vec!["1"])) as ArrayRef,

@@ -105,7 +105,7 @@ fn every_storage_form_of_a_variant_reads_the_same() {
         assert!(is_marked(found.schema().field(0)) && !is_marked(found.schema().field(1)));
         let found = rows(&snapshot, Some(&["v"]), Some("id = 5")).unwrap();
         assert_eq!(texts(found.column(0)), expected()[5..6]);
-        // A variant null is a value.
+        // A variant null counts as a value, not as NULL.
         let found = rows(&snapshot, Some(&["id"]), Some("v IS NULL")).unwrap();
         assert_eq!(found.column(0).as_primitive::<arrow::datatypes::Int64Type>().values(), &[2]);
         let error = rows(&snapshot, None, Some("v = 1")).unwrap_err();
@@ -227,8 +227,7 @@ fn statistics_of_other_columns_still_prune() {
     );
 }
 
-/// NULL is found where it is and nowhere else, for any statistics of the variant or its parts, in the log or the
-/// footer.
+/// IS NULL finds exactly the NULLs, whatever statistics the log or the footer has for the variant or its parts.
 #[test]
 fn a_predicate_asks_whether_a_variant_is_null() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
@@ -326,7 +325,7 @@ fn a_predicate_on_the_value_of_a_variant_is_refused() {
         let error = rows(&snapshot, None, Some(predicate)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{predicate}: {error}");
         assert!(error.to_string().contains(&format!("column {column} is a variant")), "{predicate}: {error}");
-        // An engine that filters again must get every file.
+        // An engine that applies the filter itself must get every file.
         let lenient = parse(predicate, "UTC", ParseMode::Pruning).unwrap();
         assert_eq!(
             FileListing::new(&snapshot)

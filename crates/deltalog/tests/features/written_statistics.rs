@@ -227,10 +227,10 @@ fn structs_have_the_types_of_the_schema_and_the_names_of_the_log() {
             let path = ["stats_parsed", "minValues", &name(column)];
             assert_eq!(child(&add, &path).data_type(), &data_type, "{column}");
             assert_eq!(of("2", &path).as_deref(), Some(value), "{column}");
-            // A file without statistics, and one whose text is torn.
+            // A file without statistics, and a file whose text is torn.
             assert_eq!((of("5", &path), of("6", &path)), (None, None), "{column}");
         }
-        // Values that are none of the column's type are unknown; the others of the same file are kept.
+        // Values that do not have the column's type are unknown; the other values of the same file are kept.
         for (column, value) in
             [("n", None), ("small", None), ("money", None), ("date", None), ("x", Some("7"))]
         {
@@ -249,7 +249,7 @@ fn structs_have_the_types_of_the_schema_and_the_names_of_the_log() {
     }
 }
 
-/// Protocol: "Partition Value Serialization": a value of another type is no NULL.
+/// Protocol: "Partition Value Serialization": a value of another type is not read as NULL.
 #[test]
 fn invalid_partition_values_are_refused() {
     let directory = tempfile::tempdir().unwrap();

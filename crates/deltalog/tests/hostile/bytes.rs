@@ -82,7 +82,7 @@ fn with_file(table: &Files, wanted: impl Fn(&str) -> bool, bytes: &[u8]) -> Opti
     ))
 }
 
-/// Reads everything that the log has of a table, but no rows.
+/// Reads everything in the log of a table, but no rows.
 fn read_log(storage: &Storage) {
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
     let _ = (snapshot.totals(), snapshot.domain_metadata(), snapshot.app_transaction("a"));
@@ -98,7 +98,7 @@ fn read_log(storage: &Storage) {
     }
 }
 
-/// Reads the rows on the thread that measures.
+/// Reads the rows on the thread whose memory is measured.
 fn read_rows(storage: &Storage) {
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
     let files = DataFiles::new(&snapshot, FileListing::new(&snapshot));
@@ -106,7 +106,7 @@ fn read_rows(storage: &Storage) {
     let _ = scan.with_threads(1).read(files).take_while(Result::is_ok).take(1000).count();
 }
 
-/// Uses `read` on tables with one damaged file.
+/// Calls `read` on tables with one damaged file.
 fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn(&Storage)) {
     let is_small = |table: &&Files| table.len() < 24 && table.values().map(Vec::len).sum::<usize>() < 200_000;
     let tables: Vec<&Files> =
@@ -356,7 +356,7 @@ fn predicate() {
             let shown = strict.to_string();
             let again = parse(&shown, "UTC", ParseMode::Strict).unwrap();
             assert_eq!(again.to_string(), shown);
-            // A text in double quotes is shown in single ones.
+            // A text in double quotes is displayed in single quotes.
             if !text.contains('"') {
                 assert_eq!(again, strict, "{shown}");
             }

@@ -1,4 +1,4 @@
-//! Expressions with small texts and large values: an error within bounded memory, or the right rows.
+//! Expressions with small texts and large values cause an error within bounded memory, or return the right rows.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::datatypes::Int32Type;
 use deltalog::{ErrorKind, Expression};
 use deltalog_testkit::measure;
 
-/// The bytes that a limited expression may take, several times what its values have.
+/// The memory in bytes that a limited expression may take, several times the size of its values.
 const MOST: usize = 500_000_000;
 
 fn rows(count: usize) -> RecordBatch {
@@ -59,7 +59,7 @@ fn large_values_of_many_rows_are_computed_for_fewer_at_once() {
     for (sql, expected) in [
         ("octet_length(repeat(s, 1000000))", 1_000_000),
         (&*format!("octet_length(replace(repeat(s, 1000), 's', '{}'))", "x".repeat(1_000)), 1_000_000),
-        // Rows that do not need a value do not make it.
+        // The value is not computed for rows that do not need it.
         ("length(if(s = 't', repeat(s, 2000000000), s))", 1),
         ("length(coalesce(s, repeat(s, 2000000000)))", 1),
     ] {
@@ -99,7 +99,7 @@ fn regular_expressions_are_limited() {
         assert!(error.to_string().contains("regular expression"), "{error}");
         assert!(error.hint().is_some() && peak < MOST / 4, "{peak} bytes");
     }
-    // The time is linear in the text.
+    // The time is linear in the length of the text.
     let (outcome, _) = evaluate("repeat(s, 20000) RLIKE '(s+)*x'", 1);
     assert_eq!(outcome.unwrap().as_boolean().true_count(), 0);
 }

@@ -9,7 +9,7 @@ use deltalog_testkit::measure;
 
 use crate::guide::Guide;
 
-/// The memory that a parser may use for any input, in addition to what the size of the input allows.
+/// The memory that a parser may use for any input, in addition to the memory per byte of the input.
 const MOST_BYTES: usize = 64 << 20;
 /// The memory allowed per byte of input, for compression and Arrow's builders.
 const BYTES_PER_BYTE: usize = 1024;

@@ -1,4 +1,4 @@
-//! Malicious tables, whose logs name files outside of them: these files are never read.
+//! Malicious tables whose logs name files outside of the table: these files are never read.
 //!
 //! Protocol: "Add File and Remove File", "Deletion Vector Descriptor Schema", "Sidecar Files".
 

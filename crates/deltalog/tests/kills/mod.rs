@@ -1,8 +1,8 @@
-//! Processes that write to one table and are killed at random: nothing that was acknowledged is lost or doubled, and
-//! the table can be read and written.
+//! Processes that write to one table and are killed at random: no acknowledged commit is lost or doubled, and the table
+//! can be read and written.
 //!
-//! Each process says on its standard output what it is about to commit, and what it was told. The lines outlive it.
-//! Several test programs have this module, each for tables in other places.
+//! Each process prints what it is about to commit, and the outcome. The printed lines outlive the process.
+//! Several test programs include this module, each for tables in a different kind of location.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write as _};
@@ -21,7 +21,8 @@ use deltalog_testkit::random::Random;
 /// How many processes write at the same time.
 const AT_ONCE: u64 = 4;
 
-/// How many lines a process says at most before it is killed, and how long after the last in microseconds.
+/// The maximum number of lines that a process prints before it is killed, and the maximum time after the last line in
+/// microseconds.
 const MOST_LINES: u64 = 6;
 const LONGEST_MICROS: u64 = 20_000;
 
@@ -30,7 +31,7 @@ const TABLE: &str = "DELTALOG_KILLED_TABLE";
 const OPTIONS: &str = "DELTALOG_KILLED_OPTIONS";
 const NAME: &str = "DELTALOG_KILLED_NAME";
 
-/// A table that does not exist yet, and who writes to it.
+/// A table that does not exist yet, and its writers.
 pub struct Victims {
     pub table: String,
     pub options: Vec<(String, String)>,
@@ -41,7 +42,7 @@ pub struct Victims {
 }
 
 impl Victims {
-    /// Starts and kills the processes, and checks what is left.
+    /// Starts and kills the processes, and checks the resulting table.
     pub fn kill(&self) {
         let kills = std::env::var("DELTALOG_KILLS").map_or(self.kills, |text| text.parse().unwrap());
         let (next, started) = (AtomicUsize::new(0), AtomicU64::new(0));
@@ -81,7 +82,7 @@ impl Victims {
         assert_eq!(next.0, versions);
     }
 
-    /// Starts a process, kills it after some of its writes have begun or ended, and returns what it has said.
+    /// Starts a process, kills it after some of its writes have begun or ended, and returns the lines that it printed.
     fn write_and_kill(&self, name: &str, random: &mut Random) -> String {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", self.child, "--ignored", "--nocapture"])
@@ -120,10 +121,10 @@ fn errors_of(child: &mut Child) -> String {
     text
 }
 
-/// Returns what a process wanted and was told, from the lines that it has said.
+/// Returns the intents and outcomes of a process, from the lines that it printed.
 fn operations_of(name: &str, said: &str) -> Vec<Operation> {
     let mut operations: Vec<Operation> = Vec::new();
-    // A line that the kill has cut off was not said.
+    // A line that was cut off by the kill does not count.
     for line in said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {

@@ -120,7 +120,7 @@ fn set_domain(base: &Snapshot) {
     transaction.commit_or_fail().unwrap();
 }
 
-/// A table without rows, with what `define` adds to its definition.
+/// A table without rows, whose definition `define` completes.
 fn defined(define: impl FnOnce(&mut TableDefinition)) -> (FaultyStore, Storage, Snapshot) {
     let (store, storage) = empty();
     let mut definition = TableDefinition::new(schema());
@@ -186,7 +186,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// The other way round: files that were written for the earlier table are a conflict if the change affects them.
+/// Conversely, files that were written for the earlier table are a conflict if the change affects them.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
@@ -232,7 +232,7 @@ fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
     assert_eq!((newest.version(), newest.clustering_columns().unwrap()), (1, vec![vec!["b".to_owned()]]));
 }
 
-/// "Domain Metadata", "Clustered Table": no domain is left that the protocol does not explain.
+/// "Domain Metadata", "Clustered Table": no domain remains without the feature that defines it.
 #[test]
 fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     let add =
@@ -259,7 +259,7 @@ fn clustering_by_nothing_needs_no_feature() {
     assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
 }
 
-/// A column of the same name is the same one; others are added, or dropped where files have ids of columns.
+/// A column with the same name is kept. Other columns are added, or dropped if files have column ids.
 #[test]
 fn columns_are_replaced_by_their_names() {
     let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);

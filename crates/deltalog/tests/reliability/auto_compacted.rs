@@ -1,4 +1,4 @@
-//! Small files are compacted after a write that asks for it, while other writers commit and requests fail. Protocol:
+//! Small files are compacted after a write that requests it, while other writers commit and requests fail. Protocol:
 //! "Add File and Remove File", "Commit Provenance Information".
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn compacting() -> Environment {
     environment().with_auto_compaction(four(|_| {}))
 }
 
-/// Appends `count` files of ten rows each, whose ids count up from `first`. Returns the version.
+/// Appends `count` files of ten rows each, with consecutive ids from `first` on. Returns the version.
 fn append(storage: &Storage, first: i64, count: i64, environment: &Environment) -> u64 {
     write(storage, SaveMode::Append, first, count, environment)
 }
@@ -86,7 +86,8 @@ fn commit_info(storage: &Storage) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["commitInfo"].clone()
 }
 
-/// The commit of the write does not change; the compaction is a version of its own, which starts no other one.
+/// The commit of the write does not change. The compaction is a separate version, which does not start another
+/// compaction.
 #[test]
 fn enough_small_files_become_one() {
     let (_directory, storage) = table(&AUTO);
@@ -105,7 +106,7 @@ fn enough_small_files_become_one() {
     );
     assert_eq!(info["operationMetrics"]["numRemovedFiles"], "4");
     assert!(!adds(&newest(&storage))[0].data_change);
-    // The new file is a small one too, and counts.
+    // The new file is small, too, and is counted.
     append(&storage, 40, 2, &compacting());
     assert_eq!((newest(&storage).version(), file_count(&storage)), (6, 3));
     append(&storage, 60, 1, &compacting());
@@ -155,7 +156,7 @@ fn every_write_that_adds_files_starts_it() {
     let expected: Vec<i64> = (0..50).filter(|id| *id != 7).chain([107]).collect();
     assert_eq!((file_count(&storage), ids(&newest(&storage))), (1, expected));
 
-    // A DELETE by vectors adds none.
+    // A DELETE by vectors adds no file.
     let (_directory, storage) = table(&AUTO);
     append(&storage, 0, 5, &environment());
     delete(&newest(&storage), Some("id = 7"), Request::new(&compacting())).unwrap();
@@ -248,14 +249,14 @@ fn a_compaction_is_bounded() {
     append(&storage, 80, 1, &environment().with_auto_compaction(settings));
     assert_eq!((file_count(&storage), ids(&newest(&storage))), (5, (0..90).collect::<Vec<_>>()));
 
-    // Larger files are no small ones.
+    // Larger files do not count as small.
     let settings = four(|settings| settings.small_size = Some(size / 2));
     append(&storage, 90, 4, &environment().with_auto_compaction(settings));
     assert_eq!(file_count(&storage), 9);
 }
 
-/// Rows that others delete while the compaction writes are deleted in the new file; rows whose file they remove do not
-/// come back.
+/// Rows that other writers delete while the compaction runs are deleted in the new file, and rows whose file they
+/// remove do not come back.
 #[test]
 fn other_writers_come_in_between() {
     for (condition, files) in [("id = 3 or id = 17", 1), ("id < 10", 4)] {
@@ -277,7 +278,7 @@ fn other_writers_come_in_between() {
     }
 }
 
-/// A change of the table is a conflict of the compaction, and only of the compaction.
+/// A change of the table is a conflict for the compaction, but not for the write.
 #[test]
 fn a_conflict_gives_the_compaction_up() {
     let (_directory, storage) = table(&AUTO);
@@ -317,7 +318,7 @@ fn two_writers_compact_at_the_same_time() {
     let expected: Vec<i64> = (0..50).chain(100..110).collect();
     assert_eq!((ids(&newest(&storage)), file_count(&storage)), (expected, 1));
 
-    // On threads of their own, each with many commits.
+    // Each writer has its own thread and makes many commits.
     let (_directory, storage) = table(&AUTO);
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -334,8 +335,8 @@ fn two_writers_compact_at_the_same_time() {
     assert!(file_count(&storage) < 20, "{} files", file_count(&storage));
 }
 
-/// Every request of the write and of the compaction fails, in every way, also permanently: a write that reports success
-/// has all of its rows, a write that reports a failure has none, and no row occurs twice.
+/// Every request of the write and of the compaction fails, in every way, including permanently: a write that reports
+/// success has all of its rows, a write that reports a failure has none, and no row occurs twice.
 #[test]
 fn a_failure_of_the_compaction_is_none_of_the_write() {
     stay_alone();
@@ -409,8 +410,8 @@ fn a_failure_of_the_compaction_is_none_of_the_write() {
     assert!(warned > 0, "no fault made a compaction fail");
 }
 
-/// Without auto-compaction, a write costs nothing more. With it, a write costs one listing, and a read of the new
-/// commit.
+/// Without auto-compaction, a write makes no additional requests. With it, a write makes one more listing, and reads
+/// the new commit.
 #[test]
 fn without_the_property_a_write_makes_the_same_requests_as_before() {
     let calls = |enabled: bool| {

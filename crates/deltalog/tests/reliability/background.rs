@@ -1,5 +1,5 @@
-//! The work after a commit does not delay it and does not fail it, and it is done when the process has waited for it.
-//! Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
+//! The work after a commit does not delay it and does not fail it, and it is complete once the process has waited for
+//! it. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -33,7 +33,8 @@ impl Director for Gate {
     fn begin(&self, call: &Call) -> Option<Fault> {
         if call.path.contains(self.name) && matches!(call.op, Op::Put | Op::Create | Op::Part) {
             self.began.lock().unwrap().send(call.path.clone()).unwrap();
-            // A commit that waits for this fails its test, and does not hang.
+            // The gate opens by itself after a while, so that a commit that waits for it fails its test instead of
+            // hanging.
             let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(5));
             return self.fault;
         }
@@ -116,8 +117,8 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     append_times(&storage, 3, &environment);
     begun.recv_timeout(LONG).unwrap();
     let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
-    // It follows its commit, and the one of version 1 may have been skipped for the one of version
-    // 3.
+    // A checkpoint is written after its commit, and the checkpoint of version 1 may have been skipped in favor of the
+    // one of version 3.
     let began = std::time::Instant::now();
     while !has_checksum(3) && began.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));
@@ -146,8 +147,8 @@ fn a_failure_behind_a_commit_changes_nothing() {
     }
 }
 
-/// A table is dropped and another one created while a checkpoint is written, which fails for that reason. The checksum
-/// would be believed when the other table reaches the version.
+/// A table is dropped and another one created while a checkpoint is written, which therefore fails. Its checksum would
+/// be trusted when the other table reaches the version.
 #[test]
 fn no_checksum_goes_into_the_log_of_another_table() {
     for is_wrong in [false, true] {
@@ -167,7 +168,7 @@ fn no_checksum_goes_into_the_log_of_another_table() {
     }
 }
 
-/// A checkpoint would make the dropped table one again, or the one that took its place unreadable.
+/// A checkpoint would make the dropped table reappear, or make its successor unreadable.
 #[test]
 fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let classic = first_lines(&with_interval(4));
@@ -177,7 +178,7 @@ fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     }
 }
 
-/// So would a compaction.
+/// A compaction would do the same.
 #[test]
 fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let properties = [("delta.checkpointInterval", "100"), ("deltalog.logCompactionInterval", "4")];
@@ -189,7 +190,7 @@ fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
 }
 
 /// Drops a table, and perhaps creates another one in its place, while the file called `name` is about to be written
-/// behind version 4.
+/// after version 4.
 fn a_dropped_table_stays_dropped(name: &'static str, first: &[String], is_replaced: bool) {
     let (storage, begun, go) = gated_with(name, None);
     write_commit(&storage, 0, first);
@@ -212,7 +213,7 @@ fn a_dropped_table_stays_dropped(name: &'static str, first: &[String], is_replac
     assert_eq!(storage.list_after("", "").unwrap(), expected);
 }
 
-/// A clean-up behind the checkpoint's commit is no drop.
+/// A missing commit of the checkpoint's version, as after a clean-up, is not mistaken for a drop.
 #[test]
 fn a_checkpoint_whose_commit_was_cleaned_up_stays() {
     let (storage, begun, go) = gated();
@@ -239,9 +240,9 @@ fn miscount(storage: &Storage, version: u64) {
     storage.put(&path, checksum.to_string().into()).unwrap();
 }
 
-/// The first checksum says that the table has more files than it has. The checksums of the versions that were
-/// committed while the checkpoint was written follow from it, and are deleted. No later one follows, by a writer with
-/// a handle, which has read them, or without.
+/// The first checksum says that the table has more files than it has. The checksums of the versions that were committed
+/// while the checkpoint was written are derived from it, and are deleted. No later checksum is derived from them,
+/// neither by a writer with a handle that has read them, nor by one without.
 #[test]
 fn a_wrong_number_of_files_is_not_carried_on() {
     for has_handle in [true, false] {

@@ -124,7 +124,7 @@ fn nothing_is_committed_to_a_dropped_table() {
     }
 }
 
-/// The other table has fewer versions, the same number, one more, or many more.
+/// The new table has fewer versions, the same number, one more, or many more.
 #[test]
 fn nothing_is_committed_to_another_table_at_the_same_location() {
     for versions in [1, 4, 5, 8, 9, 10, 12, 13, 20] {
@@ -205,8 +205,8 @@ fn an_append_reads_the_commits_after_its_base() {
     assert_eq!(calls, [Op::List, Op::Get, Op::Get, Op::Create]);
 }
 
-/// A listing that lags may show the checkpoint of the newest version and not its commit, and later neither. That is
-/// no other table.
+/// A listing that lags behind may show the checkpoint of the newest version without its commit, and later neither of
+/// them. This does not mean that the table was replaced.
 #[test]
 fn a_listing_that_lags_is_not_taken_for_another_table() {
     let (store, storage) = log();

@@ -13,7 +13,7 @@ use deltalog_testkit::store::{Fault, Op};
 use crate::common::store::FaultyStore;
 use crate::common::{empty, newest, schema};
 
-/// Creates a table with this many even ids in one file, in an order in which bounds of pages do not help.
+/// Creates a table with this many even ids in one file, in an order that makes the bounds of pages useless.
 fn table(rows: i64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let mut request = WriteRequest::new(schema(), SaveMode::Append);
@@ -53,7 +53,7 @@ fn a_look_up_of_an_absent_key_takes_two_requests() {
     }
 }
 
-/// A store that does not answer is an error; the rows are not taken for absent.
+/// A store that does not answer is an error. The rows are not considered absent.
 #[test]
 fn a_filter_that_cannot_be_read_is_an_error() {
     let (store, storage) = table(300_000);

@@ -410,7 +410,7 @@ fn files_of_a_row_group_shared_by_threads_are_listed_once() {
 }
 
 /// "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and each may have
-/// written by another spec. The sidecars of the replaced checkpoint may have been deleted, too.
+/// used a different spec. The sidecars of the replaced checkpoint may have been deleted, too.
 #[test]
 fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     let (_, storage, files) = log(6, &[(5, Form::Classic)]);
@@ -420,7 +420,7 @@ fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     let before = live(&held).unwrap();
     storage.put(&files[0], by_the_first_spec).unwrap();
     v2[1..].iter().for_each(|sidecar| storage.delete(sidecar).unwrap());
-    // There is no other source of its version.
+    // Nothing else contains this version.
     clean_up_to(&storage, 4);
     write_commit(&storage, 6, &[add_line("6.parquet")]);
     let (warnings, found) = warnings(|| held.refresh().and_then(|newer| live(&newer)));

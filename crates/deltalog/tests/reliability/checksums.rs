@@ -1,4 +1,4 @@
-//! Version checksum files: the questions that they answer, and when they are ignored. Protocol: "Version
+//! Version checksum files: what they are used for, and when they are ignored. Protocol: "Version
 //! Checksum File".
 
 use std::collections::BTreeMap;

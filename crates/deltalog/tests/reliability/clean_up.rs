@@ -58,7 +58,7 @@ fn checkpoint(storage: &Storage, version: u64, form: Form) -> Vec<String> {
     rewrite(storage, version, form)
 }
 
-/// Creates a log of `versions` commits, one a day beginning with day 0, with checkpoints.
+/// Creates a log of `versions` commits, one per day beginning with day 0, with checkpoints.
 fn daily(versions: u64, checkpoints: &[(u64, Form)]) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, versions);
@@ -92,7 +92,7 @@ fn readable(storage: &Storage, versions: u64) -> BTreeMap<u64, Vec<(String, Opti
     (0..versions).filter_map(open).collect()
 }
 
-/// A checkpoint is written of a version whose commit is deleted next.
+/// A checkpoint is written for a version whose commit is deleted next.
 #[test]
 fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let (store, storage) = daily(8, &[(5, Form::Classic)]);
@@ -100,7 +100,7 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let late = Snapshot::open(&writer, Some(2)).unwrap();
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with("00000.json") {
-            // A thread that is in a request to a store cannot ask another one.
+            // A thread in the middle of a request to a store cannot send another one.
             let write = || write_checkpoint(&late, &environment()).unwrap();
             std::thread::scope(|scope| scope.spawn(write).join().unwrap());
         }
@@ -116,8 +116,8 @@ fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Every version from the checkpoint at or before the cut-off on reads the same before and after, every older
-    /// version and all its files are deleted.
+    /// Every version from the last checkpoint at or before the cut-off reads the same before and after. All older
+    /// versions and their files are deleted.
     #[test]
     fn retained_versions_read_the_same(
         history in history(),
@@ -217,14 +217,14 @@ fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
                 store.heal();
                 let context = format!("{fault:?} at request {at}, lasting: {lasting}: {result:?}");
                 let found = readable(&storage, 14);
-                // Versions that can be read are read correctly, and retained versions can be read.
+                // Every version that can be read is read correctly, and every retained version can be read.
                 assert!(found.iter().all(|(version, files)| before[version] == *files), "{context}");
                 assert!(
                     retained.iter().all(|(version, files)| found.get(version) == Some(files)),
                     "{context}"
                 );
                 assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 13, "{context}");
-                // No version is half there.
+                // No version exists only in part.
                 let oldest = *found.keys().next().unwrap();
                 assert_eq!(found.len() as u64, 14 - oldest, "{context}: {:?}", found.keys());
                 clean(&storage, now).unwrap();
@@ -244,7 +244,7 @@ fn nothing_is_deleted_without_a_checkpoint() {
 /// "`cutoffCommit` … a commit exactly at midnight is an acceptable cutoff": days are in UTC.
 #[test]
 fn versions_expire_at_midnight() {
-    // The retention is 30 days, and version 5 is of day 5.
+    // The retention is 30 days, and version 5 was committed on day 5.
     for (now, is_expired) in [
         (36 * DAY_MS - 1, true),
         (35 * DAY_MS, true),
@@ -267,7 +267,7 @@ fn the_last_checkpoint_stays() {
     assert!(storage.get(&LogFileName::Commit(5).path()).unwrap().is_some(), "its commit has the provenance");
 }
 
-/// A checkpoint that cannot be read replaces nothing: an older one does, or the commits.
+/// A checkpoint that cannot be read does not replace commits. An older checkpoint is used, or the commits are kept.
 #[test]
 fn a_damaged_checkpoint_replaces_nothing() {
     for form in FORMS {
@@ -295,7 +295,7 @@ fn rewrite_names(storage: &Storage, version: u64) -> Vec<String> {
     names.iter().filter(of).cloned().collect()
 }
 
-/// Step 5: "preserve files that are less than a day old (as of midnight UTC)", and those that are referred to.
+/// Step 5: "preserve files that are less than a day old (as of midnight UTC)", and the files that are referred to.
 #[test]
 fn sidecars_are_deleted_if_they_are_old_and_no_checkpoint_refers_to_them() {
     let now = 40 * DAY_MS + HOUR_MS;
@@ -324,7 +324,7 @@ fn no_sidecar_is_deleted_if_a_checkpoint_cannot_be_read() {
     assert!(!files.is_empty() && files.iter().all(|file| !file.contains("_sidecars")), "{files:?}");
 }
 
-/// A reader that takes a UUID in capitals, say, needs the sidecars of such a head.
+/// A reader that accepts, for example, a UUID in capitals needs the sidecars of such a top-level file.
 #[test]
 fn heads_under_unknown_names_protect_their_sidecars() {
     let now = 400 * DAY_MS;
@@ -344,7 +344,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     for (extension, form) in [("parquet", Form::UuidParquet(2)), ("json", Form::UuidJson(2))] {
         assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.{extension}")), form), 2);
         assert_eq!(left(Some(&format!("{version}.checkpoint.some.thing.{extension}")), form), 2);
-        // These files are not heads of checkpoints.
+        // These files are not top-level files of checkpoints.
         for name in
             [format!(".{version}.checkpoint.{uuid}.{extension}"), format!("{version}.checkpoint.{uuid}.crc")]
         {
@@ -352,7 +352,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
         }
         assert_eq!(left(None, form), 0);
     }
-    // A head that cannot be read may refer to any of them.
+    // A top-level file that cannot be read may refer to any of them.
     assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.json")), Form::UuidParquet(2)), 2);
 }
 
@@ -394,7 +394,7 @@ fn only_files_that_were_listed_are_deleted() {
                     other.delete(&LogFileName::Commit(1).path()).unwrap();
                     write_commit(&other, 1, &["another table".to_owned()]);
                 };
-                // On another thread: this one is in the middle of a request.
+                // Runs on another thread, because this one is in the middle of a request.
                 std::thread::scope(|scope| scope.spawn(replace).join().unwrap());
             }
             None
@@ -442,8 +442,8 @@ fn tables_that_ask_for_more_are_refused_by_name() {
     }
 }
 
-/// "Checkpoint Protection": history with an unknown feature is deleted together with all that is protected, or not
-/// at all, and commits before checkpoints.
+/// "Checkpoint Protection": history with an unknown feature is deleted together with everything that is protected, or
+/// not at all. Commits are deleted before checkpoints.
 #[test]
 fn protected_checkpoints_stay_unless_their_history_is_known() {
     let protocol = |features: &[&str]| {

@@ -123,7 +123,7 @@ fn each_version_can_be_cloned_both_ways() {
                     assert_eq!(ids(&newest(&to)), ids(&old));
                 }
             }
-            // It is a table like any other, and the source does not change.
+            // The clone is a table like any other, and the source does not change.
             delete_rows(&to, "id = 5");
             append(&to, [77]);
             assert!(!ids(&readable(&to)).contains(&5));
@@ -180,14 +180,14 @@ fn a_deep_clone_is_repeated_at_the_cost_of_what_is_new() {
         assert_eq!(again(), (None, 0, 0));
         append(&from, 20..30);
         assert_eq!(again(), (Some(1), 1, 0));
-        // Another vector of the same file: its file is copied, and the data file is not.
+        // If the same file has another vector, the file of the vector is copied and the data file is not.
         let before = stored(&directory);
         delete_rows(&from, "id = 15");
         assert_eq!(again(), (Some(2), 0, 1));
         let new: Vec<String> = stored(&directory).difference(&before).cloned().collect();
         assert!(matches!(&new[..], [name] if name.ends_with(".bin")), "{new:?}");
         assert_eq!(again(), (None, 0, 0));
-        // The vector of a file that had one before is replaced.
+        // The vector of a file that already had one is replaced.
         delete_rows(&from, "id = 4");
         assert_eq!(again(), (Some(3), 0, 1));
         // Earlier changes of the clone itself are undone.
@@ -212,7 +212,7 @@ fn files_of_other_tables_are_not_taken_for_copies() {
     cloned(&from, &to, CloneRequest::new(false)).unwrap();
     let (other_directory, other) = table(&[]);
     let (name, expected) = (adds(&from).remove(0), adds(&other).remove(0));
-    // The other table has a file with the name of the first one.
+    // The other table has a file with the same name as a file of the first table.
     fs::rename(other_directory.path().join(&expected.path), other_directory.path().join(&name.path)).unwrap();
     let mut transaction =
         Transaction::overwrite(&newest(&other), Operation::new("WRITE"), &environment()).unwrap();
@@ -258,7 +258,7 @@ fn clones_can_be_cloned() {
         reader = reader.allow_root(root).unwrap();
     }
     assert_eq!(ids(&reader.open().unwrap()), expected);
-    // A deep clone of it needs none of them, and may read only what its caller allows.
+    // A deep clone of it needs no roots, and reads only files that its caller allows.
     let (directory, third) = place();
     let error = clone_table(&newest(&first), &third, CloneRequest::new(false), &environment()).unwrap_err();
     assert!(
@@ -300,7 +300,7 @@ fn a_deep_clone_has_no_files_elsewhere() {
     assert_eq!(ids(&newest(&to)), ids(&newest(&from)));
 }
 
-/// "Maintenance": VACUUM of a clone looks below its own root only, and keeps what it refers to.
+/// "Maintenance": VACUUM of a clone only looks below the clone's own root, and keeps files to which the clone refers.
 #[test]
 fn a_vacuum_of_a_shallow_clone_leaves_the_source_alone() {
     let (directory, from) = source(&[]);
@@ -320,7 +320,7 @@ fn a_vacuum_of_a_shallow_clone_leaves_the_source_alone() {
     assert_eq!(ids(&newest(&from)).len(), 18);
 }
 
-/// "Row Tracking": with the number of rows that another writer's statistics have, two rows might get one id.
+/// "Row Tracking": if the number of rows came from another writer's statistics, two rows might get the same id.
 #[test]
 fn rows_of_other_writers_get_ids_by_counts_that_are_certain() {
     for (counted, is_cloned) in [(None, true), (Some(5), true), (Some(3), false)] {
@@ -382,7 +382,7 @@ fn rows_get_ids_of_their_own() {
         assert_eq!((found.len(), distinct.len()), (19, 19));
         append(&to, [51]);
     }
-    // It begins with the copy, if the copy says so.
+    // Row tracking begins with the copy if the properties of the copy enable it.
     let (_plain_kept, plain) = source(&[]);
     let (_clone_kept, to) = place();
     let properties = [(ROW_IDS.0.to_owned(), ROW_IDS.1.to_owned())];
@@ -402,7 +402,7 @@ fn rows_get_ids_of_their_own() {
     assert!(adds(&to).iter().all(|add| add.base_row_id.is_some()));
 }
 
-/// The clone has its own properties, and what the table says that it replaces is kept where it is about its log.
+/// The clone has its own properties. Settings of the replaced table are kept if they concern its log.
 #[test]
 fn the_clone_says_what_the_request_says() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableInCommitTimestamps", "true")]);
@@ -429,7 +429,7 @@ fn the_clone_says_what_the_request_says() {
         assert!(new.protocol().supports(&feature), "{feature}");
     }
     assert_eq!(new.metadata().property("delta.inCommitTimestampEnablementVersion"), Some("1"));
-    // Column ids are counted on, also if the clone is one of another table.
+    // New column ids continue after the highest one, even if the clone's content comes from another table.
     let field = StructField::new("more", PrimitiveType::Long, true);
     change(&from, &TableChange::AddColumns(vec![NewColumn::new(ColumnPath::new([""; 0]), field)]));
     cloned(&from, &to, request).unwrap();
@@ -522,7 +522,7 @@ fn a_dry_run_tells_what_would_be_done() {
     assert_eq!((again.copied_files, again.removed_files), (unchanged.copied_files, unchanged.removed_files));
 }
 
-/// A commit since would be undone unseen.
+/// A commit made in between would be undone without being noticed.
 #[test]
 fn a_commit_in_between_is_a_conflict() {
     let (_kept, from) = source(&[]);
@@ -545,6 +545,6 @@ fn a_commit_in_between_is_a_conflict() {
     let error = clone_table(&readable(&from), &to, replace(false), &interfering).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
     assert_eq!(ids(&newest(&to)).len(), 11);
-    // The copies are gone.
+    // The copies were deleted.
     assert_eq!(stored(&directory).len(), 2);
 }

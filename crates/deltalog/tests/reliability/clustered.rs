@@ -203,7 +203,7 @@ fn files_say_how_they_are_clustered() {
         let read = files_with(&new, condition);
         assert!(read * 2 <= clustered.len(), "{condition}: {read} of {}", clustered.len());
     }
-    // A second run does nothing, also one for all files.
+    // A second run does nothing, even a run for all files.
     for request in [with_target(1_000), full()] {
         let again = run(&storage, request);
         assert_eq!((again.commits.len(), newest(&storage).version()), (0, new.version()));
@@ -211,7 +211,8 @@ fn files_say_how_they_are_clustered() {
     }
 }
 
-/// Adding 1 GB to a table of 40 GB writes at most 3 GB, with files of 128 MiB: here, all sizes are smaller.
+/// Adding 1 GB to a table of 40 GB writes at most 3 GB, with files of 128 MiB. Here, all sizes are proportionally
+/// smaller.
 #[test]
 fn as_little_as_possible_is_written_again() {
     let (_directory, storage) = table(&["a", "b"]);
@@ -236,7 +237,7 @@ fn as_little_as_possible_is_written_again() {
         assert!(!now.contains_key(&None));
     }
     assert!(written > 0);
-    // Three of the steps went into the cube of the one before.
+    // Three of the steps joined the cube of the step before.
     assert!(cubes(&newest(&storage)).len() <= 4, "{:?}", cubes(&newest(&storage)));
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
     // A run for all files merges them into one cube.
@@ -246,7 +247,7 @@ fn as_little_as_possible_is_written_again() {
     assert_eq!(ids(&newest(&storage)), (0..69_000).collect());
 }
 
-/// Small appends become large files, not as many small cubes.
+/// Small appends become large files, and not equally many small cubes.
 #[test]
 fn small_appends_grow_together() {
     let (_directory, storage) = table(&["a"]);
@@ -258,7 +259,7 @@ fn small_appends_grow_together() {
     assert_eq!(ids(&newest(&storage)), (0..800).collect());
 }
 
-/// A cube of two thirds of the largest size is not written again, also by a run for all files.
+/// A cube with two thirds of the maximum size is not rewritten, even by a run for all files.
 #[test]
 fn finished_cubes_stay() {
     let (_directory, storage) = table(&["a"]);
@@ -357,7 +358,7 @@ fn files_of_other_providers_stay() {
     assert_eq!(ids(&newest(&storage)), (0..300).collect());
 }
 
-/// The rows of a file without those that were deleted are as close together as before.
+/// After the deleted rows of a file are removed, the remaining rows are as close together as before.
 #[test]
 fn files_without_deleted_rows_stay_in_their_cubes() {
     let (_directory, storage) = table(&["a"]);
@@ -417,7 +418,7 @@ fn a_dry_run_writes_nothing() {
     assert_eq!((newest(&storage).version(), files()), before);
 }
 
-/// The clustering columns are taken from the version on which it commits.
+/// The clustering columns come from the version that its commit follows.
 #[test]
 fn a_change_of_the_clustering_columns_is_a_conflict() {
     let (directory, storage) = table(&["a"]);
@@ -510,7 +511,7 @@ proptest! {
         }
     }
 
-    /// Rows that other writers delete in the meantime are deleted, and no others.
+    /// Exactly the rows that other writers delete while it runs are deleted.
     #[test]
     fn deletes_of_others_are_carried_over(
         before in prop::collection::btree_set(0..160_i64, 0..20),

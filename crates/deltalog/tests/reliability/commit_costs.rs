@@ -29,7 +29,7 @@ fn verify(storage: &Storage) {
     assert!(found.is_ok() && found.file.is_some(), "{found:?}");
 }
 
-/// Returns the requests of `commit`, and checks the checksum that it left.
+/// Returns the requests of `commit`, and checks the checksum that it wrote.
 fn requests_of(store: &FaultyStore, storage: &Storage, commit: impl FnOnce()) -> Vec<String> {
     store.take_calls();
     commit();
@@ -68,7 +68,7 @@ fn each_winner_is_read_once() {
     assert_eq!(found, ["Get 11.json", "Get 12.json", "Get 13.json"]);
 }
 
-/// A winner that is met only when its version is put is not read again, either.
+/// A winner that is discovered only when its version is put is not read again, either.
 #[test]
 fn the_winner_of_a_race_is_read_once() {
     let (store, storage, base) = opened();
@@ -121,8 +121,8 @@ fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     assert!(newest(&storage).verify().unwrap().file.is_none());
 }
 
-/// Protocol: "Row Tracking". The ids that a commit gives out are in the list of files of its checksum, also if it was
-/// prepared again after it had lost a version.
+/// Protocol: "Row Tracking". The row ids that a commit assigns are in the list of files of its checksum, even if it was
+/// prepared again after it lost a version.
 #[test]
 fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     let (_, storage) = empty();
@@ -151,7 +151,8 @@ fn a_checksum_has_the_row_ids_that_the_commit_gave_out() {
     assert_eq!(adds.iter().map(|add| add.base_row_id).collect::<Vec<_>>(), [Some(10)]);
 }
 
-/// The sizes of the commits are known from the listing. Those that are too large for a compaction are not read for it.
+/// The sizes of the commits are known from the listing. Commits that are too large for a compaction are not read for
+/// it.
 #[test]
 fn commits_that_are_too_large_are_not_read_for_a_compaction() {
     for (size, is_read) in [(10, true), (17 << 20, false)] {
@@ -167,8 +168,7 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read, and in the end a request asks whether the commit of the base is
-        // still there.
+        // Two commits are read, and finally a request checks whether the commit of the base still exists.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

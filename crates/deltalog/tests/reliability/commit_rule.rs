@@ -13,7 +13,7 @@ use crate::common::{NOW_MS, append, creation, empty, environment, paths, table, 
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
-/// Fails the first `times` creates.
+/// Makes the first `times` creates fail.
 fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
     let mut left = times;
     store.fail(move |_, call| {
@@ -145,8 +145,7 @@ fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     (storage, error)
 }
 
-/// This includes the answer "already exists", which a client that retries receives because of its own first
-/// put.
+/// This includes the answer "already exists", which a retrying client receives because of its own first put.
 #[test]
 fn the_state_is_unknown_if_reading_back_fails() {
     let faults = [
@@ -240,7 +239,7 @@ fn the_state_is_unknown_if_the_store_never_answers() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "a put in flight may still land: {error:?}");
 }
 
-/// The client of a remote store tries for minutes before it gives up. A writer does not wait for many times that.
+/// The client of a remote store tries for minutes before it gives up. A writer must not wait many times as long.
 #[test]
 fn a_commit_is_not_read_back_for_longer_than_its_budget() {
     let (store, storage) = table(&["a"]);
@@ -336,13 +335,13 @@ fn commits_are_found_below_a_stray_file() {
         storage.put(&LogFileName::Commit(900_000_000).path(), stray).unwrap();
         assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(2));
     }
-    // No other commit exists any longer: they may have been cleaned up.
+    // The other commits no longer exist: they may have been cleaned up.
     storage.delete(&LogFileName::Commit(2).path()).unwrap();
     assert_eq!(find_commit(&storage, info.txn_id.as_ref().unwrap()).unwrap(), Some(900_000_000));
 }
 
-/// A listing that lags may show a commit, but not those before and after it. Simulations found what must not happen:
-/// a commit that was acknowledged is said not to exist.
+/// A listing that lags behind may show a commit, but not the commits before and after it. Simulations found a case of
+/// this in which an acknowledged commit was reported as missing.
 #[test]
 fn commits_that_a_listing_does_not_show_are_found() {
     for shown in 0..4 {

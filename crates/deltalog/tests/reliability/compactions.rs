@@ -91,7 +91,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with it.
-    /// Compactions stand for the commits: these are damaged, except their sizes.
+    /// The compactions replace the commits, which are damaged but keep their sizes.
     #[test]
     fn written_compactions_stand_for_their_commits(
         history in history(), start in any::<prop::sample::Index>(), length in 1..6u64,
@@ -143,7 +143,7 @@ fn only_whole_ranges_of_commits_are_compacted() {
     assert_eq!(compact_log(&newest, 0, 3).unwrap_err().kind(), ErrorKind::VersionNotFound);
 }
 
-/// A compaction follows a number of commits, if checkpoints are far apart or the table asks for it.
+/// A compaction is written after a number of commits, if checkpoints are far apart or the table requests it.
 #[test]
 fn commits_compact_the_log() {
     let written = |properties: &[(&str, &str)], versions: u64| -> Vec<String> {
@@ -171,7 +171,7 @@ fn commits_compact_the_log() {
     );
 }
 
-/// A removed domain, an old tombstone and a file with two vectors cancel what is in a checkpoint before.
+/// A removed domain, an old tombstone and a file with two vectors cancel entries of an earlier checkpoint.
 #[test]
 fn a_compaction_keeps_whatever_cancels_older_actions() {
     let (_, storage) = empty();
@@ -259,7 +259,7 @@ fn compactions_that_are_not_reconciled_are_ignored() {
     for lines in wrong {
         let (_, storage) = empty();
         write_log(&storage, 8);
-        // Test the lines also together with actions for other files.
+        // Also test the lines together with actions for other files.
         let mut padded = lines.clone();
         padded.extend((2..6).map(|version| add_line(&format!("wrong-{version}.parquet"))).take(2));
         for lines in [&lines, &padded].into_iter().take(if lines.is_empty() { 1 } else { 2 }) {
@@ -296,8 +296,8 @@ fn compactions_neither_hide_gaps_nor_add_versions() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)));
 }
 
-/// A table is dropped and another one created while the commits are read. Readers of that table would take the
-/// compaction for theirs.
+/// A table is dropped and another one created while the commits are read. Readers of the new table would mistake the
+/// compaction for their own.
 #[test]
 fn commits_of_another_table_are_not_compacted() {
     let (store, storage) = empty();
@@ -306,7 +306,7 @@ fn commits_of_another_table_are_not_compacted() {
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.op == Op::Get && call.path.ends_with(&LogFileName::Commit(2).path()) {
-            // On another thread: this one is in the middle of a request.
+            // Runs on another thread, because this one is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
         }
         None

@@ -64,7 +64,7 @@ fn an_overwrite_that_conflicts_reports_the_reason_and_changes_nothing() {
     });
 }
 
-/// The table was to be empty, so concurrently added rows must not be overlooked.
+/// The transaction requires an empty table, so concurrently added rows must not be overlooked.
 #[test]
 fn an_overwrite_that_changes_nothing_conflicts_with_an_append() {
     found_early_and_late(|hide| {

@@ -67,7 +67,7 @@ fn converted(storage: &Storage) -> Snapshot {
     newest(storage)
 }
 
-/// Returns kind and text of the error with which a conversion fails that commits nothing.
+/// Returns the kind and the text of the error of a failing conversion, and checks that nothing was committed.
 fn refused(storage: &Storage, set: impl FnOnce(&mut ConvertRequest)) -> (ErrorKind, String) {
     let error = planned(storage, set).unwrap_err();
     assert_eq!(Snapshot::open(storage, None).unwrap_err().kind(), ErrorKind::NotATable);
@@ -293,7 +293,7 @@ fn wrong_partition_columns_are_refused_with_the_paths() {
     );
 }
 
-/// "Schema Serialization Format": one schema of many files, or none.
+/// "Schema Serialization Format": many files have one common schema, or there is an error.
 #[test]
 fn schemas_are_merged_or_refused_with_the_paths() {
     let (directory, storage) = directory();
@@ -401,7 +401,7 @@ fn a_table_is_not_converted() {
     assert_eq!(newest(&storage).version(), table.version());
 }
 
-/// "Per-file Statistics": what a footer does not say for certain is left out.
+/// "Per-file Statistics": values that a footer does not state for certain are left out.
 #[test]
 fn statistics_are_bounds() {
     let (directory, storage) = directory();
@@ -445,7 +445,7 @@ fn sizes(directory: &TempDir, paths: &[&str]) -> ArrayRef {
     longs(paths.iter().map(|path| fs::metadata(directory.path().join(path)).unwrap().len() as i64))
 }
 
-/// A list says which files belong to the table, and their partition values: directories mean nothing.
+/// A list determines which files belong to the table, and their partition values. Directories are ignored.
 #[test]
 fn a_list_of_files_becomes_a_table() {
     let (directory, storage) = directory();

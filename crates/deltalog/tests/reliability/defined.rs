@@ -10,7 +10,7 @@ use deltalog::{
 
 use crate::common::{add, append, empty, environment, overwrite, schema, table};
 
-/// Creates the table or replaces it, with the file `path`.
+/// Creates or replaces the table, with the file `path`.
 fn define(
     storage: &Storage,
     definition: &TableDefinition,
@@ -66,7 +66,7 @@ fn set(definition: &mut TableDefinition, name: &str, value: &str) {
     definition.configuration.insert(name.to_owned(), value.to_owned());
 }
 
-/// Returns the definition that has those parts whose bit is set, and the features that it requires.
+/// Returns the definition with the parts whose bit is set, and the features that it requires.
 fn definition(parts: usize) -> (TableDefinition, Vec<&'static str>) {
     let (mut definition, mut features) = (TableDefinition::new(schema()), Vec::new());
     for (index, (apply, required)) in PARTS.iter().enumerate() {
@@ -87,7 +87,7 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();
-    // Every definition once as the first and once as the second, with very different ones.
+    // Each definition occurs once as the first and once as the second one, in very different pairs.
     for parts in 0..all {
         let (_, storage) = empty();
         let (first, required) = definition(parts);
@@ -129,7 +129,7 @@ enum Other {
 const OTHERS: [Other; 4] = [Other::Append, Other::Overwrite, Other::Property, Other::Replacement];
 
 impl Other {
-    /// Begins on `base`, and returns what commits it.
+    /// Begins the operation on `base`, and returns a function that commits it.
     fn begin(self, base: &Snapshot) -> Box<dyn FnOnce() -> Result<()>> {
         let environment = Environment::system();
         let commit = |transaction: Transaction| -> Box<dyn FnOnce() -> Result<()>> {
@@ -157,7 +157,7 @@ impl Other {
     }
 }
 
-/// The first one wins, and the other one has read a table that is no longer there.
+/// The first operation wins, and the other one has read a table that no longer exists.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {
@@ -177,8 +177,7 @@ fn replacements_conflict_with_everyone() {
     }
 }
 
-/// A table that another writer creates in the meantime is not replaced by a definition that has not
-/// seen it.
+/// A table that another writer creates concurrently is not replaced by a definition that has not seen it.
 #[test]
 fn creations_conflict_with_creations() {
     for (mode, kind) in [
@@ -249,7 +248,7 @@ fn a_replacement_of_an_older_version_conflicts() {
     progress.record_progress("other", 1);
     progress.commit_or_fail().unwrap();
     assert_eq!(replace(&newest, 1).unwrap().version(), Some(4));
-    // The same write again, by a writer that has read the same version, was done before.
+    // A repetition of the same write, by a writer that has read the same version, is recognized as already done.
     let again = replace(&newest, 1).unwrap();
     assert!(matches!(again, WriteOutcome::AlreadyApplied(_)), "{again:?}");
 }

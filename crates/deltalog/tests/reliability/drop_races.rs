@@ -1,9 +1,9 @@
-//! Drops of features while others work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the section
-//! "Checkpoint Protection" that is proposed for it.
+//! Drops of features while other writers work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the
+//! section "Checkpoint Protection" that is proposed for it.
 //!
 //! Another writer completes an operation before a request of the drop; this is tried for every request. Whether or not
-//! the drop succeeds, each version has the rows that the writes leave, and a repeated drop completes it. The files then
-//! have the types of the schema: no feature says any more that readers convert them.
+//! the drop succeeds, each version has the rows that result from the writes, and a repeated drop completes it.
+//! Afterwards the files have the types of the schema, because no feature makes readers convert them any more.
 
 mod busy;
 mod use_again;
@@ -29,8 +29,8 @@ use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, first_of, storage_in, write_commit};
 
-/// A sample of the requests of a drop is tried, and all requests that write data files or matter most; with
-/// `DELTALOG_ALL_RACES`, all requests.
+/// A sample of the requests of a drop is tried, including all requests that write data files or are most important;
+/// with `DELTALOG_ALL_RACES`, all requests.
 const STEP: usize = 29;
 
 /// The operations of another process on the table.
@@ -143,14 +143,14 @@ fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after:
     assert_eq!(ids(&Snapshot::open(storage, None).unwrap()), after, "{context}");
 }
 
-/// Does `work` before the requests of a drop of `feature`, one after another. `after` are the rows that `work` leaves.
+/// Does `work` before each request of a drop of `feature`, one at a time. `after` are the rows that result from `work`.
 fn race(feature: &'static str, work: Work, after: &[i64]) {
     let writes = |call: &Call| call.op != Op::Get && call.path.ends_with("c000.snappy.parquet");
     let first = first_of(STEP);
     race_from(&using(feature).0, feature, work, after, |at, call| at % STEP == first || writes(call));
 }
 
-/// Does `work` before those requests of a drop from the table in `prepared` that are to be `tried`, one after another.
+/// Does `work` before each of the requests in `tried` of a drop from the table in `prepared`, one at a time.
 fn race_from(
     prepared: &FaultyStore,
     feature: &'static str,
@@ -185,7 +185,7 @@ fn interfere(store: &FaultyStore, at: usize, work: Work, done: &Arc<Mutex<Option
     let (other, done) = (storage_in(&store.reconnect()), Arc::clone(done));
     store.fail(move |number, _| {
         if number == at {
-            // On another thread: this one is in the middle of a request.
+            // Runs on another thread, because this one is in the middle of a request.
             let work = || {
                 stay_alone();
                 work(&other)
@@ -197,7 +197,7 @@ fn interfere(store: &FaultyStore, at: usize, work: Work, done: &Arc<Mutex<Option
     });
 }
 
-/// Drops the feature, unless that was done.
+/// Drops the feature, unless it is already dropped.
 fn finish(storage: &Storage, feature: &str, context: &str) {
     if let Err(error) = dropped(storage, feature) {
         assert!(error.to_string().contains("does not support"), "{context}: {error}");
@@ -222,7 +222,7 @@ fn an_append_meanwhile_is_kept() {
     }
 }
 
-/// A delete writes a deletion vector, or the file again.
+/// A delete writes a deletion vector, or rewrites the file.
 #[test]
 fn a_delete_meanwhile_is_kept() {
     for feature in FEATURES {
@@ -286,7 +286,7 @@ fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     Ok(files)
 }
 
-/// "Protocol: Change Metadata". It is unknown what to drop from another table.
+/// "Protocol: Change Metadata". What to drop from another table is unknown.
 #[test]
 fn a_table_that_replaces_another_one_is_left_alone() {
     let replace = |storage: &Storage| {
@@ -313,7 +313,7 @@ fn a_table_that_is_created_anew_is_left_alone() {
         define(storage, PrimitiveType::Long, property, CreationMode::ErrorIfExists, &[7, 8]);
         Ok(())
     };
-    // Between a look at the log and the write of a file of it, nothing can be known.
+    // The drop cannot notice changes between reading the log and writing a file of it.
     let looks = |at: &usize| matches!(calls[*at].op, Op::List);
     for at in (0..calls.len()).filter(looks) {
         let store = prepared.copy();

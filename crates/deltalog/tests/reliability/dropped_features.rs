@@ -1,4 +1,4 @@
-//! Dropping a feature of readers from a log that changes at the same time, or that has a gap. Protocol:
+//! Dropping a reader feature from a log that changes at the same time, or that has a gap. Protocol:
 //! "Supported Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use crate::common::{
 
 const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
-/// Creates a log whose versions in `using` make use of the feature. Their first commit and the one after them say so;
-/// the other commits add files.
+/// Creates a log whose versions in `using` use the feature. The first commit of the range and the commit after it turn
+/// it on and off; the other commits add files.
 fn log(versions: u64, using: Range<u64>) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let protocol = concat!(
@@ -49,7 +49,7 @@ fn delete_commits(storage: &Storage, versions: impl IntoIterator<Item = u64>) {
     versions.into_iter().for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
 }
 
-/// Drops the feature. Returns the version without it, and the one before which checkpoints are protected.
+/// Drops the feature. Returns the version without it, and the version before which checkpoints are protected.
 fn dropped(base: &Snapshot) -> Result<(u64, Option<u64>)> {
     let committed = drop_feature(base, "typeWidening", false, Default::default(), &environment())?;
     let newest = base.refresh().unwrap();
@@ -61,7 +61,7 @@ fn dropped(base: &Snapshot) -> Result<(u64, Option<u64>)> {
     Ok((committed.version, protected))
 }
 
-/// Does `work` in another process when a request of kind `op` for the file `name` comes for the first time.
+/// Does `work` in another process when the first request of kind `op` for the file `name` arrives.
 fn meanwhile(
     store: &FaultyStore,
     op: Op,
@@ -73,14 +73,14 @@ fn meanwhile(
     store.fail(move |_, call| {
         if !is_done && call.op == op && call.path.ends_with(&path) {
             is_done = true;
-            // On another thread: this one is in the middle of a request.
+            // Runs on another thread, because this one is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| work(&other)).join().unwrap());
         }
         None
     });
 }
 
-/// A checkpoint holds what commits said that a clean-up deletes while they are read.
+/// A checkpoint has the contents of commits that a clean-up deletes while they are read.
 #[test]
 fn a_clean_up_meanwhile_hides_nothing() {
     let (store, storage) = log(5, 1..3);
@@ -110,7 +110,7 @@ fn a_gap_hides_nothing() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
 }
 
-/// Existing checkpoints hide as much as new ones.
+/// Existing checkpoints hide versions just as new ones do.
 #[test]
 fn only_missing_checkpoints_are_written() {
     let (_, storage) = log(8, 1..3);
@@ -120,7 +120,7 @@ fn only_missing_checkpoints_are_written() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (9, Some(9)));
 }
 
-/// The protected version is the version of the commit, whichever that becomes.
+/// The protected version is the version of the commit, even if it moves to a later one.
 #[test]
 fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     let (store, storage) = log(5, 1..3);
@@ -134,7 +134,7 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
 }
 
-/// Files that are added in the meantime may need the feature: the drop looks at them, and continues.
+/// Files that are added while the drop runs may need the feature: the drop examines them, and continues.
 #[test]
 fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     let (store, storage) = log(5, 1..3);
@@ -202,8 +202,8 @@ fn with_vector(action: &str, path: &str) -> String {
     json!({ action: file }).to_string()
 }
 
-/// Protocol: "Deletion Vectors". Files with vectors that others add before the last commit are a conflict, and so is
-/// one that was removed with a vector: to clients that know it by its path alone it seems to be removed.
+/// Protocol: "Deletion Vectors". Files with vectors that other writers add before the last commit are a conflict. So is
+/// a file that was removed with a vector: clients that identify files by path alone would consider it removed.
 #[test]
 fn vectors_that_are_added_meanwhile_are_noticed() {
     for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
@@ -214,15 +214,15 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
             write_commit(other, 6, std::slice::from_ref(&line));
         });
         let error = drop_feature(&base, "deletionVectors", false, Default::default(), &environment());
-        // The drop looks at the table again, and would write the file again. There is none.
+        // The drop reads the table again and would rewrite the file, but there is none.
         let error = error.map(|committed| committed.version).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileNotFound, "{error}");
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 6);
     }
 }
 
-/// A file that is removed with a deletion vector and restored without it is a trace, which checkpoints have as well:
-/// those before it is removed again hide nothing.
+/// A file that is removed with a deletion vector and restored without it is a trace of the feature. Checkpoints contain
+/// the trace, too, until the file is removed again, so these checkpoints hide nothing.
 #[test]
 fn checkpoints_of_restored_files_hide_nothing() {
     let (_, storage) = log_with_vectors();
@@ -240,7 +240,7 @@ fn checkpoints_of_restored_files_hide_nothing() {
     assert_eq!(committed.version, 11);
 }
 
-/// A drop that has to wait deletes nothing, even if a part of the history is old enough.
+/// A drop that must wait deletes nothing, even if a part of the history is old enough.
 #[test]
 fn a_drop_that_has_to_wait_deletes_nothing() {
     let (store, storage) = log(8, 3..5);

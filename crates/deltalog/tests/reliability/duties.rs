@@ -56,8 +56,7 @@ fn strings_have_at_most_the_length_of_their_type() {
     }
 }
 
-/// Rows are compared byte by byte, so that a predicate on a string with a collation would replace other rows than those
-/// that it is true for.
+/// Rows are compared byte by byte, so a predicate on a string with a collation would replace the wrong rows.
 #[test]
 fn rows_are_not_replaced_by_a_collated_string() {
     let storage = table_of_strings(&json!({"__COLLATIONS": {"s": "spark.UTF8_LCASE"}}), &["collations"]);

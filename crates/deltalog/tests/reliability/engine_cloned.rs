@@ -34,7 +34,7 @@ fn planned(from: &Storage, to: &Storage) -> ClonePlan {
     plan_clone(&newest(from), to, request, &environment()).unwrap()
 }
 
-/// Does what an engine does.
+/// Does the work of an engine.
 fn copied(plan: &ClonePlan, from: &TempDir, to: &TempDir) -> Vec<CopiedFile> {
     let copy = |(number, file): (usize, deltalog::engine::clone::FileCopy<'_>)| {
         let LogPath::Relative(path) = file.from else { panic!("{} is elsewhere", file.from) };
@@ -52,7 +52,7 @@ fn stored(directory: &TempDir) -> BTreeSet<String> {
     names.map(|name| name.into_string().unwrap()).filter(|name| name != "_delta_log").collect()
 }
 
-/// The clone has the files that the engine has named, in any order of its reports, and again only what is new.
+/// The clone has the files that the engine reports, in any order. Cloning again copies only new files.
 #[test]
 fn the_clone_has_the_copies_of_the_engine() {
     for properties in
@@ -123,7 +123,7 @@ fn reports_that_do_not_fit_the_plan_are_refused() {
     }
 }
 
-/// An engine may have copied to a place with the same name that this process does not see.
+/// An engine may have copied to a location with the same name that this process cannot see.
 #[test]
 fn copies_that_are_not_there_are_not_committed() {
     let (from_directory, from) = source(&[]);
@@ -155,7 +155,7 @@ fn copies_without_a_commit_are_deleted() {
     plan.abandon();
     assert_eq!(stored(&directory), BTreeSet::from(["0-other.parquet".to_owned()]));
     fs::remove_file(directory.path().join("0-other.parquet")).unwrap();
-    // Another writer has made a table there in the meantime.
+    // Another writer has created a table there in the meantime.
     let plan = planned(&from, &to);
     let told = copied(&plan, &from_directory, &directory);
     let other = planned(&from, &to);

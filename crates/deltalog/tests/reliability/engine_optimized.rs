@@ -1,5 +1,5 @@
-//! An OPTIMIZE whose files an engine writes: what its tasks report is compared with the plan, and committed as what
-//! this process writes is. Protocol: "Add File and Remove File", "Deletion Vectors".
+//! An OPTIMIZE whose files an engine writes: the reports of its tasks are compared with the plan, and its files are
+//! committed like files of this process. Protocol: "Add File and Remove File", "Deletion Vectors".
 
 use arrow::array::AsArray;
 use arrow::compute::cast;
@@ -57,7 +57,7 @@ fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
     batches.flat_map(|batch| values(batch.unwrap())).collect()
 }
 
-/// Does what the tasks of an engine do.
+/// Does the work of an engine's tasks.
 fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     let mut reported = Reported::default();
     let (listed, mut first) = (plan.files(batch).collect::<Vec<_>>(), 0);
@@ -110,7 +110,8 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which looks at other commits since the plan. Earlier commits are kept if a later one fails.
+/// Each batch is a commit, which takes other commits since the plan into account. Earlier commits are kept if a later
+/// one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -135,7 +136,7 @@ fn batches_are_commits_of_their_own() {
     assert_eq!((ids(&newest(&storage)), newest(&storage).totals().unwrap().files), (expected, 2));
 }
 
-/// Rows that others delete between the read and the commit are deleted in the new files.
+/// Rows that other writers delete between the read and the commit are deleted in the new files.
 #[test]
 fn deletes_of_others_are_carried_over() {
     let (_directory, storage) = four_files();
@@ -149,7 +150,7 @@ fn deletes_of_others_are_carried_over() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// A statement that the commit overtakes finds its rows in the new files.
+/// A statement that began before the commit finds its rows in the new files.
 #[test]
 fn statements_that_are_overtaken_follow_the_rows() {
     let (_directory, storage) = four_files();
@@ -258,7 +259,7 @@ fn ordered(base: &Snapshot) -> OptimizePlan {
     plan
 }
 
-/// Does what the tasks of an engine do that sorts rows backwards.
+/// Does the work of the tasks of an engine that sorts rows backwards.
 fn sorted(base: &Snapshot, plan: &OptimizePlan) -> Reported {
     let [output] = plan.outputs(0).try_into().unwrap();
     assert!(output.is_ordered && output.new_files == plan.tasks() && output.rows == Some(40), "{output:?}");
@@ -298,12 +299,12 @@ fn tasks_may_order_rows() {
     let new = newest(&storage);
     assert_eq!((ids(&new), new.totals().unwrap().files), (ids(&base), 3));
     assert!(new.verify().unwrap().is_ok());
-    // A statement that it overtakes does not find its rows.
+    // A statement that began before it does not find its rows.
     let error = delete(&base, Some("id = 1"), Request::new(&environment())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
 }
 
-/// Returns where the tasks of [`sorted`] have written rows that are given by their files and positions there.
+/// Returns where the tasks of [`sorted`] have written rows, which are given by their files and positions.
 fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let mut written: Vec<(i64, u32)> = Vec::new();
     for (number, file) in plan.files(0).enumerate() {
@@ -320,7 +321,8 @@ fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, 
     rows.iter().map(place).collect()
 }
 
-/// Rows that others delete between the read and the commit are deleted where the engine says that they are.
+/// Rows that other writers delete between the read and the commit are deleted at the new positions that the engine
+/// reports.
 #[test]
 fn an_engine_tells_where_rows_are_that_others_delete_meanwhile() {
     let (_directory, storage) = four_files();
@@ -343,7 +345,7 @@ fn an_engine_tells_where_rows_are_that_others_delete_meanwhile() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// An engine that does not know where they are, or is not asked, gives its bin up. The new files are deleted.
+/// If the engine does not know their positions, or cannot be asked, the bin is given up. The new files are deleted.
 #[test]
 fn ordered_rows_that_cannot_be_found_give_their_bin_up() {
     for is_asked in [false, true] {
@@ -391,7 +393,7 @@ fn wrong_places_of_rows_are_refused() {
     }
 }
 
-/// Neither too few rows nor too many of an old file become rows of the table, in whichever of the new files.
+/// Neither too few nor too many rows of an old file become rows of the table, no matter in which of the new files.
 #[test]
 fn reports_of_ordered_rows_that_do_not_fit_are_refused() {
     type Change = fn(&mut Reported);

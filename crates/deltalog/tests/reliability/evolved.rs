@@ -89,7 +89,7 @@ fn a_schema_is_not_merged_across_a_gap() {
     assert_eq!(names, ["id", "other", "more"]);
 }
 
-/// Each of two writers adds a column that the other one does not know.
+/// Each of two writers adds a column that the other one does not have.
 #[test]
 fn two_schemas_are_not_merged_at_once() {
     let id = column("id", PrimitiveType::Long);
@@ -150,7 +150,7 @@ fn a_merge_makes_no_type_narrower() {
 }
 
 /// "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported": a merge
-/// does not ask for them. Values are converted as in a table whose types do not change, or refused.
+/// does not attempt such changes. Values are converted as in a table whose types do not change, or refused.
 #[test]
 fn a_merge_widens_as_iceberg_does_where_the_table_supports_its_compatibility() {
     use PrimitiveType::{Byte, Date, Double, Float, Integer, Long, Short, TimestampNtz};

@@ -1,5 +1,5 @@
-//! Handles that follow a table for long: checkpoints that are written after they have read on, and clean-ups of the log
-//! below them. Protocol: "Checkpoints", "Metadata Cleanup".
+//! Handles that follow a table for a long time, while checkpoints are written after they have read further, and the log
+//! behind them is cleaned up. Protocol: "Checkpoints", "Metadata Cleanup".
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use deltalog_testkit::store::Op;
 use crate::common::store::FaultyStore;
 use crate::common::{add_line, empty, environment, newest, paths, write_commit, write_log};
 
-/// Appends versions, each with a file of its number.
+/// Appends versions, each with a file named after it.
 fn append(storage: &Storage, versions: RangeInclusive<u64>) {
     for version in versions {
         write_commit(storage, version, &[add_line(&version.to_string())]);
@@ -76,7 +76,7 @@ fn a_follower_goes_on_to_a_checkpoint_that_was_written_late() {
     }
 }
 
-/// It never opens the table again, and never loses its files.
+/// The handle never opens the table again, and never loses its files.
 #[test]
 fn a_follower_survives_clean_ups_below_it() {
     for every in [1, 7] {
@@ -100,7 +100,7 @@ fn a_follower_survives_clean_ups_below_it() {
     }
 }
 
-/// The checkpoint was not written before the log is cleaned up, so that the old version can no longer be read.
+/// The checkpoint was not written before the log was cleaned up, so the old version can no longer be read.
 #[test]
 fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
     for commits in [20, 150] {
@@ -116,7 +116,7 @@ fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
         if commits < 100 {
             assert!(has_checkpoint(&refreshed, 10));
         }
-        // A look at all files costs more requests if there are many: it is made when a file is missing.
+        // Checking all files costs more requests if there are many, so it is done only when a file is missing.
         if !has_checkpoint(&refreshed, 10) {
             let kinds = [refreshed.totals().map(drop), crate::common::live(&refreshed).map(drop)];
             assert!(kinds.into_iter().all(|found| found.unwrap_err().kind() == ErrorKind::FileNotFound));

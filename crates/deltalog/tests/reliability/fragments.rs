@@ -78,7 +78,7 @@ fn fragments_of_workers_are_one_version() {
     assert_eq!(totals.files, files(&storage).len() as u64);
 }
 
-/// The fragment of a second run is not passed on: its files are deleted, and other files are kept.
+/// If the fragment of a second run is not passed to the commit, its files are deleted, and other files are kept.
 #[test]
 fn files_that_no_fragment_names_are_deleted_with_the_commit() {
     let (_directory, storage) = table();
@@ -200,7 +200,7 @@ fn a_fragment_that_was_changed_is_refused() {
         assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
         assert_eq!(error.table().map(path), Some(storage.url()));
     }
-    // A worker without rows has named no file.
+    // A worker without rows names no file.
     let nothing = write.check(&[fragment(&other, &[])]).unwrap_err();
     assert!(nothing.to_string().contains("belongs to the write"), "{nothing}");
     let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
@@ -242,7 +242,7 @@ fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
     DistributedWrite::new(pending).unwrap()
 }
 
-/// Writes ids in several batches, and with `given` the identity column.
+/// Writes ids in several batches; if `given`, also values of the identity column.
 fn counted(
     storage: &Storage,
     task: &WriteTask,
@@ -319,7 +319,7 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     silent.as_object_mut().unwrap().remove("counted");
     let silent = Fragment::from_json(&silent.to_string()).unwrap();
     assert!(write.check(&[silent]).unwrap_err().to_string().contains("does not tell its values"));
-    // A task without a number counts nothing.
+    // A task without a number cannot generate values.
     let error = counted(&storage, write.task(), &[1], None).unwrap_err();
     assert!(error.to_string().contains("tasks(count)"), "{error}");
     assert_eq!(commit(write, &[first]), Some(1));
@@ -344,7 +344,7 @@ fn two_writes_that_count_conflict_and_given_values_are_free() {
     assert_eq!(numbers(&storage), [5, 70]);
 }
 
-/// Rows of one task may come with their values and without them, if the column accepts values.
+/// The rows of one task may have values or lack them, if the column accepts values.
 #[test]
 fn a_task_counts_only_the_rows_that_lack_a_value() {
     let (_directory, storage) = table();

@@ -1,5 +1,5 @@
-//! Handles of tables: their newest snapshots, the commits of their logs, and what their properties allow. Protocol:
-//! "Delta Log Entries", "Metadata Cleanup", "Append-only Tables".
+//! Handles of tables: their newest snapshots, the commits of their logs, and the operations that their properties
+//! allow. Protocol: "Delta Log Entries", "Metadata Cleanup", "Append-only Tables".
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -46,7 +46,7 @@ impl Watched {
         self.clock.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
-    /// Returns the version of an answer that may be a second old, and waits for what follows it.
+    /// Returns the version of an answer that may be one second old, and waits for the background work.
     fn recent(&self) -> deltalog::Result<u64> {
         let found = self.table.recent_snapshot(SECOND).map(|snapshot| snapshot.version());
         assert!(self.background.settle(LONG));
@@ -94,7 +94,7 @@ fn an_answer_is_never_older_than_the_limit() {
     assert_eq!(kind(watched.recent()), ErrorKind::PermissionDenied);
 }
 
-/// The answers continue until they are too old. Then the failure is the caller's.
+/// The answers continue until they are too old. Then the caller gets the error.
 #[test]
 fn a_refresh_that_fails_is_raised_when_the_answer_is_too_old() {
     let watched = Watched::new();
@@ -130,7 +130,7 @@ fn a_replaced_table_is_seen_by_the_next_call() {
     }
 }
 
-/// Reports when a listing is done, and answers it after a message. Only one, after it was armed.
+/// Reports when a listing is done, and returns it only after a message. Affects a single listing, after it was armed.
 #[derive(Default)]
 struct SlowListing(Mutex<Option<(Sender<()>, Receiver<()>)>>);
 
@@ -186,14 +186,14 @@ fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
     }
 }
 
-/// A backup of the table that has fewer versions takes its place.
+/// A backup of the table with fewer versions replaces it.
 #[test]
 fn a_slow_look_at_a_place_does_not_bring_lost_versions_back() {
     let [_, slow, kept] = slow_look(|storage| storage.delete(&LogFileName::Commit(3).path()).unwrap());
     assert_eq!((slow.version(), kept.version()), (2, 2));
 }
 
-/// Threads share a handle, and other writers commit: no thread sees a version and then an older one.
+/// Threads share a handle, and other writers commit: no thread sees an older version after a newer one.
 #[test]
 fn a_handle_never_goes_back() {
     let watched = Watched::new();
@@ -217,7 +217,7 @@ fn a_handle_never_goes_back() {
     assert_eq!(watched.table.snapshot().unwrap().version(), 23);
 }
 
-/// Without a background, the same answers come in the same order, always.
+/// Without a `Background`, the same answers always come in the same order.
 #[test]
 fn without_a_background_a_recent_answer_is_refreshed_when_it_is_too_old() {
     let (_, storage) = empty();
@@ -249,14 +249,14 @@ fn commits_come_by_version_up_to_the_newest() {
     assert_eq!(rows, [(0, 2), (1, 1), (2, 1), (3, 2)]);
     assert_eq!(found[3].info.as_ref().and_then(|info| info.operation.as_deref()), Some("WRITE"));
     assert!(found[2].info.is_none());
-    // One after the other: what was not asked for is not read.
+    // Commits are read one after the other, and only when they are requested.
     let mut commits = opened.commits(2).unwrap();
     store.take_calls();
     assert_eq!(commits.next().unwrap().unwrap().version, 2);
     assert_eq!(store.take_calls().len(), 1);
 }
 
-/// A reader that follows a table asks for the version after the last one that it has seen.
+/// A reader that follows a table requests the version after the last one that it has seen.
 #[test]
 fn after_the_newest_version_there_are_no_commits_yet() {
     let (_, storage) = empty();
@@ -276,7 +276,7 @@ fn commits_that_are_gone_are_typed_errors() {
     let opened = Snapshot::open(&storage, None).unwrap();
     let mut commits = opened.commits(3).unwrap();
     (0..5).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
-    // Deleted while they are read.
+    // The commits are deleted while they are read.
     assert_eq!(kind(commits.next().unwrap()), ErrorKind::VersionNotFound);
     assert_eq!(kind(opened.commits(4)), ErrorKind::VersionNotFound);
     assert_eq!(entries(&opened, 5).unwrap().len(), 7);

@@ -156,8 +156,8 @@ pub fn write_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-/// Returns the contents of a snapshot as a table of the oracle, without tombstones. These are only in
-/// checkpoints, and are compared there.
+/// Returns the contents of a snapshot as a table of the oracle, without tombstones. Tombstones are only in checkpoints,
+/// where they are compared.
 pub fn contents(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
     let live: BTreeMap<Key, i64> =
@@ -257,8 +257,8 @@ proptest! {
         }
     }
 
-    /// A snapshot that is refreshed now and then, while checkpoints are written, has the same contents as one
-    /// that is opened.
+    /// A snapshot that is refreshed from time to time, while checkpoints are written, has the same contents as a newly
+    /// opened one.
     #[test]
     fn refreshing_agrees_with_opening(history in history(), events in vec((any::<bool>(), 0..4u8), 10)) {
         let (_, storage) = empty();

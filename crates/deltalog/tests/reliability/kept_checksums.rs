@@ -24,7 +24,7 @@ use crate::common::{
 enum Step {
     /// This crate appends files with these sizes, and perhaps records progress.
     Append(Vec<i64>, Option<(usize, i64)>),
-    /// This crate replaces all files by ones with these sizes.
+    /// This crate replaces all files with files of these sizes.
     Overwrite(Vec<i64>),
     /// This crate has read all files and adds them again, with other statistics.
     Again,
@@ -41,7 +41,7 @@ enum Foreign {
     DeletionVector,
     /// Adds a live file again, with other statistics.
     Statistics,
-    /// Removes a file without saying its size.
+    /// Removes a file without stating its size.
     UnknownSize,
     Domain(bool),
 }
@@ -128,7 +128,7 @@ fn committed(transaction: Transaction) -> bool {
     matches!(transaction.commit().unwrap(), Outcome::Committed(_))
 }
 
-/// Carries the steps out, each on the newest version or on one opened before; returns the number of versions.
+/// Carries out the steps, each on the newest version or on one that was opened earlier; returns the number of versions.
 fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
     let environment = environment();
     let newest = || Snapshot::open(storage, None).unwrap();
@@ -186,15 +186,15 @@ fn start(storage: &Storage) {
     let file = files(0, &[11]).remove(0);
     let file = deltalog::engine::protocol::Action::Add(file).to_json_line().unwrap();
     write_commit(storage, 0, &[protocol.to_string(), metadata_line(&properties), file]);
-    // The first commit of ours counts the files.
+    // The first commit of this crate counts the files.
     append(&Snapshot::open(storage, None).unwrap(), "first", &environment()).commit_or_fail().unwrap();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever is committed, by us and by others: a checksum that exists agrees with the log in every field, and
-    /// every version that follows versions of ours has one.
+    /// Whatever this crate and other writers commit, an existing checksum agrees with the log in every field, and every
+    /// version of this crate that follows its own versions has one.
     #[test]
     fn every_checksum_agrees_with_the_log(steps in vec((step(), any::<bool>()), 1..25)) {
         let (_, storage) = empty();
@@ -307,8 +307,8 @@ fn a_small_table_without_checksums_gets_them_at_once() {
     assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
 }
 
-/// Fields of another writer's file that are not understood are left out, until a checkpoint counts them. "The JVM
-/// implementation" takes a histogram with other bins than its own for a damaged one.
+/// Unknown fields of another writer's file are left out until a checkpoint counts them. The JVM implementation treats a
+/// histogram with different bins as damaged.
 #[test]
 fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     let (_, storage) = empty();
@@ -340,7 +340,7 @@ fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     }
 }
 
-/// Replaces the checksum of `version` by one with another number of files.
+/// Replaces the checksum of `version` with one that has a different number of files.
 fn falsify(storage: &Storage, version: u64) {
     let mut checksum = read(storage, version).unwrap();
     checksum["numFiles"] = json!(checksum["numFiles"].as_u64().unwrap() + 5);
@@ -349,7 +349,7 @@ fn falsify(storage: &Storage, version: u64) {
 }
 
 /// A checksum of another writer, or of an earlier release, may be wrong. "Writers MUST NOT overwrite" it, but the next
-/// checkpoint counts.
+/// checkpoint counts again.
 #[test]
 fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g"]);
@@ -367,8 +367,8 @@ fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
     }
 }
 
-/// A checkpoint that cannot be written counts nothing. The checksum is then what follows from the one before, and the
-/// next checkpoint compares it.
+/// If a checkpoint cannot be written, nothing is counted. The checksum is then derived from the previous one, and the
+/// next checkpoint verifies it.
 #[test]
 fn a_checksum_is_written_if_its_checkpoint_is_not() {
     for is_false in [false, true] {
@@ -415,7 +415,7 @@ fn identifiers_that_expire_are_left_out() {
     assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
 }
 
-/// A checksum belongs to a version, and there may be files of versions that do not exist.
+/// A checksum belongs to a version, but there may be files for versions that do not exist.
 #[test]
 fn a_checksum_without_a_version_is_no_base() {
     let (_, storage) = table(&["a", "b"]);
@@ -429,7 +429,7 @@ fn a_checksum_without_a_version_is_no_base() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// Beyond twenty files, a checksum does not list them. What a commit of ours adds again was live.
+/// Beyond twenty files, a checksum does not list them. Files that a commit of this crate adds again were live.
 #[test]
 fn statistics_that_are_computed_again_change_no_total() {
     let (_, storage) = empty();
@@ -443,7 +443,7 @@ fn statistics_that_are_computed_again_change_no_total() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// The same if another process has computed them since the version that a commit is based on.
+/// The same holds if another process has computed them after the version on which a commit is based.
 #[test]
 fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     let (_, storage) = empty();
@@ -490,7 +490,7 @@ fn a_table_of_very_many_files_has_no_list_of_them() {
     many(1);
     many(2);
     assert!(read(&storage, 2).unwrap().get("allFiles").is_none());
-    // An overwrite shows all files again.
+    // After an overwrite, all files are known again.
     let base = Snapshot::open(&storage, None).unwrap();
     let mut transaction = Transaction::overwrite(&base, Operation::new("WRITE"), &environment()).unwrap();
     transaction.add_files(&files(3, &[1])).unwrap();

@@ -240,8 +240,9 @@ fn errors_of_missing_versions_list_the_available_ones() {
     }
 }
 
-/// "Metadata Cleanup": a clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of
-/// version 3 since, to which some commits may have remained. What is missing below the newest checkpoint is no damage.
+/// "Metadata Cleanup": a clean-up has kept version 10 and later ones, and a slow writer has since written a checkpoint
+/// of version 3, for which some commits may remain. Files that are missing below the newest checkpoint do not mean
+/// damage.
 #[test]
 fn a_gap_below_a_checkpoint_is_no_damage() {
     for (strays, ranges) in [
@@ -294,7 +295,7 @@ fn a_gap_below_a_checkpoint_is_no_damage() {
     }
 }
 
-/// A file may have any version. No work is done for each of the versions below.
+/// A file may have any version. The work must not grow with the number of versions below it.
 #[test]
 fn a_stray_version_costs_neither_memory_nor_time() {
     let storage = log(4);
@@ -316,7 +317,7 @@ fn a_stray_version_costs_neither_memory_nor_time() {
     append(&held, "x", &environment()).commit_or_fail().unwrap();
 }
 
-/// A listing that lags behind shows a gap that is none: history and times cover all commits.
+/// A listing that lags behind shows a gap that does not exist: history and times still cover all commits.
 #[test]
 fn commits_missing_only_from_the_listing_have_their_times() {
     let (store, storage) = empty();

@@ -88,7 +88,7 @@ fn each_partition_with_files_has_a_manifest() {
     let first = format!("p=1%2F/q={null}/manifest");
     let second = format!("p=x y/q={null}/manifest");
     assert_eq!(manifests(&storage), expected(&[(&first, &["c", "p=1%2F/a b"]), (&second, &["d"])]));
-    // Partitions without files have none.
+    // Partitions without files have no manifest.
     commit(&storage, &[file("e", Some("x y"), None)], "all").unwrap();
     let done = generate_manifests(&newest(&storage)).unwrap();
     assert_eq!((done.version, done.written, done.deleted), (2, 1, 1));
@@ -105,7 +105,7 @@ fn a_table_without_partitions_has_one_manifest() {
     assert_eq!(manifests(&storage), expected(&[("manifest", &["a", "b"])]));
 }
 
-/// If the table asks for it, manifests follow each commit.
+/// If the table requests it, manifests are updated after each commit.
 #[test]
 fn manifests_are_kept() {
     let (store, storage) = partitioned(&[(ENABLED, "true")]);
@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // A writer that has seen an older version shows what other writers have written as well.
+    // Manifests by a writer that has seen an older version also include the files of other writers.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -137,8 +137,8 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["e", "f"])]));
 }
 
-/// With every fault at each request of a commit and of what follows it: the commit stands as a commit does, and
-/// manifests can be generated.
+/// With every fault at each request of a commit and of the work after it, the commit succeeds or fails as without
+/// manifests, and manifests can be generated afterwards.
 #[test]
 fn a_commit_stands_whatever_becomes_of_its_manifests() {
     stay_alone();
@@ -161,7 +161,7 @@ fn a_commit_stands_whatever_becomes_of_its_manifests() {
             let result = catch_unwind(AssertUnwindSafe(|| run(&storage)));
             store.heal();
             let context = format!("{fault:?} at {call:?}");
-            // A crash within what follows a commit is like any failure of it, unless there are more requests.
+            // A crash during the work after a commit is like any other failure, unless there are more requests.
             assert!(fault.is_crash() || matches!(result, Ok(Ok(()))), "{context}");
             assert_eq!(newest(&storage).version(), 2, "{context}");
             generate_manifests(&newest(&storage)).unwrap();
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// If another writer commits with each manifest that is written, an update ends: GENERATE with an error, the update
-/// after a commit with a warning.
+/// If another writer commits each time that a manifest is written, the update still ends: GENERATE with an error, and
+/// the update after a commit with a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {
@@ -230,7 +230,7 @@ fn an_update_ends_though_others_go_on_committing() {
         commit(&storage, &[file("a", Some("1"), Some("1"))], "").unwrap();
         let (other, mut version) = (storage_in(&store.reconnect()), 1);
         store.fail(move |_, call| {
-            // There are 200 such commits at most.
+            // There are at most 200 such commits.
             if call.path.contains("symlink") && matches!(call.op, Op::Put | Op::Create) && version < 200 {
                 let other = other.clone();
                 version = std::thread::spawn(move || append_to(&other)).join().unwrap();
@@ -258,7 +258,7 @@ fn an_update_ends_though_others_go_on_committing() {
 fn manifests_that_would_lie_are_refused() {
     let (_directory, storage) = table(&[]);
     generate_manifests(&newest(&storage)).unwrap();
-    // Deletion vectors are allowed, and there are none yet.
+    // Deletion vectors are allowed, but there are none yet.
     let both = alter_table(&newest(&storage), &property(ENABLED, "true"), Default::default(), &environment());
     let error = both.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

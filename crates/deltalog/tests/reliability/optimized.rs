@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::common::ids::{ROWS, append, delete_rows, environment, files, ids, meanwhile, table};
 use crate::common::{newest, schema};
 
-/// Creates a table with this many files of ten rows each, whose ids count up.
+/// Creates a table with this many files of ten rows each, with consecutive ids.
 pub fn small_files(count: i64, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     for file in 1..count {
@@ -111,7 +111,7 @@ fn large_files_stay_and_files_with_many_deleted_rows_do_not() {
     let (_directory, storage) = small_files(2, &[]);
     let largest = adds(&newest(&storage)).iter().map(|add| add.size).max().unwrap();
     let target = Some(u64::try_from(largest).unwrap());
-    // Each file is as large as a new one may be.
+    // Each file already has the maximum size of a new file.
     let done = optimize(&newest(&storage), with(|request| request.target_size = target), &environment());
     assert_eq!(done.unwrap().metrics.removed.count(), 0);
     delete_rows(&storage, "id < 6");
@@ -137,7 +137,7 @@ fn commits_are_of_bounded_size() {
     assert_eq!((newest(&storage).totals().unwrap().files, ids(&newest(&storage))), (3, ids(&base)));
 }
 
-/// Rows that others delete while files are written are deleted in the new files.
+/// Rows that other writers delete while files are written are deleted in the new files.
 #[test]
 fn deletes_of_others_are_carried_over() {
     let (directory, storage) = small_files(4, &[]);
@@ -173,7 +173,7 @@ fn deletes_of_others_are_carried_over() {
     }
 }
 
-/// Each of several commits looks at other commits since the files were read, not only the first one.
+/// Each of several commits takes other commits since the files were read into account, not only the first one.
 #[test]
 fn deletes_of_others_are_carried_over_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
@@ -187,7 +187,7 @@ fn deletes_of_others_are_carried_over_to_each_commit() {
     assert_eq!(ids(&newest(&storage)), expected);
 }
 
-/// Rows that another writer removes in the meantime, with their file, are not brought back.
+/// Rows whose file another writer removes in the meantime do not come back.
 #[test]
 fn a_bin_whose_files_others_have_removed_is_given_up() {
     let (directory, storage) = small_files(4, &[]);
@@ -200,10 +200,10 @@ fn a_bin_whose_files_others_have_removed_is_given_up() {
     assert_eq!((done.commits.len(), done.metrics.given_up, done.metrics.added.count()), (1, 1, 1));
     let expected: Vec<i64> = (0..10).chain(20..40).collect();
     assert_eq!(ids(&newest(&storage)), expected);
-    // The new file of the other bin is gone.
+    // The new file of the other bin was deleted.
     assert_eq!(stored(&directory), 4 + 1);
 
-    // If all have to be given up, nothing is committed.
+    // If all bins must be given up, nothing is committed.
     let base = newest(&storage);
     let other = storage.clone();
     let environment = meanwhile(move || delete_rows(&other, "id >= 0"), 1);
@@ -274,7 +274,7 @@ fn row_ids_stay() {
     assert_eq!((before.len(), newest(&storage).totals().unwrap().files), (29, 1));
 }
 
-/// REORG … APPLY (PURGE): files with vectors are chosen, however large they are and however few rows are deleted.
+/// REORG … APPLY (PURGE): files with vectors are chosen, no matter how large they are and how few rows are deleted.
 #[test]
 fn a_purge_leaves_no_vector() {
     let (_directory, storage) = small_files(4, &[]);
@@ -325,7 +325,7 @@ fn a_purge_keeps_clustered_files_apart() {
     let done = optimize(&newest(&storage), request, &environment()).unwrap();
     assert_eq!((done.metrics.added.count(), done.metrics.removed.count()), (3, 3));
     assert_eq!(ids(&newest(&storage)), before);
-    // Their rows are as close together as before, so that a compaction leaves them alone.
+    // Their rows are as close together as before, so a compaction does not touch them.
     let clustered = adds(&newest(&storage)).into_iter().filter(|add| add.clustering_provider.is_some());
     assert_eq!(clustered.count(), 2);
 }
@@ -344,7 +344,7 @@ fn a_purge_leaves_no_dropped_column() {
     let field = deltalog::StructField::new("more", deltalog::PrimitiveType::Long, true);
     let added = deltalog::NewColumn::new(deltalog::ColumnPath::new([""; 0]), field);
     change(&TableChange::AddColumns(vec![added.clone()]));
-    // A file lacks a column: that is nothing to purge.
+    // A file that lacks a column does not need to be purged.
     assert!(purge().commits.is_empty());
     update(&newest(&storage), &[("more".to_owned(), "id".to_owned())], None, Request::new(&environment()))
         .unwrap();
@@ -405,7 +405,7 @@ proptest! {
         let gone: BTreeSet<i64> =
             meanwhile_deleted.into_iter().flatten().chain(before).collect();
         let mut expected: Vec<i64> = (0..files * ROWS).filter(|id| !gone.contains(id)).collect();
-        // Without a commit, no id was drawn, and the other writers have done nothing.
+        // Without a commit, no id is drawn, so the other writers have done nothing.
         if newest(&storage).version() == base.version() {
             expected = ids(&base);
         }

@@ -1,5 +1,5 @@
-//! Statements that an OPTIMIZE overtakes: they follow the rows that it has moved. Protocol: "Deletion Vectors", "Row
-//! Tracking".
+//! Statements during which an OPTIMIZE commits: they follow the rows that it has moved. Protocol: "Deletion Vectors",
+//! "Row Tracking".
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::common::ids::{ROWS, delete_rows, environment, ids, meanwhile};
 use crate::common::newest;
 use crate::optimized::{adds, condition, request, row_ids, small_files, with};
 
-/// Statements that delete rows by vectors, and that an OPTIMIZE overtakes: they find the rows in the new files.
+/// Statements that delete rows by vectors, and during which an OPTIMIZE commits, find the rows in the new files.
 #[test]
 fn statements_that_are_overtaken_follow_the_rows() {
     let (_directory, storage) = small_files(4, &[]);
@@ -65,7 +65,7 @@ fn a_file_that_is_emptied_and_overtaken_is_followed() {
     }
 }
 
-/// An UPDATE finds its rows too. Those that stay keep their row ids, and the change feed has each change once.
+/// An UPDATE finds its rows too. The remaining rows keep their row ids, and the change feed has each change once.
 #[test]
 fn an_update_that_is_overtaken_follows_the_rows() {
     let properties = [("delta.enableRowTracking", "true"), ("delta.enableChangeDataFeed", "true")];
@@ -120,7 +120,7 @@ fn a_tag_that_cannot_be_right_is_not_followed() {
     }
 }
 
-/// The rows that both delete are a conflict, as without an OPTIMIZE between them.
+/// Rows that both statements delete are a conflict, as without an OPTIMIZE in between.
 #[test]
 fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {
     let (_directory, storage) = small_files(4, &[]);
@@ -140,7 +140,7 @@ fn a_row_that_two_delete_is_a_conflict_after_it_was_moved() {
 }
 
 proptest! {
-    /// A DELETE that others overtake, which delete rows and move them, deletes its own rows and no others, or none.
+    /// A DELETE during which other writers delete and move rows deletes exactly its own rows, or none.
     #[test]
     fn an_overtaken_delete_deletes_its_own_rows(
         files in 2..5_i64,
@@ -157,7 +157,7 @@ proptest! {
             delete_rows(&storage, &condition(&before));
         }
         let base = newest(&storage);
-        // All rows of a file may be among them.
+        // They may include all rows of a file.
         let own: BTreeSet<i64> =
             rows.into_iter().chain(whole.into_iter().flat_map(|file| file * ROWS..(file + 1) * ROWS)).collect();
         let (live, size) = (ids(&base), u64::try_from(adds(&base)[0].size).unwrap());
@@ -180,7 +180,7 @@ proptest! {
         let is_done = match outcome {
             Ok(outcome) => {
                 if matches!(outcome, RowChangeOutcome::Unchanged(_)) && newest(&storage).version() == base.version() {
-                    // No id was drawn, and the other writers have done nothing.
+                    // No id was drawn, so the other writers have done nothing.
                     return Ok(());
                 }
                 true

@@ -1,4 +1,4 @@
-//! Writes whose data are computed from rows of the table that they go to. Protocol: "Commit Provenance Information",
+//! Writes whose data is computed from rows of the target table itself. Protocol: "Commit Provenance Information",
 //! `isBlindAppend`.
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ fn new_tables_and_changes_of_metadata_are_blind() {
     assert!(is_blind(&storage));
 }
 
-/// The overwrites of some rows: all replace partition 1, or what of it there is.
+/// The overwrites of some rows. All of them replace partition 1, or the existing part of it.
 fn overwrites() -> Vec<WriteRequest> {
     let mut by_predicate = computed(SaveMode::Overwrite, "p = 2");
     by_predicate.replace_where = Some(ReplaceWhere::new("p = 1"));

@@ -177,7 +177,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
     assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// "Clustered Table": what the losing creation says about the table is not applied to the winner's.
+/// "Clustered Table": the definition of the losing creation is not applied to the winner's table.
 #[test]
 fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
     for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
@@ -196,7 +196,7 @@ fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns
     }
 }
 
-/// A table is left as it is, also if another writer has just created it.
+/// An existing table is not changed, even if another writer has just created it.
 #[test]
 fn a_table_that_was_created_meanwhile_is_ignored() {
     let (_, storage) = empty();
@@ -239,7 +239,7 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
 }
 
 /// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode, and by the commit
-/// if it was made in between; the mode and what else the other commit did do not matter.
+/// if it was made in between; neither the mode nor the other changes of that commit matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();
@@ -273,7 +273,7 @@ fn a_write_that_was_done_before_has_no_effect() {
         again.commit_or_fail(files, Operation::new("WRITE")).unwrap_err()
     };
     assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
-    // Two instances of an application that are not at the same write do conflict.
+    // Two instances of an application that make different writes do conflict.
     let (older, newer) = (begin_as(&storage, SaveMode::Append, 8), begin_as(&storage, SaveMode::Append, 9));
     write_row(older).unwrap();
     let error = write_row(newer).unwrap_err();
@@ -334,11 +334,11 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     first.commit(shared.clone(), Operation::new("WRITE")).unwrap();
     let error = again.commit([shared, own].concat(), Operation::new("WRITE")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
-    // The file of the append remains until VACUUM, and the one that only the second overwrite had is gone.
+    // The file of the append remains until VACUUM, and the file that only the second overwrite had was deleted.
     assert_eq!((data_files(&storage), rows()), (2, 1));
 }
 
-/// Engines leave out an entry of the history that says nothing, as the JVM connector does.
+/// Engines omit an entry of the history that contains no change, as the JVM connector does.
 #[test]
 fn a_write_that_changes_nothing_can_be_left_out() {
     let (_, storage) = empty();
@@ -346,7 +346,7 @@ fn a_write_that_changes_nothing_can_be_left_out() {
         write.skip_if_empty();
         write.commit(files, Operation::new("WRITE")).unwrap().version()
     };
-    // A table without rows is a table.
+    // A table without rows counts as a table.
     assert_eq!(commit(begin(&storage, SaveMode::Append), Vec::new()), Some(0));
     for mode in [SaveMode::Append, SaveMode::Overwrite] {
         assert_eq!(commit(begin(&storage, mode), Vec::new()), None);
@@ -357,14 +357,14 @@ fn a_write_that_changes_nothing_can_be_left_out() {
         || PendingWrite::begin(&storage, partly.clone(), &Environment::system()).unwrap().unwrap();
     assert_eq!(commit(begin_partly(), Vec::new()), None);
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
-    // The progress of an application, rows, and rows that go are changes.
+    // The progress of an application, new rows, and removed rows are changes.
     assert_eq!(commit(begin_as(&storage, SaveMode::Append, 1), Vec::new()), Some(1));
     let write = begin(&storage, SaveMode::Append);
     let files = files(&write);
     assert_eq!(commit(write, files), Some(2));
     assert_eq!(commit(begin_partly(), Vec::new()), None);
     assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
-    // Other writers want each write in the history.
+    // Other callers want to see each write in the history.
     let write = begin(&storage, SaveMode::Append);
     assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));
 }

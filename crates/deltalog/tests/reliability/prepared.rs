@@ -1,5 +1,5 @@
-//! Commits that are prepared afresh for each attempt: what depends on the versions before is right whichever
-//! writer wins. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
+//! Commits that are prepared again for each attempt: the parts that depend on earlier versions are right, no matter
+//! which writer wins. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ fn row_tracking_needs_the_number_of_rows() {
     assert_eq!(newest(&storage).version(), 0);
 }
 
-/// A conflict hands the transaction back, and it can be moved to the version that won.
+/// A conflict returns the transaction, which can then be moved to the version that won.
 #[test]
 fn a_transaction_that_lost_can_be_tried_again() {
     let (_, storage) = table(&["a"]);
@@ -188,7 +188,7 @@ fn removals_are_not_moved_to_another_version() {
     assert_eq!(transaction.onto(&base).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// The table got a constraint that the files were not checked for, since another writer has created it.
+/// Another writer has created the table, with a constraint for which the files were not checked.
 #[test]
 fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
     let (_, storage) = empty();

@@ -36,8 +36,8 @@ fn protection(before: u64) -> [String; 2] {
     [protocol(&["checkpointProtection"]), metadata_line(&properties)]
 }
 
-/// Creates a log of so many commits, all of them expired, with checkpoints. The history before `protected` is protected
-/// by the last commit.
+/// Creates a log with this many commits, all of them expired, with checkpoints. The history before `protected` is
+/// protected by the last commit.
 fn log(versions: u64, checkpoints: &[u64], protected: u64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, versions);
@@ -83,7 +83,7 @@ fn a_history_that_cannot_be_read_is_kept() {
     ] {
         let (store, storage) = log(20, &[2, 4, 6, 15], 15);
         (0..first).for_each(|version| storage.delete(&commit(version).path()).unwrap());
-        // The checkpoint of version 15 is too young, so that the history before it can only be deleted in parts.
+        // The checkpoint of version 15 is too young, so the history before it can only be deleted in parts.
         (8..=20).for_each(|version| {
             let path = format!("t/{}", commit(version).path());
             store.objects().set_modified_ms(&path, NOW_MS - 1);
@@ -124,7 +124,7 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     }
 }
 
-/// Files that a clean-up has left for later are kept if the table begins to protect its checkpoints.
+/// Files that a clean-up has postponed are kept if the table begins to protect its checkpoints.
 #[test]
 fn a_protection_that_comes_later_counts() {
     for (protected, expected) in [(0, [1, 1, 1, 1]), (8, [1, 0, 0, 0])] {
@@ -145,14 +145,14 @@ fn a_protection_that_comes_later_counts() {
     }
 }
 
-/// A clean-up that a user asks for looks at the table again as well, every thousand files.
+/// A clean-up that a user starts also reads the table again, after every thousand files.
 #[test]
 fn a_long_clean_up_stops_at_a_protection() {
     let (store, storage) = log(1110, &[1100], 0);
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
-            // On another thread: this one is in the middle of a request.
+            // Runs on another thread, because this one is in the middle of a request.
             let protect = || write_commit(&other, 1110, &protection(1105));
             std::thread::scope(|scope| scope.spawn(protect).join().unwrap());
         }

@@ -36,7 +36,7 @@ fn add_again(storage: &Storage, change: impl Fn(&mut Add)) {
     transaction.commit_or_fail().unwrap();
 }
 
-/// Returns a table of three files of ten rows, whose ids count up, and which have these statistics.
+/// Returns a table of three files of ten rows each, with consecutive ids and these statistics.
 fn with_statistics(properties: &[(&str, &str)], stats: Option<&str>) -> (TempDir, Storage) {
     let (directory, storage) = table(properties);
     for file in 1..3 {
@@ -168,8 +168,8 @@ fn commits_are_of_bounded_size() {
     assert!(error.to_string().contains("partition columns only"), "{error}");
 }
 
-/// Protocol: "Action Reconciliation". Whatever other writers do after the files were read and before the commit, the
-/// rows are the ones that they have left.
+/// Protocol: "Action Reconciliation". No matter what other writers do between the reading of the files and the commit,
+/// their changes to the rows are preserved.
 #[test]
 fn what_others_do_meanwhile_stays() {
     type Work = fn(&Storage);
@@ -214,7 +214,7 @@ fn what_others_do_meanwhile_stays() {
             (updated, given_up),
             "{name}: {done:?}"
         );
-        // The same without it.
+        // The same holds without it.
         let (_alone, expected) = with_statistics(&[], Some(numbered));
         work(&expected);
         assert_eq!(ids(&newest(&storage)), ids(&newest(&expected)), "{name}");
@@ -232,7 +232,7 @@ fn what_others_do_meanwhile_stays() {
     }
 }
 
-/// A DELETE that is overtaken deletes its rows, and a file that loses rows keeps the new statistics.
+/// A DELETE that began before still deletes its rows, and a file that loses rows keeps the new statistics.
 #[test]
 fn statements_that_are_overtaken_are_committed() {
     for (condition, left) in [("id in (3, 15)", 28), ("id < 10 or id = 15", 19), ("id >= 10", 10)] {

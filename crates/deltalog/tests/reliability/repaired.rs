@@ -70,7 +70,7 @@ fn vector(directory: &TempDir) -> PathBuf {
     entries.filter(|path| path.extension().is_some_and(|kind| kind == "bin")).last().unwrap()
 }
 
-/// Changes the text of the newest commit, and forgets what was derived from it.
+/// Changes the text of the newest commit, and deletes the files that were derived from it.
 fn edit_commit(directory: &TempDir, storage: &Storage, from: &str, to: &str) {
     let version = newest(storage).version();
     let path = directory.path().join(format!("_delta_log/{version:020}.json"));
@@ -186,7 +186,7 @@ fn each_changed_byte_of_a_vector_is_found() {
     }
 }
 
-/// A vector has positions that the data file does not have, and another cardinality than its descriptor.
+/// A vector has positions that the data file does not have, or a different cardinality than its descriptor.
 #[test]
 fn vectors_that_do_not_fit_are_found() {
     let (directory, storage) = table(&[]);
@@ -270,7 +270,7 @@ fn files_that_no_action_names_are_reported_and_stay() {
     assert!(repaired.committed.is_none() && orphan.exists());
 }
 
-/// A check of an old version knows the files of newer ones, and those that it alone has.
+/// A check of an old version knows the files of newer versions, and the files that only the old version has.
 #[test]
 fn files_of_other_versions_are_referenced() {
     let (directory, storage) = two_files();
@@ -418,7 +418,7 @@ fn other_writers() {
         std::fs::remove_file(first).unwrap();
         let other = storage.clone();
         let environment = meanwhile(Box::new(move || match removes {
-            // It is the same file that both remove.
+            // Both remove the same file.
             true => repaired(&other, RepairRequest::default()).map(drop).unwrap(),
             false => append(&other, 20..30),
         }));
@@ -432,11 +432,11 @@ fn other_writers() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: existing files are kept, and the next
-/// repair completes the work.
+/// With every fault at each request, and if the process ends there, existing files are kept, and the next repair
+/// completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {
-    // A crash is to unwind this thread.
+    // A crash should unwind this thread.
     stay_alone();
     let (prepared, storage) = common::table(&["a", "b", "gone", "_hidden/c"]);
     for file in ["a", "b", "_hidden/c", "orphan"] {
@@ -477,7 +477,7 @@ fn a_request_that_fails_never_makes_a_file_a_missing_one() {
     assert!(failed > 0);
 }
 
-/// A listing that leaves out files is not believed.
+/// A listing that omits files is not trusted.
 #[test]
 fn a_listing_that_leaves_files_out_is_not_believed() {
     let (store, storage) = common::table(&["a", "gone"]);
@@ -486,7 +486,7 @@ fn a_listing_that_leaves_files_out_is_not_believed() {
     assert_eq!(problems(&storage, CheckLevel::Files), [("gone".into(), "missing file".into())]);
 }
 
-/// Files outside the table, as in a shallow clone, are asked for one by one.
+/// Files outside the table, as in a shallow clone, are checked one by one.
 #[test]
 fn files_outside_the_table_are_looked_for_where_they_are() {
     let (elsewhere, (directory, storage)) = (tempfile::tempdir().unwrap(), table(&[]));
@@ -515,7 +515,7 @@ fn files_outside_the_table_are_looked_for_where_they_are() {
     assert_eq!(ids(&newest(&storage)).len(), 10);
 }
 
-/// A file that another commit has replaced and VACUUM has deleted is not part of the newest version.
+/// A file that another commit replaced and VACUUM deleted is not part of the newest version.
 #[test]
 fn a_repair_looks_at_the_newest_version() {
     let (_store, storage) = common::table(&["a"]);

@@ -20,7 +20,7 @@ fn write(storage: &Storage, mode: SaveMode, ids: std::ops::Range<i64>) {
     let write = PendingWrite::begin(storage, request, &environment()).unwrap().unwrap();
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(ids));
     let mut writer = write.writer().unwrap();
-    // Other columns are given by the table.
+    // The table generates the other columns.
     writer.write(&RecordBatch::try_from_iter([("id", column)]).unwrap()).unwrap();
     let files = writer.finish().unwrap();
     write.commit(files, Operation::new("WRITE")).unwrap();
@@ -66,7 +66,7 @@ fn each_version_of_a_history_can_be_restored() {
         let totals = newest(&storage).totals().unwrap();
         assert_eq!((metrics.table_files, metrics.table_bytes), (totals.files, totals.bytes));
     }
-    // The one before the last was restored just now.
+    // The version before the last one was just restored.
     let (again, before) = (newest(&storage).version(), newest(&storage));
     assert_eq!(
         restored(&storage, again - 3).unwrap().committed.map(|committed| committed.version),
@@ -77,7 +77,7 @@ fn each_version_of_a_history_can_be_restored() {
         Some(again + 2)
     );
     assert_eq!(ids(&newest(&storage)), ids(&before));
-    // Ids that are given afterwards are new.
+    // Ids that are assigned afterwards are new.
     let high = |snapshot: &Snapshot| {
         let domains = snapshot.domain_metadata().unwrap();
         domains.into_iter().find(|domain| domain.domain == "delta.rowTracking").unwrap().configuration
@@ -124,7 +124,7 @@ fn the_commit_says_what_was_done() {
     assert!(!text.contains("\"dataChange\":false"), "{text}");
 }
 
-/// Files that are gone are found before anything is committed, also files of vectors.
+/// Missing files, including files of vectors, are found before anything is committed.
 #[test]
 fn missing_files_are_named_and_nothing_is_committed() {
     let (directory, storage) = table(&[]);
@@ -184,7 +184,7 @@ fn the_table_is_described_as_it_was() {
     assert!(newest(&storage).domain_metadata().unwrap().contains(&domain));
 }
 
-/// "Identity Columns": no value is given twice.
+/// "Identity Columns": no value is assigned twice.
 #[test]
 fn identity_values_go_on() {
     let (_directory, storage) = table(&[]);
@@ -225,7 +225,7 @@ fn append_only_tables_are_those_that_are_so_now() {
     assert_eq!(ids(&newest(&storage)).len(), 20);
 }
 
-/// With a protocol that lacks a feature, the table has none of its properties.
+/// If the protocol lacks a feature, the table has none of the feature's properties.
 #[test]
 fn a_downgrade_leaves_nothing_of_a_feature() {
     let (_directory, storage) = table(&[]);
@@ -243,7 +243,7 @@ fn a_downgrade_leaves_nothing_of_a_feature() {
     write(&storage, SaveMode::Append, 10..20);
 }
 
-/// A VACUUM may delete files that were just found to be there.
+/// A VACUUM may delete files that were just found to exist.
 #[test]
 fn a_vacuum_in_between_is_a_conflict() {
     let (_directory, storage) = table(&[]);
@@ -261,7 +261,7 @@ fn a_vacuum_in_between_is_a_conflict() {
     restored(&storage, 0).unwrap();
 }
 
-/// "Row Tracking": ids that were given again are not mixed with ids from before.
+/// "Row Tracking": newly assigned ids are not mixed with earlier ids.
 #[test]
 fn rows_that_have_other_ids_now_are_not_mixed() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);
@@ -277,7 +277,7 @@ fn rows_that_have_other_ids_now_are_not_mixed() {
     assert!(error.to_string().contains("row tracking was dropped and enabled again"), "{error}");
 }
 
-/// "Row Tracking": with the number of rows that another writer's statistics have, two rows might get one id.
+/// "Row Tracking": if the number of rows came from another writer's statistics, two rows might get the same id.
 #[test]
 fn rows_from_before_row_tracking_get_ids_by_counts_that_are_certain() {
     for (counted, is_restored) in [(None, true), (Some(10), true), (Some(3), false)] {
@@ -309,11 +309,11 @@ fn rows_from_before_row_tracking_get_ids_by_counts_that_are_certain() {
     }
 }
 
-/// A commit since the version that the caller has seen would be undone unseen.
+/// A commit after the version that the caller has seen would be undone without being noticed.
 #[test]
 fn a_domain_that_was_set_in_between_is_a_conflict() {
     let (_directory, storage) = table(&[]);
-    // The protocol has the features, and does not change any more.
+    // The protocol already has the features, and does not change again.
     change(&storage, &TableChange::ClusterBy(vec![ColumnPath::new(["id"])]));
     change(&storage, &TableChange::ClusterBy(Vec::new()));
     let earlier = newest(&storage);

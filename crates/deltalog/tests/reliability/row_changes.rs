@@ -1,4 +1,4 @@
-//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, however the rows were found.
+//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, no matter how the rows were found.
 //! Protocol: "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
 
 use deltalog::engine::commit::{Committed, Operation, SaveMode};
@@ -94,7 +94,7 @@ fn the_commit_says_what_was_done() {
     for name in ["numDeletionVectorsAdded", "numDeletionVectorsRemoved", "numDeletionVectorsUpdated"] {
         assert_eq!(metric(&metrics, name), 1, "{name}");
     }
-    // The rows that are left.
+    // The remaining rows.
     let (_, metrics) = committed(deleting(&newest(&storage), &[2, 4, 5, 6, 7, 8, 9], "true"), &counts);
     for (name, value) in [("numRemovedFiles", 1), ("numDeletionVectorsAdded", 0)] {
         assert_eq!(metric(&metrics, name), value, "{name}");
@@ -110,7 +110,7 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert!(matches!(outcome, RowChangeOutcome::Unchanged(_)), "{outcome:?}");
     assert_eq!(newest(&storage).version(), 0);
 
-    // Its application must not repeat it when there are rows.
+    // Its application must not repeat it once there are rows.
     let mut change = deleting(&newest(&storage), &[], "id = 77");
     change.record([SetTransaction::new("job", 1)]);
     committed(change, &RowCounts::default());
@@ -141,12 +141,12 @@ fn statements_conflict_on_common_rows_only() {
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     assert_eq!(error.reason(), Some("concurrent_delete_delete"));
     assert!(error.to_string().contains("row 2"), "{error}");
-    // The file of the statement that failed is gone; vectors are written for a commit only.
+    // The file of the failed statement was deleted. Vectors are only written for a commit.
     assert_eq!(data_files(&directory), files - 1);
     assert_eq!(ids(&newest(&storage)), [0, 3, 4, 5, 6, 7, 8, 9, 101, 102]);
 }
 
-/// Blind appends may be put before or after a statement; rows that another statement adds may not.
+/// Blind appends may be ordered before or after a statement. Rows that another statement adds may not.
 #[test]
 fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let (_directory, storage) = table(&[]);
@@ -226,7 +226,7 @@ fn change_files_are_committed_or_deleted() {
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();
     assert!(is_there());
 
-    // On the version that has them, they are new.
+    // For a statement on the version that has these rows, they are new.
     let mut change = deleting(&newest(&storage), &[1], "id = 1");
     change.add_changes([changes()]);
     change.abort();

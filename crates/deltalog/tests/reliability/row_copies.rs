@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// "Writer Requirements for Deletion Vectors": the property alone, which another writer has set, allows no vectors.
+/// "Writer Requirements for Deletion Vectors": the property alone, set by another writer, does not allow vectors.
 #[test]
 fn rows_are_copied_if_the_protocol_has_no_vectors() {
     let (_, storage) = empty();
@@ -99,7 +99,7 @@ fn rows_are_copied_if_the_protocol_has_no_vectors() {
     assert_eq!(after, BTreeMap::from([(0, before[&0])]));
 }
 
-/// The names under which a scan returns the ids are in the way, which is known before a row is written.
+/// The table has columns with the names under which a scan returns the ids. This is detected before a row is written.
 #[test]
 fn a_column_with_the_name_of_row_ids_is_refused() {
     let (store, storage) = empty();

@@ -64,7 +64,7 @@ fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
     let reason = conflict(delete(&base, &[2, 3]).commit().unwrap());
     assert_eq!(reason, ConflictReason::ConcurrentRowDelete { file: path, row: 2 });
     assert_eq!(vector_files(&directory), 1);
-    // On the version that has the vector, the same rows are not deleted twice.
+    // A transaction on the version with the vector does not delete the same rows twice.
     delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
     assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9]);
 }
@@ -158,7 +158,7 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     assert_eq!(reader.commit_or_fail().unwrap().version, 2);
 }
 
-/// Otherwise the rows of a file that is removed would come back.
+/// Otherwise the rows of a removed file would come back.
 #[test]
 fn a_file_is_removed_or_loses_rows_but_not_both() {
     let (_directory, storage) = table(&[]);

@@ -1,5 +1,5 @@
-//! The files that a commit syncs on a local file system, and their order: a power failure must not lose what was
-//! acknowledged. Protocol: "Creation of New Log Entries".
+//! The files that a commit syncs on a local file system, and their order: a power failure must not lose an acknowledged
+//! commit. Protocol: "Creation of New Log Entries".
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn append_once() {
     append(Path::new(&std::env::var(TABLE).unwrap()), "p=1/new");
 }
 
-/// A line of a trace, by the thread that made the call.
+/// A line of a trace, with the thread that made the call.
 #[derive(Debug, PartialEq)]
 enum Traced {
     /// A sync, or a call that names a file, with the path relative to the table. It may not have returned yet.
@@ -97,7 +97,7 @@ fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
     let mut calls = Vec::new();
     for line in trace {
         match line {
-            // It may be a call that does not concern the table.
+            // The call may not concern the table.
             Traced::Finished { thread } => drop(unfinished.remove(thread)),
             Traced::Call { thread, text, is_finished } => {
                 if !is_finished {
@@ -110,8 +110,9 @@ fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
     (calls, unfinished.len())
 }
 
-/// The data file and its directories are durable, in any order, before the commit is written; the commit before it has
-/// its name, and its name before it is acknowledged. The checksum, which can be computed again, is not synced.
+/// The data file and its directories are durable, in any order, before the commit is written; the commit is durable
+/// before it gets its name, and its name is durable before the commit is acknowledged. The checksum, which can be
+/// computed again, is not synced.
 #[test]
 fn everything_that_is_acknowledged_was_synced_before() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Types that can be shared between threads or sent to another one. A change that breaks this does not
+//! Types that can be shared between threads, or sent to another thread. A change that breaks this does not
 //! compile.
 
 use deltalog::TableDefinition;

@@ -143,7 +143,8 @@ fn errors_of_time_travel_mention_a_cleanup() {
     assert_eq!(version_at(&storage, 9000), 8);
 }
 
-/// Whatever was the newest version at a time between commits that were cleaned up, it is not the last one before.
+/// The newest version at a time between cleaned-up commits is unknown. It is not the last readable version before that
+/// time.
 #[test]
 fn a_time_at_which_commits_are_missing_is_that_of_no_version() {
     let (directory, storage) = local();

@@ -34,7 +34,7 @@ pub(super) const WEEK_MS: i64 = 7 * DAY_MS;
 /// The file of the vector that the histories of the tests use. Protocol: "Deletion Vector Descriptor Schema", example.
 const VECTOR: &str = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
 
-/// Files of the table, and others.
+/// Files of the table, and other files.
 const FILES: [&str; 14] = [
     "plain.parquet",
     "d=1/a b.parquet",
@@ -101,11 +101,11 @@ pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
     set
 }
 
-/// Returns the files of the table that logical files have, their vectors included.
+/// Returns the files that belong to logical files, including their vectors.
 fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     let mut files = BTreeSet::new();
     for (name, vector) in keys {
-        // A live file elsewhere protects a file with the same name.
+        // A live file in another place protects a file with the same name.
         files.insert(FILES[[0, 1, 3][name]]);
         if vector.is_some() {
             files.insert(VECTOR);
@@ -114,7 +114,7 @@ fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     files
 }
 
-/// Only vectors of one file, and no retention that is not understood.
+/// Reduces a history to few different vectors, and leaves out changes of the retention.
 fn usable(history: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
     let steps = |steps: Vec<Step>| {
         let usable = steps.into_iter().filter(|step| !matches!(step, Step::Retention(_)));
@@ -158,12 +158,12 @@ proptest! {
             put(&store, file, NOW_MS - age);
         }
         let last = Table::at(&storage, history.len() as u64 - 1);
-        // Without a retention, what has the time of now is old.
+        // Without a retention, even a file with the current time is old.
         let cutoff = if retention == 0 { NOW_MS + 1 } else { NOW_MS - retention };
         let live = files_of(last.live.keys().cloned());
         let retained = last.dead.iter().filter(|(_, (_, time))| time.is_some_and(|time| time >= cutoff));
         let retained = files_of(retained.map(|(key, _)| key.clone()));
-        // A tombstone of the same file that is older may come later.
+        // An older tombstone of the same file may come later.
         let removed_since = history.iter().flatten().filter_map(|step| match step {
             Step::Remove { name, vector, age_ms: Some(age), .. } if NOW_MS - *age >= cutoff => {
                 Some((*name, (*vector > 0).then(String::new)))
@@ -184,7 +184,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // The log does not have the ages of old files.
+            // The log does not have the times of old files.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();
@@ -266,7 +266,7 @@ fn a_plan_has_sizes_times_and_reasons() {
     assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
 }
 
-/// Checkpoints forget tombstones by the retention of the table. A VACUUM may have a longer one.
+/// Checkpoints forget tombstones by the retention of the table. A VACUUM may have a longer retention.
 #[test]
 fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     let (store, storage) = empty();
@@ -290,7 +290,7 @@ fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
     let (other, mut creates) = (store.reconnect(), 0);
     store.fail(move |_, call| {
         if call.op == Op::Create && call.path.ends_with(".json") {
-            // Another writer is faster than the first attempt of each commit.
+            // Another writer commits before the first attempt of each commit.
             if creates % 2 == 0 {
                 let properties = [("mine".to_owned(), creates.to_string())].into();
                 other.objects().put(&call.path, metadata_line(&properties).into(), NOW_MS);
@@ -326,8 +326,8 @@ fn restored(storage: &Storage, now_ms: i64, ignore_missing_files: bool) -> delta
     Ok(done.committed.unwrap().version)
 }
 
-/// VACUUM has read the log for the last time before it deletes a file, and the file still exists: a RESTORE that
-/// knows the beginning of the VACUUM must not bring it back.
+/// VACUUM has read the log for the last time before it deletes a file, which still exists. A RESTORE that has seen the
+/// beginning of the VACUUM must not bring the file back.
 #[test]
 fn a_file_that_is_being_deleted_is_not_restored() {
     let (store, storage) = replaced(NOW_MS - HOUR_MS);
@@ -354,11 +354,11 @@ fn a_file_that_is_being_deleted_is_not_restored() {
     );
     assert!(error.to_string().contains("VACUUM that has begun with version 3"), "{error}");
     assert_eq!(paths(&newest(&storage)), ["b"]);
-    // Afterwards it is known that the file is gone.
+    // After the VACUUM, the file is known to be gone.
     assert_eq!(restored(&storage, now_ms, false).unwrap_err().kind(), ErrorKind::FileNotFound);
 }
 
-/// Files that a RESTORE brings back are in danger only if a VACUUM has not ended, is not dead, and deletes removed
+/// Files that a RESTORE brings back are at risk only if a VACUUM has not ended, has not died, and deletes removed
 /// files.
 #[test]
 fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
@@ -390,14 +390,15 @@ fn a_vacuum_without_an_end_hinders_only_what_it_may_delete() {
         assert_eq!(result.is_err(), is_refused, "{what}: {result:?}");
         if let Err(error) = result {
             assert_eq!(error.kind(), ErrorKind::CommitConflict, "{what}: {error}");
-            // A process that knows that it has died says so.
+            // A VACUUM that fails records that it has failed.
             restored(&storage, now_ms + later_ms, true).unwrap();
         }
         assert_eq!(paths(&newest(&storage)), ["a"], "{what}");
     }
 }
 
-/// RESTORE, conversions and clones add files that existed before. A file that was removed again may be being read.
+/// RESTORE, conversions and clones add files that existed before. A file that was removed again may still be in use by
+/// readers.
 #[test]
 fn files_that_a_later_commit_adds_stay_however_old_they_are() {
     type Follow = fn(&Storage);
@@ -429,8 +430,8 @@ fn files_that_a_later_commit_adds_stay_however_old_they_are() {
     }
 }
 
-/// Without a retention, what has the time of now was there before: the clocks of file systems tick every few
-/// milliseconds.
+/// Without a retention, a file with the current time is older than the VACUUM: the clocks of file systems only tick
+/// every few milliseconds.
 #[test]
 fn a_retention_of_zero_finds_what_was_written_or_removed_in_the_same_tick() {
     let (store, storage) = table(&["a", "removed"]);
@@ -466,11 +467,11 @@ fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
     }
 }
 
-/// With every fault at each request, and with the end of the process there: needed files are kept, and the next VACUUM
+/// With every fault at each request, and if the process ends there, needed files are kept, and the next VACUUM
 /// completes the work.
 #[test]
 fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
-    // A crash is to unwind this thread.
+    // A crash should unwind this thread.
     stay_alone();
     let (prepared, storage) = daily(9);
     put(&prepared, "d=1/orphan", 0);
@@ -490,7 +491,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         let deletes = calls.iter().filter(|call| call.op == Op::Delete).count();
         assert_eq!(deletes, if from_log { 2 } else { 3 }, "{calls:?}");
         let mut failed = 0;
-        // Reads are many, and fail in the same way.
+        // There are many reads, which all fail in the same way.
         let chosen = |(at, call): &(usize, &Call)| match call.op {
             Op::Get | Op::List => !from_log && at % 9 == 0,
             _ => true,
@@ -498,7 +499,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         for (at, call) in calls.iter().enumerate().filter(chosen) {
             let crashes = [Fault::CrashBefore, Fault::CrashAfter];
             for (index, fault) in Fault::of(call.op).iter().chain(&crashes).copied().enumerate() {
-                // A fault occurs once or permanently, in turns.
+                // Faults alternate between occurring once and permanently.
                 let lasts = fault.is_crash() || (at + index) % 2 == 0;
                 let later = if fault.is_crash() { Fault::CrashBefore } else { Fault::Denied };
                 let store = prepared.copy();
@@ -526,7 +527,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
     }
 }
 
-/// The store's clock has given the files their times.
+/// The times of the files come from the store's clock.
 #[test]
 fn a_clock_that_is_ahead_of_the_stores_deletes_nothing_young() {
     let (store, storage) = table(&["a"]);
@@ -567,7 +568,7 @@ fn tables_that_cannot_be_written_are_refused() {
     assert!(error.to_string().contains("unheardOf"), "{error}");
 }
 
-/// Commits of another writer in between are considered.
+/// Commits of another writer in between are taken into account.
 #[test]
 fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let (store, storage) = table(&["a"]);
@@ -576,7 +577,7 @@ fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
     let change = deltalog::TableChange::SetProperties(longer.into());
     deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
-    // Without a retention of its own, the request uses the table's.
+    // Without its own retention, the request uses the table's.
     let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
     assert_eq!(
         plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),

@@ -1,4 +1,4 @@
-//! VACUUM by the log alone, and by an inventory. Protocol: "Add File and Remove File".
+//! VACUUM that uses the log alone, or an inventory. Protocol: "Add File and Remove File".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
 fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
     let (_, storage) = daily(20);
     assert_eq!(lite(&storage, 6).unwrap().files(), 0);
-    // On day 12, version 5 is as old as the retention. It has removed the file 4.
+    // On day 12, version 5, which removed file 4, is as old as the retention.
     let plan = lite(&storage, 12).unwrap();
     assert_eq!(planned(&plan), names(0..5));
     assert_eq!(plan.bytes(), 15);
@@ -91,7 +91,7 @@ fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
     let remove = json!({"remove": {"path": "0", "deletionTimestamp": 3 * DAY_MS}}).to_string();
     write_commit(&storage, 1, &[remove]);
     store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(1).path()), DAY_MS);
-    // By its commit, the file was removed before the retention.
+    // According to its commit, the file was removed before the retention.
     assert_eq!(lite(&storage, 9).unwrap().delete().unwrap().files, 0);
     assert_eq!(planned(&lite(&storage, 11).unwrap()), names(0..1));
 }
@@ -160,7 +160,7 @@ fn an_inventory_stands_for_a_listing() {
     assert!(error.to_string().contains("no path of the inventory is below the table's root"), "{error}");
 }
 
-/// All files would be reported as deleted, and none would be.
+/// Otherwise all files would be reported as deleted, although none was.
 #[test]
 fn an_inventory_with_encoded_paths_is_refused() {
     let (store, storage) = table(&["p=1/a b"]);

@@ -1,4 +1,5 @@
-//! Statements on rows that are wide for their batches: they do what they do with narrow ones, a few rows at once.
+//! Statements on rows that are wide compared to their batches: the results are the same as with narrow rows, but only a
+//! few rows are processed at a time.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tempfile::TempDir;
 use crate::common::ids::environment;
 use crate::common::newest;
 
-/// The bytes of a batch.
+/// The size of a batch in bytes.
 const BYTES: usize = 2_000;
 
 fn schema() -> StructType {
@@ -25,7 +26,7 @@ fn schema() -> StructType {
     StructType::from_json(text).unwrap()
 }
 
-/// Returns rows with these ids; each has about 500 bytes, and some have the same.
+/// Returns rows with these ids. Each has about 500 bytes, and some have the same content.
 fn rows(ids: &[i64]) -> RecordBatch {
     let docs = ids.iter().map(|id| format!("{}", id % 5).repeat(400 + (*id as usize % 7) * 30));
     let columns: [(&str, ArrayRef, bool); 2] = [
@@ -75,7 +76,7 @@ fn read(snapshot: &Snapshot, bytes: usize) -> Vec<(i64, String)> {
     bounded(TableScan::new(snapshot).read().unwrap(), bytes)
 }
 
-/// Executes one statement after the other, and returns the rows after each of them, and all changes.
+/// Executes the statements one after the other. Returns the rows after each of them, and all changes.
 fn history(bytes: usize) -> Vec<Vec<(i64, String)>> {
     let (_directory, storage) = table(bytes);
     let request = || Request::new(&environment());
@@ -84,7 +85,7 @@ fn history(bytes: usize) -> Vec<Vec<(i64, String)>> {
     delete(&newest(&storage), Some("octet_length(doc) > 520 AND id % 2 = 0"), request()).unwrap();
     found.push(read(&newest(&storage), bytes));
 
-    // Each row becomes larger than a batch is, at first from a column, then from a literal.
+    // Each row becomes larger than a batch, first through a column, then through a literal.
     let wide = [("doc".to_owned(), "concat(doc, doc, doc, doc, doc, doc)".to_owned())];
     update(&newest(&storage), &wide, Some("id % 3 = 0"), request()).unwrap();
     found.push(read(&newest(&storage), bytes));

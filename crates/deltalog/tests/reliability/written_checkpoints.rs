@@ -23,7 +23,7 @@ use crate::common::{
 use crate::histories::{Step, contents, expected, history, lines, unexpired};
 use crate::vacuum::at;
 
-/// Limits with which a few files are many.
+/// Limits that are so low that a few files exceed them.
 fn small() -> CheckpointLimits {
     limits(0, 1000, 4)
 }
@@ -75,7 +75,7 @@ fn sidecars(storage: &Storage) -> BTreeSet<String> {
     other_files(storage).into_iter().filter(|name| name.starts_with("_sidecars/")).collect()
 }
 
-/// Returns the sidecars that the JSON head of the newest checkpoint of `snapshot` refers to.
+/// Returns the sidecars to which the top-level JSON file of the newest checkpoint of `snapshot` refers.
 fn referenced(snapshot: &Snapshot) -> BTreeSet<String> {
     let name = &snapshot.segment().checkpoint.as_ref().unwrap().files[0].name;
     let head = snapshot.storage().read(&format!("{LOG_DIRECTORY}/{name}")).unwrap();
@@ -163,11 +163,11 @@ proptest! {
             let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
             prop_assert_eq!(snapshot.segment().checkpoint.as_ref().map(|found| found.version), Some(version));
             prop_assert_eq!(contents(&snapshot), expected(table));
-            // Sidecars that are used again may still have tombstones that have expired.
+            // Sidecars that are used again may still have expired tombstones.
             let found = tombstones(&snapshot);
             prop_assert!(found.iter().all(|key| table.dead.contains_key(key)), "{:?} in {:?}", found, table.dead);
-            // Tombstones that an earlier checkpoint has dropped as expired do not return, even if the retention is
-            // longer now.
+            // Tombstones that an earlier checkpoint dropped as expired do not return, even if the retention is longer
+            // now.
             let missing = unexpired(table).into_iter().filter(|key| !found.contains(key));
             for key in missing {
                 prop_assert!(dropped.contains(&(key.clone(), table.dead[&key])), "{:?} is missing", key);
@@ -197,7 +197,7 @@ fn the_form_follows_from_policy_and_size() {
         write_checkpoint_within(&open(&storage), &limits, &environment).unwrap();
         assert_eq!(open(&storage).segment().checkpoint.as_ref().unwrap().kind, kind);
         assert_eq!(paths(&open(&storage)).len(), 11);
-        // One in ten has it again.
+        // One in ten checkpoints has it again.
         for version in 3..=100 {
             write_commit(&storage, version, &[add_line(&version.to_string())]);
         }
@@ -218,7 +218,7 @@ fn forms_that_the_protocol_forbids_are_not_written() {
     assert_eq!(other_files(&storage), [classic, "_last_checkpoint".to_owned()].into());
 }
 
-/// A client that does not know a feature does not know its actions, which a checkpoint would lose.
+/// A client that does not know a feature does not know its actions, so its checkpoint would lose them.
 #[test]
 fn tables_with_unknown_features_get_no_checkpoint() {
     let (_, storage) = empty();
@@ -252,20 +252,20 @@ fn sidecars_that_did_not_change_are_not_written_again() {
     let second = referenced(&open(&storage));
     assert_eq!((second.len(), second.intersection(&first).count()), (11, 10));
 
-    // A small sidecar is merged with new files: there is one of them, not one for each checkpoint.
+    // A small sidecar is merged with new files, so there is one small sidecar, and not one for each checkpoint.
     write_commit(&storage, 3, &[add_line("3")]);
     assert_eq!(write(&storage), 1);
     let third = referenced(&open(&storage));
     assert_eq!((third.len(), third.intersection(&first).count()), (11, 10));
     assert!(!third.is_superset(&second));
 
-    // A sidecar that loses a file is written again, with its other files; the tombstone has one of its own.
+    // A sidecar that loses a file is rewritten with its other files; the tombstone goes to a separate sidecar.
     write_commit(&storage, 4, &[remove_line("1-017", NOW_MS)]);
     assert_eq!(write(&storage), 2);
     let fourth = referenced(&open(&storage));
     assert_eq!(fourth.intersection(&first).count(), 9);
 
-    // Only metadata has changed, so only the head is new.
+    // Only metadata has changed, so only the top-level file is new.
     write_commit(&storage, 5, &[v2_metadata(&[("a", "b")])]);
     assert_eq!(write(&storage), 0);
     assert_eq!(referenced(&open(&storage)), fourth);
@@ -275,7 +275,7 @@ fn sidecars_that_did_not_change_are_not_written_again() {
     assert_eq!(open(&storage).metadata().property("a"), Some("b"));
 }
 
-/// A sidecar must have the columns that the table's properties ask for.
+/// A sidecar must have the columns that the table's properties require.
 #[test]
 fn sidecars_with_other_columns_are_written_again() {
     let (_, storage) = v2_table(40);
@@ -401,7 +401,7 @@ fn expired_application_transactions_are_left_out() {
     }
 }
 
-/// Protocol: "Last Checkpoint File Schema": the hint repeats the head, so that readers can do without it.
+/// Protocol: "Last Checkpoint File Schema": the hint repeats the top-level file, so that readers need not read it.
 #[test]
 fn the_hint_repeats_the_head() {
     let (_, storage) = v2_table(10);
@@ -426,13 +426,13 @@ fn the_hint_repeats_the_head() {
     let repeated: Vec<Value> = repeated.iter().map(|sidecar| json!({ "sidecar": sidecar })).collect();
     assert_eq!(repeated, sidecars);
     assert_eq!(hint.num_of_add_files, Some(10));
-    // Ten files, one tombstone, and the lines of the head.
+    // Ten files, one tombstone, and the lines of the top-level file.
     assert_eq!(hint.size as usize, 10 + 1 + others.len() + sidecars.len());
     let bytes: i64 = sidecars.iter().map(|line| line["sidecar"]["sizeInBytes"].as_i64().unwrap()).sum();
     assert_eq!(hint.size_in_bytes, Some(bytes + head.len() as i64));
 }
 
-/// The last writer of a hint is not always the one with the newest checkpoint.
+/// The last writer of a hint does not always have the newest checkpoint.
 #[test]
 fn the_hint_does_not_go_back_when_writers_race() {
     for has_hint in [false, true] {
@@ -443,7 +443,7 @@ fn the_hint_does_not_go_back_when_writers_race() {
         }
         let older = Snapshot::open(&storage, Some(10)).unwrap();
         let newer = Snapshot::open(&storage_in(&store.reconnect()), Some(20)).unwrap();
-        // After the older writer has read the hint, and before it writes its own, the newer one does both.
+        // The newer writer reads and writes the hint after the older one has read it and before the older one writes.
         let mut newer = Some(newer);
         store.fail(move |_, call| {
             if matches!(call.op, Op::Create | Op::Put) && call.path.ends_with("_last_checkpoint") {
@@ -461,7 +461,7 @@ fn the_hint_does_not_go_back_when_writers_race() {
     }
 }
 
-/// A program may delete a table right after a commit, when the checkpoint behind it has looked for the last time.
+/// A program may delete a table right after a commit, when the background checkpoint has made its last check.
 #[test]
 fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     let plain = || first_lines(&BTreeMap::new());
@@ -550,8 +550,8 @@ fn inline_vectors_are_kept() {
     }
 }
 
-/// A table is dropped and another one created while sidecars are written. With a head, the files of the old table would
-/// belong to a version of the new one.
+/// A table is dropped and another one created while sidecars are written. With a top-level file, the files of the old
+/// table would belong to a version of the new one.
 #[test]
 fn no_head_is_written_into_the_log_of_another_table() {
     let (store, storage) = v2_table(100);
@@ -559,7 +559,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     let other = storage_in(&store.reconnect());
     store.fail(move |_, call| {
         if call.path.contains("_sidecars") && matches!(call.op, Op::Put | Op::Create) {
-            // On another thread: this one is in the middle of a request.
+            // Runs on another thread, because this one is in the middle of a request.
             std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
         }
         None
@@ -570,7 +570,7 @@ fn no_head_is_written_into_the_log_of_another_table() {
     assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }
 
-/// A name with a UUID is always new: a second checkpoint would be added to the first.
+/// Names with a UUID are always new, so a second checkpoint would not replace the first one.
 #[test]
 fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     let (_store, storage) = v2_table(3);
@@ -585,7 +585,7 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
             write_checkpoint(snapshot, &at(NOW_MS)).unwrap();
             assert_eq!(other_files(&storage), written);
         }
-        // One that cannot be read is no checkpoint.
+        // A checkpoint that cannot be read does not count.
         storage.put(&format!("{LOG_DIRECTORY}/{name}"), "{".into()).unwrap();
         write_checkpoint(&open(&storage), &at(NOW_MS)).unwrap();
         assert_eq!(other_files(&storage).len(), written.len() + 1);
@@ -593,7 +593,7 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     }
 }
 
-/// The same if the clean-up comes between the last look and the last file.
+/// The same holds if the clean-up happens between the last check and the last file.
 #[test]
 fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
     let write: [fn(&Snapshot) -> deltalog::Result<()>; 2] = [
@@ -612,7 +612,7 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
             if call.op == Op::Put && call.path.contains("00002.checkpoint") {
                 let clean_up =
                     || (0..4).for_each(|of| cleaner.delete(&LogFileName::Commit(of).path()).unwrap());
-                // A thread that is in a request to a store cannot ask another one.
+                // A thread in the middle of a request to a store cannot send another one.
                 std::thread::scope(|scope| scope.spawn(clean_up).join().unwrap());
             }
             None
@@ -625,7 +625,7 @@ fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
     }
 }
 
-/// A slow process must not leave a checkpoint below those that a clean-up has left.
+/// A slow process must not write a checkpoint older than the ones that a clean-up has kept.
 #[test]
 fn a_version_that_was_cleaned_up_gets_no_checkpoint() {
     let (_store, storage) = empty();

@@ -186,7 +186,8 @@ fn a_single_column_is_sorted() {
 }
 
 /// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores": the share of 100
-/// files that a point query on one of four columns does not need. There it is 54 % on average, and at least 43 %.
+/// files that a point query on one of four columns does not need. In the paper it is 54 % on average, and at least 43
+/// %.
 #[test]
 fn most_files_are_skipped_by_each_column() {
     let directory = tempfile::tempdir().unwrap();
@@ -260,7 +261,7 @@ fn a_dry_run_writes_nothing() {
     assert_eq!((newest(&storage).version(), stored(&directory)), (base.version(), before));
 }
 
-/// Rows that others delete while files are written are deleted in the new files, wherever they are now.
+/// Rows that other writers delete while files are written are deleted in the new files, wherever they are.
 #[test]
 fn deletes_of_others_are_carried_over() {
     let (_directory, storage) = table(4, 50, false, &[("delta.enableRowTracking", "true")]);

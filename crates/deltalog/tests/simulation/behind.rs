@@ -1,4 +1,4 @@
-//! The work after the commits of a process, done by its second thread.
+//! The background work of a process, done by its second thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +8,17 @@ use deltalog::Background;
 use deltalog::engine::parallel::stay_alone;
 use deltalog_testkit::simulation::Process;
 
-/// How long it takes at most until a thread begins.
+/// The maximum time until a thread begins.
 const LATEST_BEGIN_MS: u64 = 2_000;
 
-/// How often a process that ends looks whether its second thread is done, and the time in between.
+/// How often an ending process checks whether its second thread is done, and the time between two checks.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// A pause that ends when the thread is woken.
 const UNTIL_WOKEN: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Where a process shows its second thread what to do. What a process that crashed has left is never done.
+/// The queue from which a second thread takes its work. Work that a crashed process has left is never done.
 #[derive(Default)]
 pub struct Behind {
     shown: Mutex<Option<(u32, Arc<Background>)>>,
@@ -34,7 +34,7 @@ impl Behind {
         queue
     }
 
-    /// Does what follows commits, until the process has ended.
+    /// Does the work after commits until the process has ended.
     pub fn follow(&self, second: &Process) {
         stay_alone();
         let front = second.front().expect("it is the second thread of a process");
@@ -60,7 +60,7 @@ pub fn wake(process: &Process, queue: &Background) {
     }
 }
 
-/// Waits until everything that follows commits is done, as most processes do before they end.
+/// Waits until all work after commits is done, as most processes do before they end.
 pub fn wait(process: &Process, queue: &Background) {
     if process.below(4) == 0 {
         return;

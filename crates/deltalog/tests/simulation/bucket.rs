@@ -1,4 +1,4 @@
-//! A bucket of a server that fails.
+//! A bucket on a server that fails.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const WRITES: [Kind; 4] = [Kind::Put, Kind::Create, Kind::Update, Kind::Complete
 /// The longest time in milliseconds that a slow request waits.
 const LATENCY_MS: u64 = 20;
 
-/// An own bucket of a server. No other is used at the same time.
+/// A bucket on a server. No other bucket of the server is used at the same time.
 #[derive(Clone)]
 pub struct Bucket {
     pub server: Arc<S3Server>,
@@ -28,7 +28,7 @@ impl Bucket {
         Self { server: Arc::clone(server), name: name.to_owned() }
     }
 
-    /// Lets `per_mille` of 1,000 requests fail from now on, in the ways that a seed says.
+    /// Makes `per_mille` of 1,000 requests fail from now on, in ways that depend on a seed.
     pub fn fail(&self, per_mille: u64, seed: u64) {
         let mut random = Random::new(seed);
         let conflict = ErrorAnswer::new("ConditionalRequestConflict");
@@ -40,7 +40,7 @@ impl Bucket {
             Rule::new(Fault::CutBody).on(Kind::Get).on(Kind::List),
             Rule::new(Fault::Error(conflict)).on(Kind::Create).on(Kind::Update),
         ];
-        // The write takes effect, and its client does not know.
+        // The write takes effect, but its client does not learn that.
         for fault in [Fault::CloseAfter, Fault::Error(ErrorAnswer::new("InternalError").after_effect())] {
             rules.push(WRITES.into_iter().fold(Rule::new(fault), Rule::on));
         }
@@ -56,7 +56,7 @@ impl Bucket {
         self.server.faults([]);
     }
 
-    /// Shows what is in the bucket as the content of the simulation's store, and what was done in it.
+    /// Copies the content of the bucket, with its history, to the simulation's store.
     pub fn collect(&self, simulation: &mut Simulation) {
         let now_ms = simulation.now_ms();
         let mut objects = simulation.objects.lock().unwrap();
@@ -73,7 +73,7 @@ impl Bucket {
                 simulation.failures.push(format!("a commit could have been replaced: {request:?}"));
             }
             if matches!(request.kind, Kind::Delete | Kind::DeleteMany) && request.key.contains("_delta_log") {
-                // At which time is not known.
+                // The time is not known.
                 simulation.deletions.push(0);
             }
         }

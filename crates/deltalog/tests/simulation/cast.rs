@@ -1,4 +1,4 @@
-//! Who takes part in a run, and with which table.
+//! The processes of a run, and the kind of its table.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use deltalog_testkit::random::Random;
 use crate::place::Place;
 use crate::verbs::{FOLLOWER, KEEPER, READER, Role, TAILER, WRITER};
 
-/// A part in a run.
+/// The role of a process in a run.
 pub struct Part {
     pub name: String,
     pub role: Role,
     /// How many verbs it does on each day.
     pub verbs: u64,
-    /// Whether a second thread does what follows its commits.
+    /// Whether a second thread does the work after its commits.
     pub has_background: bool,
 }
 
-/// The parts of a run, and what its table is.
+/// The processes of a run, and the kind of its table.
 pub struct Cast {
     pub place: Place,
     pub parts: Vec<Part>,
-    /// Whether the table exists before the others begin. Otherwise the writers create it.
+    /// Whether the table exists before the processes begin. Otherwise the writers create it.
     pub is_founded: bool,
     pub properties: BTreeMap<String, String>,
     /// Whether data files are real, so that predicates can be evaluated. Otherwise they are never
@@ -33,9 +33,9 @@ pub struct Cast {
     pub counts: bool,
     /// Whether processes choose clustering columns.
     pub is_clustered: bool,
-    /// From how many small files on writes compact them; 0 if they do not.
+    /// The number of small files from which writes compact them; 0 if they never do.
     pub compacts_from: u64,
-    /// After how many days all continue, when a part of the log has expired; 0 if they do not.
+    /// The number of days after which all processes continue, when a part of the log has expired; 0 if they do not.
     pub pause_days: i64,
 }
 
@@ -94,7 +94,7 @@ fn properties(random: &mut Random, expires: bool, is_clustered: bool) -> BTreeMa
     let interval = random.pick(&["2", "3", "5", "10"]);
     let mut properties = vec![("delta.checkpointInterval", *interval)];
     if is_clustered {
-        // The processes choose the columns.
+        // The processes choose the clustering columns.
         properties.push(("delta.feature.clustering", "supported"));
     }
     if random.chance(300) {

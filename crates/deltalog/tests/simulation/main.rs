@@ -1,7 +1,7 @@
-//! Simulated processes on a store that fails: in the end, every result that a process got agrees with the log.
+//! Simulated processes on a store that fails: at the end, every result that a process received agrees with the log.
 //!
-//! One seed is one run: who does what, in which order, what fails, and what the clocks say. `DELTALOG_SEEDS` is the
-//! number of seeds to play, and `DELTALOG_SEED` is a single one.
+//! A seed determines a run: what each process does, in which order, which requests fail, and the times on the clocks.
+//! `DELTALOG_SEEDS` is the number of seeds to play, and `DELTALOG_SEED` is a single one.
 
 #![allow(
     clippy::disallowed_methods,

@@ -35,8 +35,7 @@ impl Place {
         }
     }
 
-    /// Lets `per_mille` of 1,000 requests to a server fail. Requests of the simulation fail as its profile
-    /// says.
+    /// Makes `per_mille` of 1,000 requests to a server fail. Requests of the simulation fail as its profile says.
     pub fn fail(&self, per_mille: u64, seed: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.fail(per_mille, seed);

@@ -1,4 +1,4 @@
-//! One run: founding the table, the play itself, the audit, and the verdict.
+//! One run: the table is created, the processes run, a final audit reads everything, and all results are checked.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ pub struct Verdict {
     pub trace: Trace,
     /// The broken promises; empty if all promises hold.
     pub broken: Vec<String>,
-    /// How many versions the table has in the end.
+    /// How many versions the table has at the end.
     pub versions: usize,
     /// The operations of the processes, and their results.
     pub operations: Vec<Operation>,
-    /// How many tasks were done behind commits.
+    /// How many background tasks were done.
     pub behind: u64,
     /// How many commits were cleaned up.
     pub cleaned: u64,
     /// How many commits have moved rows to other files.
     pub moves: u64,
-    /// How many deletes of rows have found them in other files than they were in.
+    /// How many deletes found their rows in different files than before.
     pub followed: u64,
 }
 
@@ -41,14 +41,14 @@ pub fn play(seed: u64) -> Verdict {
     let mut profile = Profile::draw(&mut random);
     let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
-        // A reader may see neither a new checkpoint nor the commits that were deleted because of it. There is no
-        // such promise for stores whose listings lag behind.
+        // If listings lag behind, a reader may see neither a new checkpoint nor the commits that were deleted because
+        // of it. For such stores, the promise does not hold.
         profile.lag_ms = 0;
     }
     play_with(random, profile, &cast)
 }
 
-/// Plays the run of `seed` with the table in `place`, in the time of the machine.
+/// Plays the run of `seed` with the table in `place`, in real time.
 pub fn play_at(place: Place, seed: u64) -> Verdict {
     let mut random = Random::new(seed);
     let profile = Profile::real(*random.pick(&[0, 20, 60, 150]));
@@ -68,7 +68,7 @@ fn play_with(mut random: Random, profile: Profile, cast: &Cast) -> Verdict {
     cast.place.fail(profile.faults, random.number());
     simulation.run(random.fork(), profile.clone(), actors.collect());
     cast.place.heal();
-    // With a store that does not fail, everything can be read and written again.
+    // Once the store does not fail any more, everything can be read and written.
     let audit = move |process: &Process| {
         let mut session = Session::new(process, history, cast);
         append(&mut session);

@@ -1,4 +1,4 @@
-//! One seed is one run.
+//! A seed determines its run completely.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use crate::play::play;
 /// The variable that names the seed whose trace the child process prints.
 const TRACED: &str = "DELTALOG_TRACED_SEED";
 
-/// The same seed results in the same trace, byte by byte: in this process, and in another one, whose hash maps have
-/// other orders.
+/// The same seed results in the same trace, byte by byte: in this process, and in another one, whose hash maps are
+/// ordered differently.
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in 0..12 {

@@ -1,4 +1,4 @@
-//! Rows as data files hold them: a number, and its class.
+//! The rows of data files: numbers with their classes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub fn batch(rows: &[i64]) -> RecordBatch {
     RecordBatch::try_from_iter([("id", ids), ("class", Arc::new(classes) as ArrayRef)]).unwrap()
 }
 
-/// Returns the rows of a data file in order, read without the crate; none if it was never written.
+/// Returns the rows of a data file in order, read without the crate; an empty list if it was never written.
 pub fn rows_of(objects: &Objects, path: &str) -> Vec<i64> {
     let path = format!("{ROOT}/{path}");
     let found = objects.contents(&path).find(|(found, _)| *found == path);

@@ -21,12 +21,12 @@ pub fn number(name: &str) -> Option<u64> {
     Some(std::env::var(name).ok()?.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
 }
 
-/// P1 to P5 of the promises, for each seed.
+/// Checks the promises for each seed.
 #[test]
 fn the_promises_hold_for_every_seed() {
     let (first, count) = match number("DELTALOG_SEED") {
         Some(seed) => (seed, 1),
-        // Other seeds for other trees, as in the property tests.
+        // Each source tree has its own seeds, as in the property tests.
         None => (number("PROPTEST_RNG_SEED").unwrap_or_default(), number("DELTALOG_SEEDS").unwrap_or(SEEDS)),
     };
     let (start, next, versions) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));

@@ -1,7 +1,7 @@
-//! Seeds over a server that fails: whole requests are lost on their way or on the way back, refused, slow or cut off,
-//! and the client asks again by its own rules.
+//! Runs with a server that fails: requests or their responses are lost, refused, slow or truncated, and the client
+//! repeats them by its own rules.
 //!
-//! Processes run at the same time here, so that a seed says what they do and what fails, and not in which order.
+//! Processes run at the same time here, so a seed determines what they do and what fails, but not the order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,8 @@ use crate::seeds::number;
 /// How many seeds are played unless `DELTALOG_SERVER_SEEDS` says otherwise.
 const SEEDS: u64 = 24;
 
-/// How many runs there are at the same time, each with its own server. Mostly they wait before they ask again.
+/// How many runs there are at the same time, each with its own server. Most of the time they wait before they repeat a
+/// request.
 const AT_ONCE: usize = 4;
 
 #[test]

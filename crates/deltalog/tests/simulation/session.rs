@@ -1,4 +1,4 @@
-//! A process as deltalog sees it: a table, an environment, a handle, and the record of what it was told.
+//! A process from deltalog's point of view: a table, an environment, a handle, and the record of its results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -26,19 +26,19 @@ use crate::verbs::Tail;
 /// How far the clock of a process may be off.
 pub const MOST_SKEW_MS: u64 = 60_000;
 
-/// Reasons of conflicts with changes of the table, and not of its rows.
+/// The reasons of conflicts with changes of the table itself, and not of its rows.
 const ABOUT_THE_TABLE: [&str; 5] =
     ["metadata_changed", "protocol_changed", "domain_changed", "table_replaced", "log_cleaned_up"];
 
-/// How often a search for a commit is tried while it gets no answer.
+/// How many times a search for a commit is tried if it gets no answer.
 const MOST_SEARCHES: u32 = 6;
 
-/// A process from its start to its end. What it knows is gone when it crashes.
+/// A process from its start to its end. Its knowledge is lost when it crashes.
 pub struct Session<'a> {
     pub process: &'a Process,
     pub storage: Storage,
     pub environment: Environment,
-    /// A snapshot that is refreshed now and then.
+    /// A snapshot that is refreshed from time to time.
     pub handle: Option<Snapshot>,
     /// The stream that the process reads.
     pub tail: Option<Tail>,
@@ -48,13 +48,13 @@ pub struct Session<'a> {
     pub commits: Vec<(String, u64)>,
     pub cast: &'a Cast,
     history: &'a History,
-    /// The work behind commits, if a second thread does it.
+    /// The background work, if a second thread does it.
     background: Option<Arc<Background>>,
     files: u32,
     marks: u32,
 }
 
-/// Data files that were written and not committed yet.
+/// Data files that were written but not committed yet.
 pub struct Files {
     pub adds: Vec<Add>,
     /// Their rows in order.
@@ -90,15 +90,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Lets what follows commits be done behind them.
+    /// Moves the work after commits to the background.
     pub fn do_behind(&mut self, background: &Arc<Background>) {
         self.environment = self.environment.clone().with_background(background);
         self.background = Some(Arc::clone(background));
     }
 
-    /// Does something with the table, and records what it is and how it ends. Returns the outcome.
+    /// Performs an operation on the table, and records it with its outcome. Returns the outcome.
     ///
-    /// `work` receives the number of the operation, to say more precisely what is intended.
+    /// `work` receives the number of the operation, so that it can record the intent more precisely.
     pub fn operate(
         &mut self,
         verb: &'static str,
@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         self.process.note(format!("begins {verb}"));
         let outcome =
             work(self, &|intent| history.intend(number, intent)).unwrap_or_else(|error| outcome(&error));
-        // Unwinds if the process has crashed and something has caught that.
+        // Unwinds if the process has crashed and the crash was caught.
         let ended = self.process.tick();
         self.process.note(format!("ends {verb}: {outcome:?}"));
         history.end(number, ended, outcome.clone(), self.process.faults() - before);
@@ -127,8 +127,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Records the result of an operation that changes no rows: its commit may or may not exist, and it loses against
-    /// changes of the table.
+    /// Records the result of an operation that changes no rows: its commit may or may not exist, and changes of the
+    /// table take precedence over it.
     ///
     /// # Errors
     /// Any other error.
@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
         Ok(Outcome::Done)
     }
 
-    /// Looks for a commit whose fate is unknown, when no request can still be in progress.
+    /// Looks for a commit with an unknown outcome, when no request can still be in progress.
     fn find_out(&self, number: usize, txn_id: &str) {
         self.process.sleep(Process::SETTLED);
         for _ in 0..MOST_SEARCHES {
@@ -250,12 +250,12 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns the rows of a class, as what a write has read.
+/// Returns the rows of a class, in the form of the rows that a write has read.
 pub fn rows_of_class(class: i64) -> RowsRead {
     RowsRead::Matching(vec![col("class").eq(lit(class))])
 }
 
-/// Writes a data file with `rows`, which is one file because they are few.
+/// Writes `rows`, which are few enough for a single data file.
 fn real_file(pending: &PendingWrite, rows: &[i64]) -> Result<Vec<Add>> {
     let mut writer = pending.writer()?;
     writer.write(&batch(rows))?;

@@ -7,7 +7,7 @@ use deltalog_testkit::judge::Outcome;
 
 use crate::play::Verdict;
 
-/// The verbs that commit. All but plain appends meet conflicts.
+/// The verbs that commit. All of them except plain appends can have conflicts.
 const COMMITTING: [&str; 11] = [
     "add a column",
     "append",
@@ -50,13 +50,13 @@ struct Counts {
 #[derive(Debug, Default)]
 pub struct Tally {
     verbs: BTreeMap<String, Counts>,
-    /// How many tasks behind commits ended.
+    /// How many background tasks ended.
     behind: u64,
     /// How many commits were cleaned up.
     deleted: u64,
     /// How many commits have moved rows.
     moves: u64,
-    /// How many deletes have followed rows that were moved.
+    /// How many deletes found rows that had been moved.
     followed: u64,
 }
 
@@ -81,7 +81,7 @@ impl Tally {
         }
     }
 
-    /// Returns what never happened.
+    /// Returns the intended effects that never happened.
     pub fn gaps(&self) -> Vec<String> {
         let counts = |verb: &str| self.verbs.get(verb).copied().unwrap_or_default();
         let missing = |what: &str, verbs: &[&str], count: fn(&Counts) -> u64| -> Vec<String> {

@@ -30,7 +30,7 @@ pub type Verb = fn(&mut Session<'_>);
 /// The verbs of a process with their weights.
 pub type Role = &'static [(u64, Verb)];
 
-/// Writes, and looks at the table in between.
+/// Writes, and reads the table in between.
 pub const WRITER: Role = &[
     (6, append::append),
     (3, append_computed::append_computed),
@@ -51,7 +51,7 @@ pub const WRITER: Role = &[
     (1, find::find),
 ];
 
-/// Looks at the table in every way.
+/// Reads the table in every way.
 pub const READER: Role = &[
     (3, read::open),
     (4, read::refresh),
@@ -60,8 +60,7 @@ pub const READER: Role = &[
     (1, checkpoint::of_handle),
 ];
 
-/// Opens the table once and follows it, and writes checkpoints of versions that other processes have
-/// left behind.
+/// Opens the table once and follows it, and writes checkpoints of versions that are no longer the newest.
 pub const FOLLOWER: Role = &[(6, read::refresh), (1, read::reopen), (2, checkpoint::of_handle)];
 
 /// Reads streams of the table, and writes batches that must be written once.

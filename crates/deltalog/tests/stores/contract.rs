@@ -123,9 +123,9 @@ fn listings(place: &Place) {
     assert_eq!(names(&storage.list_after("", "log/z").unwrap()), ["log2/a", "logs"]);
 }
 
-/// More files than a page has: 1,000 on all but Azurite, whose pages have 5,000.
+/// More files than fit on a page: a page has 1,000 on all servers except Azurite, where it has 5,000.
 fn long_listings(place: &Place) {
-    // More than a page. A file of HDFS takes its client up to half a second.
+    // More than a page. With HDFS, each file takes its client up to half a second.
     let files = if place.is_hdfs() { 50 } else { 1_050 };
     let storage = place.open("t");
     let name = |number: usize| format!("{number:020}.json");
@@ -161,8 +161,8 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });
 }
 
-/// Each writer adds one to the number that it has read: no addition is lost. In a local directory one may be, because
-/// writers do not wait long for its lock. HDFS cannot compare.
+/// Each writer adds one to the number that it has read: no addition is lost. In a local directory an addition may be
+/// lost, because writers do not wait long for the lock. HDFS cannot compare.
 fn of_those_that_replace_a_file_one_succeeds(place: &Place) {
     if place.is_local() || place.is_hdfs() {
         return;

@@ -1,4 +1,4 @@
-//! Commits that DynamoDB decides: the table of its entries, writers that die, answers that are lost.
+//! Commits that DynamoDB decides: the table with its entries, writers that die, and lost answers.
 
 use deltalog::{Environment, ErrorKind, Operation, Storage, find_commit};
 use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings};
@@ -9,7 +9,7 @@ use crate::kills::{self, Victims};
 use crate::places::Place;
 use crate::rows::{append, appending, files, ids, newest};
 
-/// Servers of their own, which lose answers.
+/// The tests have their own servers, which lose answers.
 pub struct Servers {
     s3: S3Server,
     pub dynalite: Dynalite,
@@ -28,7 +28,7 @@ impl Servers {
         self.place.open("t")
     }
 
-    /// Opens the same place for a writer that does not know the coordinator.
+    /// Opens the same place for a writer that does not use the coordinator.
     pub fn without_coordinator(&self) -> Storage {
         let options = self.place.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let options = options.filter(|(name, _)| !name.starts_with("dynamodb") && *name != "log_store");
@@ -54,7 +54,7 @@ impl Servers {
         self.dynalite.call("DeleteItem", &json!({ "TableName": self.table(), "Key": key }));
     }
 
-    /// Appends a row by a writer that dies: it sees the error that `kind` says, and leaves everything as it is.
+    /// Appends a row with a writer that dies: it gets an error of `kind`, and does nothing afterwards.
     /// Returns the id of its transaction, if the writer does not know the outcome.
     fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
         let storage = self.open();
@@ -141,7 +141,7 @@ fn a_writer_that_dies_before_its_entry_has_not_committed() {
     assert_eq!(ids(&newest(&servers.open())), [0, 2]);
 }
 
-/// After step 3: the entry exists, and the file does not.
+/// A writer that dies after step 3: the entry exists, but the file does not.
 fn dead_after_its_entry() -> (Servers, String) {
     let servers = servers(true);
     append(&servers.open(), [0]);
@@ -170,7 +170,8 @@ fn a_writer_recovers_the_commit_of_a_dead_writer() {
     assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
 }
 
-/// After step 4: the file exists, and the entry is not complete. The writer has seen its commit succeed.
+/// A writer that dies after step 4: the file exists, but the entry is not complete. The writer has seen its commit
+/// succeed.
 #[test]
 fn an_entry_that_was_left_incomplete_is_completed() {
     let servers = servers(true);
@@ -202,7 +203,7 @@ fn lost_answers_are_found_out() {
     }
 }
 
-/// Entries that have expired are gone; the files of the log decide about their versions.
+/// Expired entries no longer exist. The files of the log decide about their versions.
 #[test]
 fn expired_entries_are_not_needed() {
     let servers = servers(true);

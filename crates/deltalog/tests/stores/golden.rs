@@ -1,4 +1,4 @@
-//! Tables of other writers: in a store they are read as from disk.
+//! Tables of other writers: reading them from a store gives the same result as from disk.
 //!
 //! `DELTALOG_GOLDEN` names another folder than `../shared/golden`.
 
@@ -81,7 +81,7 @@ fn golden_tables(place: &Place) {
     });
 }
 
-/// Copies all files but the checksums of Hadoop, which only local directories have.
+/// Copies all files except Hadoop's checksums, which only local directories have.
 fn copy(root: &Path, directory: &Path, to: &Storage) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

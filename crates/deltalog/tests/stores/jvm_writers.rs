@@ -1,8 +1,8 @@
 //! Writers with the protocol of the JVM's `BaseExternalLogStore`, concurrent with ours. The protocol is modeled step by
 //! step.
 //!
-//! Unlike ours they look whether a file exists and then write it without a condition, complete entries without one, and
-//! keep temporary files.
+//! Unlike ours, they check whether a file exists and then write it without a condition, complete entries without a
+//! condition, and keep temporary files.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl JvmWriter<'_> {
         item
     }
 
-    /// `fs.create(dst, false)`: looks, and writes some time later.
+    /// `fs.create(dst, false)`: checks whether the file exists, and writes it some time later.
     fn copy(&self, version: u64, temp_path: &str) -> bool {
         let path = Self::path(version);
         let Some(bytes) = self.storage.get(&format!("_delta_log/{temp_path}")).unwrap() else { return false };
@@ -100,7 +100,7 @@ impl JvmWriter<'_> {
     }
 }
 
-/// Half of the writers are ours. Some of the JVM's die after their entries.
+/// Half of the writers are ours. Some of the JVM's writers die after putting their entries.
 #[test]
 fn each_version_has_one_winner_beside_writers_of_the_jvm() {
     for ignores_conditions in [false, true] {
@@ -125,7 +125,7 @@ fn each_version_has_one_winner_beside_writers_of_the_jvm() {
             }));
         }
         let storage = servers.open();
-        // A listing recovers what the last one has left.
+        // A listing recovers the commit that the last writer has left incomplete.
         let listed = storage.list_directory_after("_delta_log", "").unwrap();
         assert_eq!(listed.len() as u64, VERSIONS + 1);
         assert_eq!(won.len() as u64, VERSIONS);
@@ -150,7 +150,7 @@ fn write_version(servers: &Servers, number: u64, version: u64) -> Option<(u64, S
         return match put(&storage, version, &id) {
             PutOutcome::Created => Some((version, id)),
             PutOutcome::AlreadyExists => {
-                // As the commit rule does, to know who has won.
+                // Reads the commit back as the commit rule does, to find out which writer has won.
                 assert!(storage.get(&JvmWriter::path(version)).unwrap().is_some());
                 None
             }
@@ -166,7 +166,7 @@ fn write_version(servers: &Servers, number: u64, version: u64) -> Option<(u64, S
     let mut random = Random::new(version * WRITERS + number);
     let id = format!("jvm-{number}-{version}");
     let is_own = writer.write(version, &id, random.chance(300));
-    // `listFrom` of a reader at the same time.
+    // A concurrent reader's `listFrom`.
     if random.chance(300)
         && let Some(entry) = writer.entry(version).filter(|entry| entry["complete"]["S"] == "false")
     {

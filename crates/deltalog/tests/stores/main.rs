@@ -1,4 +1,4 @@
-//! The contract of every store, tested with a local directory, the server for S3 of this repository, and servers of
+//! The contract of every store, tested with a local directory, this repository's S3 server, and servers of
 //! other projects.
 //!
 //! Each case is a function of a [`places::Place`]; `on_every_store` turns it into one test per store. The servers

@@ -26,7 +26,7 @@ fn environment() -> Environment {
     Environment::system()
 }
 
-/// Creates a table with the rows 0 to 39, without those that end in 3, in four files for each of three partitions.
+/// Creates a table with the rows 0 to 39 except those that end in 3, in four files for each of three partitions.
 fn made(place: &Place, name: &str, properties: &[(&str, &str)]) -> Storage {
     let storage = place.open(name);
     for first in [0, 10, 20, 30] {
@@ -51,7 +51,7 @@ fn paths(snapshot: &Snapshot) -> Vec<String> {
     listed_files(snapshot, None).unwrap().iter().map(|file| path(&file.file.path)).collect()
 }
 
-/// Returns the problems that a check finds, by their names.
+/// Returns the names of the problems that a check finds.
 fn problems(snapshot: &Snapshot, level: CheckLevel) -> Vec<String> {
     let found = check_files(snapshot, level).unwrap().batch().unwrap();
     let names = found.column_by_name("problem").unwrap().as_string::<i32>();

@@ -1,4 +1,5 @@
-//! Objects that stand for directories, as Hadoop, consoles of stores and other tools create them, are no files.
+//! Objects that stand for directories, as Hadoop, consoles of stores and other tools create them, are not treated as
+//! files.
 
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::storage::FileMeta;
@@ -37,7 +38,7 @@ fn markers_of_directories(place: &Place) {
     assert!(!Table::exists(&storage).unwrap());
     assert_eq!(Snapshot::open(&storage, None).unwrap_err().kind(), ErrorKind::NotATable);
     append(&storage, 0..6);
-    // A client may make them again at any time.
+    // A client may create them again at any time.
     for marker in MARKERS {
         place.create_marker(marker);
     }

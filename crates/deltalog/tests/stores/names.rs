@@ -1,4 +1,4 @@
-//! Names of files that URLs and other protocols spell in another way.
+//! Names of files that are spelled differently in URLs and other protocols.
 
 use deltalog::engine::storage::PutOutcome;
 
@@ -45,7 +45,7 @@ fn odd_names(place: &Place) {
     }
 }
 
-/// A location is a URL, in which odd characters are escaped. A local path is taken as it is.
+/// A location is a URL, in which special characters are escaped. A local path is used unchanged.
 fn odd_names_of_tables(place: &Place) {
     if place.is_local() {
         return;

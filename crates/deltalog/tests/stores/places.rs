@@ -21,7 +21,7 @@ static HDFS: LazyLock<Hdfs> = LazyLock::new(Hdfs::start);
 pub struct Place {
     /// The location, without a slash at its end.
     pub root: String,
-    /// The settings of a client of the store.
+    /// The settings for a client of the store.
     pub options: Vec<(String, String)>,
     directory: Option<TempDir>,
 }
@@ -47,7 +47,7 @@ impl Place {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }
 
-    /// The same place with commits that a server for DynamoDB decides. Its table is named after the bucket.
+    /// Returns the same place with commits that a DynamoDB server decides. Its table is named after the bucket.
     pub fn coordinated(mut self, server: &Dynalite) -> Self {
         let table = self.root.replace("://", "-");
         let options = [
@@ -59,7 +59,7 @@ impl Place {
         self
     }
 
-    /// An empty bucket of `server`.
+    /// Returns an empty bucket of `server`.
     pub fn in_server(server: &S3Server) -> Self {
         let bucket = new_bucket();
         server.create_bucket(&bucket);
@@ -89,7 +89,7 @@ impl Place {
         Self::remote(format!("{}/{}", HDFS.root(), new_bucket()), Vec::new())
     }
 
-    /// The same place for clients whose options have these values, or lack those whose value is empty.
+    /// Returns the same place for clients whose options have these values. Options with an empty value are removed.
     pub fn with(mut self, changes: &[(&str, &str)]) -> Self {
         self.options.retain(|(name, _)| !changes.iter().any(|(changed, _)| name == changed));
         let set = changes.iter().filter(|(_, value)| !value.is_empty());
@@ -103,15 +103,15 @@ impl Place {
         self
     }
 
-    /// The same place for clients that have, instead of the key of the account, a signature with these permissions,
-    /// which ends at a time.
+    /// Returns the same place for clients that have, instead of the account's key, a signature with these permissions
+    /// that expires at a given time.
     pub fn signed(self, permissions: &str, until: &str) -> Self {
         let bucket = self.root.split_once("://").unwrap().1.split('@').next().unwrap().to_owned();
         let signature = AZURITE.signature(&bucket, permissions, until);
         self.with(&[("azure_storage_account_key", ""), ("azure_storage_sas_token", &signature)])
     }
 
-    /// The same place of Google for clients that may not list.
+    /// Returns the same place in Google's store for clients that may not list.
     pub fn without_lists(self) -> Self {
         self.with(&[("google_bearer_token", FAKE_GCS.token_without_lists())])
     }
@@ -120,16 +120,16 @@ impl Place {
         Self { root, options, directory: None }
     }
 
-    /// Creates an empty object by its name as it is, behind the back of deltalog.
+    /// Creates an empty object with exactly this name, without deltalog.
     ///
     /// # Panics
-    /// The place is in a store that has no markers, or none that can be made.
+    /// If the place is in a store that has no such objects, or cannot create this one.
     pub fn create_marker(&self, key: &str) {
         let (scheme, rest) = self.root.split_once("://").unwrap();
         let bucket = rest.split('@').next().unwrap();
         match scheme {
             "s3" if self.options == S3_SERVER.options() => S3_SERVER.put_object(bucket, key, ""),
-            // Azure takes the slash off.
+            // Azure removes the slash.
             "abfss" if key.ends_with('/') => {}
             "abfss" => AZURITE.create_marker(bucket, &key.replace(' ', "%20")),
             "gs" => FAKE_GCS.create_marker(bucket, key),

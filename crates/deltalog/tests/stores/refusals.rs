@@ -64,7 +64,7 @@ fn a_wrong_key() {
     refused(&versitygw, ErrorKind::PermissionDenied, &["the signature", "'aws_secret_access_key'"]);
 }
 
-/// A shared access signature. (Azurite has the code of Azure, and not its detail.)
+/// A shared access signature. (Azurite returns Azure's code, but not its details.)
 #[test]
 fn a_signature_that_has_expired() {
     let place = with_table(Place::azurite());

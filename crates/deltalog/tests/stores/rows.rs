@@ -22,12 +22,12 @@ pub fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
     .unwrap()
 }
 
-/// The partition of a row. Its directory is spelled in two ways: in the log, and in the store.
+/// The partition of a row. Its directory is spelled differently in the log and in the store.
 pub fn part(id: i64) -> String {
     ["a b", "100%", "ä/ö"][id as usize % 3].to_owned()
 }
 
-/// Begins to append, and creates the table if there is none.
+/// Begins an append, which creates the table if there is none.
 pub fn appending(storage: &Storage, properties: &[(&str, &str)]) -> PendingWrite {
     let schema = StructType::from_arrow(&batch([]).schema()).unwrap();
     let mut request = WriteRequest::new(schema, SaveMode::Append);

@@ -46,7 +46,7 @@ fn deletion_vectors(place: &Place) {
     let write = appending(&storage, &[("delta.enableDeletionVectors", "true")]);
     let added = files(&write, 0..3_000);
     write.commit_or_fail(added, Operation::new("WRITE")).unwrap();
-    // Every second row, so that the vectors are files of their own.
+    // Every second row is deleted, so that the vectors are separate files.
     for predicate in ["id % 2 = 1", "id < 100"] {
         let outcome =
             delete(&newest(&storage), Some(predicate), Request::new(&Environment::system())).unwrap();
@@ -93,7 +93,7 @@ fn a_kept_table(place: &Place) {
     assert_eq!(ids(&table.snapshot().unwrap()), (0..10).collect::<Vec<_>>());
     append(&place.open("t"), 10..20);
     assert_eq!(ids(&table.snapshot().unwrap()), (0..20).collect::<Vec<_>>());
-    // Another table takes the place of the first. A coordinator remembers the first one.
+    // Another table replaces the first one, which a coordinator still remembers.
     if place.is_coordinated() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Large files, which stores take in parts.
+//! Large files, which are uploaded to stores in parts.
 
 use std::io::Write as _;
 
@@ -25,7 +25,7 @@ fn a_large_file_has_all_bytes(place: &Place) {
     assert!(storage.read("data/f.parquet").unwrap() == bytes);
 }
 
-/// Files of a local directory have their name from the start.
+/// Files in a local directory have their name from the start.
 fn a_large_file_that_was_given_up(place: &Place) {
     if place.is_local() {
         return;

@@ -15,7 +15,7 @@ fn is_open(path: &str) -> bool {
     !path.rsplit('/').next().unwrap().starts_with('_')
 }
 
-/// Returns the names and sizes of a walk, which has none of them twice.
+/// Returns the names and sizes of a walk, and checks that no file occurs twice.
 fn walked(storage: &Storage, directory: &str) -> BTreeMap<String, u64> {
     let mut files = BTreeMap::new();
     storage
@@ -66,7 +66,7 @@ fn bucket(place: &Place) -> &str {
     place.root.trim_start_matches("s3://")
 }
 
-/// Trees of any form: few and many directories, names that sort around a slash, files next to directories.
+/// Trees of any shape: few and many directories, names that sort around a slash, files next to directories.
 #[test]
 fn walks_find_what_a_listing_finds() {
     for seed in 0..12 {
@@ -119,7 +119,7 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(count(&requests, Kind::List), requests.len());
     // One page of everything, 11 of prefixes, each leading to four ranges of two pages; none of the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
-    // Long enough for a busy machine to be no slower than that.
+    // Long enough even for a busy machine.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);
     let began = std::time::Instant::now();
     assert_eq!(walked(&storage, "").len(), 1_000);

@@ -1,4 +1,4 @@
-//! A store behind a proxy that compresses, which makes entity tags weak: they do not stand for the bytes of a file.
+//! A store behind a compressing proxy, which makes entity tags weak: they do not identify the bytes of a file.
 
 use deltalog::{Operation, Snapshot, Storage};
 use deltalog_testkit::s3::{S3Server, Settings};
@@ -8,8 +8,8 @@ use crate::contract::create;
 use crate::places::Place;
 use crate::rows::{appending, files, ids};
 
-/// Such a store is read as one without tags: no read is bound to one, which the store would refuse, and nothing is
-/// taken from the cache. (RFC 9110, 8.8.1 and 13.1.1.)
+/// Such a store is read like one without tags: no read has a tag as a condition, which the store would refuse, and the
+/// cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
 #[test]
 fn weak_tags_are_no_tags() {
     let server = S3Server::start_with(Settings { weak_tags: true, ..Settings::default() });

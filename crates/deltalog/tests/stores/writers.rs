@@ -10,7 +10,7 @@ on_every_store! { every_append_is_committed_once }
 const WRITERS: i64 = 16;
 const APPENDS: i64 = 4;
 
-/// Each writer has its own connections, as if it was a process.
+/// Each writer has its own connections, as if it were a separate process.
 pub fn every_append_is_committed_once(place: &Place) {
     append(&place.open("t"), [0]);
     let versions: Vec<Vec<u64>> = std::thread::scope(|scope| {

@@ -17,7 +17,7 @@ pub struct Commit {
     pub written_ms: Option<i64>,
     /// The logical files that are added: the path, and the deletion vector if there is one.
     pub adds: BTreeSet<String>,
-    /// The adds that change no data: their files may already be in the table, and get new statistics.
+    /// The adds without data changes: their files may already be in the table and get new statistics.
     pub restated: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
@@ -39,11 +39,11 @@ pub struct Commit {
     pub metadata: Option<TableMetadata>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
-    /// Whether it says that a VACUUM begins or ends, and nothing else.
+    /// Whether it only records that a VACUUM begins or ends.
     pub is_vacuum: bool,
-    /// Whether it is an OPTIMIZE: rows are moved to other files, and no data change.
+    /// Whether it is an OPTIMIZE: rows are moved to other files, and the data does not change.
     pub is_move: bool,
-    /// Whether files only get new statistics, and nothing else happens.
+    /// Whether it only gives files new statistics.
     pub is_description: bool,
     /// Whether it is a RESTORE: the files of an earlier version become the table's again.
     pub is_restore: bool,
@@ -57,7 +57,7 @@ pub struct Commit {
     pub(super) vectors: BTreeMap<String, Vector>,
 }
 
-/// The content of a `metaData` action, as far as processes change it.
+/// The parts of a `metaData` action that processes change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableMetadata {
     /// The id of the table.
@@ -77,11 +77,11 @@ pub struct RowIds {
     pub base: Option<i64>,
     /// The number of rows.
     pub rows: i64,
-    /// The version that added the file, as it says itself.
+    /// The version that added the file, as the file's action states it.
     pub commit_version: Option<i64>,
 }
 
-/// The column whose values are counted up, in tables that have one.
+/// The identity column, in tables that have one.
 pub const IDENTITY: &str = "number";
 
 impl Commit {
@@ -112,7 +112,8 @@ impl Commit {
                 matches!(action, "add" | "remove") && fields.get("dataChange") != Some(&Value::Bool(false));
             let is_new = match action {
                 "add" => commit.add(fields)?,
-                // It is not a data file: clients that do not know deletion vectors must not delete it.
+                // It does not look like a data file, so that clients that do not know deletion vectors do not delete
+                // it.
                 "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);
@@ -158,7 +159,7 @@ impl Commit {
                 _ => true,
             };
             if !is_new {
-                return Err(format!("two actions of one kind for one thing: '{line}'"));
+                return Err(format!("two actions of the same kind for the same thing: '{line}'"));
             }
         }
         commit.is_restore = operation == "RESTORE";
@@ -179,7 +180,7 @@ impl Commit {
         Ok(commit)
     }
 
-    /// Notes an `add` action; returns whether there is no other one of its data file.
+    /// Records an `add` action; returns whether it is the only one for its data file.
     fn add(&mut self, fields: &Map<String, Value>) -> Result<bool, String> {
         let path = text_of(fields, "path")?;
         let (name, vector) = file(fields)?;

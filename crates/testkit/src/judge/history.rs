@@ -5,34 +5,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A write.
 ///
-/// A row is a number that no other row has. Its class ([`class_of`]) is what predicates of replacements ask for.
+/// A row is a number that no other row has. Its class ([`class_of`]) is used in the predicates of replacements.
 #[derive(Debug, Clone, Default)]
 pub struct Write {
-    /// The data files, whose names no other write has, with their rows in order.
+    /// The data files with their rows in order. No other write uses the same file names.
     pub files: BTreeMap<String, Vec<i64>>,
     /// The version whose files are all removed, for an overwrite.
     pub replaces: Option<u64>,
     /// The class whose rows are all removed.
     pub replaces_class: Option<i64>,
-    /// The class of the rows, of the version that the write is based on, that its own rows were computed from.
+    /// The class of the rows from which the write's own rows were computed. They are from the version on which it is
+    /// based.
     pub reads_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
     /// The data file whose rows are deleted, and their numbers. Such a write has an application's progress that no
     /// other write has, so it can be found in the log.
     pub deletes: Option<(String, BTreeSet<u64>)>,
-    /// The version whose files are to be the table's again, and a text that no other write has. The version that is
+    /// The version whose files should be restored, and a text that no other write has. The version that is
     /// replaced is in [`Write::replaces`].
     pub restores: Option<(u64, String)>,
-    /// The value that no other write has of the property [`MINE`].
+    /// The value of the property [`MINE`], which no other write uses.
     pub property: Option<String>,
     /// The name that no other write has of a new column.
     pub column: Option<String>,
     /// The columns by which the table is to be clustered, and a text that no other write has.
     pub clusters: Option<(Vec<String>, String)>,
-    /// Whether the write replaces the table by another one.
+    /// Whether the write replaces the table with a new one.
     pub redefines: bool,
-    /// Whether the write counts up the identity column, whose high water mark is part of the metadata.
+    /// Whether the write generates values of the identity column, whose high water mark is part of the metadata.
     pub counts: bool,
 }
 
@@ -60,7 +61,7 @@ impl Write {
 /// The table property that processes change.
 pub const MINE: &str = "mine";
 
-/// How many classes of rows there are.
+/// The number of classes of rows.
 pub const CLASSES: i64 = 4;
 
 /// Returns the class of a row.
@@ -73,11 +74,11 @@ pub fn class_of(row: i64) -> i64 {
 pub enum Intent {
     /// To commit a write.
     Write(Box<Write>),
-    /// To see the table: the newest version, or this one.
+    /// To read the table at the newest version, or at this one.
     Read(Option<u64>),
     /// To look for the commit with this id, which is known to be at this version.
     Find(String, u64),
-    /// To do something that changes no version, such as a checkpoint.
+    /// To do something that does not commit, such as a checkpoint.
     Maintain,
 }
 
@@ -116,19 +117,19 @@ pub struct Streamed {
     pub files: Vec<String>,
 }
 
-/// Where a commit was found whose fate was unknown.
+/// Where a commit with an unknown outcome was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// At this version.
     At(u64),
-    /// Not found, when no request was in progress any longer.
+    /// It was not found when no request was in progress any more.
     Nowhere,
 }
 
 /// The result that a process got.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// The write is this version.
+    /// The write was committed as this version.
     Committed {
         /// The version.
         version: u64,
@@ -163,7 +164,7 @@ pub enum Outcome {
     Done,
 }
 
-/// Something that a process wanted.
+/// An operation that a process requested.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// The name of the process.
@@ -172,11 +173,11 @@ pub struct Operation {
     pub verb: &'static str,
     /// When it began.
     pub began: u64,
-    /// When it was told the outcome; `None` if it crashed before.
+    /// When the process learned the outcome; `None` if it crashed before that.
     pub ended: Option<u64>,
     /// The intended operation.
     pub intent: Intent,
-    /// The result; `None` if it crashed before.
+    /// The result; `None` if the process crashed before it.
     pub outcome: Option<Outcome>,
     /// How many of its requests failed.
     pub faults: u64,
@@ -194,18 +195,18 @@ impl History {
         operations.len() - 1
     }
 
-    /// Records what the process of operation `number` was told.
+    /// Records the result that the process of operation `number` received.
     pub fn end(&self, number: usize, ended: u64, outcome: Outcome, faults: u64) {
         let operation = &mut self.lock()[number];
         (operation.ended, operation.outcome, operation.faults) = (Some(ended), Some(outcome), faults);
     }
 
-    /// Replaces the intent of operation `number`, when it has become known what it is based on.
+    /// Replaces the intent of operation `number`, once the version on which it is based is known.
     pub fn intend(&self, number: usize, intent: Intent) {
         self.lock()[number].intent = intent;
     }
 
-    /// Records where the commit of operation `number` was found, whose fate was unknown until now.
+    /// Records where the commit of operation `number` was found, whose outcome was unknown until now.
     pub fn found(&self, number: usize, now: u64, place: Found) {
         let operation = &mut self.lock()[number];
         if let Some(Outcome::Unknown { found, .. }) = &mut operation.outcome {
@@ -225,7 +226,7 @@ impl History {
 }
 
 impl Operation {
-    /// Returns what it would write.
+    /// Returns the intended write.
     pub fn write(&self) -> Option<&Write> {
         if let Intent::Write(write) = &self.intent { Some(write) } else { None }
     }

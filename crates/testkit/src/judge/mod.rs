@@ -1,12 +1,12 @@
-//! A naive replay of a log, and checks of what processes were told.
+//! A naive replay of a log, and checks of the results that processes received.
 //!
 //! ```text
 //!   the log as it lies in the store ──► replay ──► the state of each version ─┐
 //!   what each process asked for, and what it was told ──► history ────────────┴──► checks ──► what is wrong
 //! ```
 //!
-//! The replay reads plain JSON and shares no code with deltalog. It knows what the histories of tests need: files with
-//! their deletion vectors, applications, row ids, times, columns, properties and the mark of an identity column.
+//! The replay reads plain JSON and shares no code with deltalog. It supports only what the tests' histories need: files
+//! with their deletion vectors, applications, row ids, times, columns, properties and the mark of an identity column.
 
 mod checks;
 mod commit;

@@ -30,8 +30,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads the log below `root` in `objects`: every commit that was ever there, and the only content that it had; and
-    /// the deletion vectors that it refers to.
+    /// Reads the log below `root` in `objects`: every commit that ever existed, with its only content, and the deletion
+    /// vectors to which it refers.
     ///
     /// # Errors
     /// The problems of the log: a commit that was replaced, a deletion vector that cannot be read, and the errors of

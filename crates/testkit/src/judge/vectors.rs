@@ -46,14 +46,13 @@ impl Vector {
         })
     }
 
-    /// Returns what distinguishes the vector from others of its file. Protocol: "Derived Fields".
+    /// Returns the id that distinguishes the vector from other vectors of its file. Protocol: "Derived Fields".
     pub(super) fn id(&self) -> String {
         let offset = self.offset.map(|offset| format!("@{offset}")).unwrap_or_default();
         format!("{}{}{offset}", self.storage, self.text)
     }
 
-    /// Returns the rows that the vector deletes. Its file is among everything that `objects` below `root` have ever
-    /// contained.
+    /// Returns the rows that the vector deletes. Its file may be any that `objects` below `root` have ever contained.
     pub(super) fn rows(&self, objects: &Objects, root: &str) -> Result<BTreeSet<u64>, String> {
         let size = usize::try_from(self.size).map_err(|error| error.to_string())?;
         let blob = match self.storage.as_str() {
@@ -68,7 +67,7 @@ impl Vector {
         Ok(rows)
     }
 
-    /// Returns the path of the file that the vector is in, relative to the table; `None` if it is in the log.
+    /// Returns the path of the file with the vector, relative to the table; `None` if the vector is in the log.
     pub(super) fn path(&self) -> Result<Option<String>, String> {
         if self.storage == "i" {
             return Ok(None);

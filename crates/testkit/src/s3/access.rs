@@ -1,4 +1,4 @@
-//! Who may send requests: the owner of the one known key, with the right session token.
+//! Which requests are allowed: those signed with the one known key, and with the right session token.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::requests::{decoded, header, parameter};
 use super::settings::Settings;
 
-/// An error that a request is answered with.
+/// An error with which a request is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorAnswer {
@@ -18,10 +18,10 @@ pub struct ErrorAnswer {
     /// The status. None for the status that S3 sends with the code.
     #[serde(default)]
     pub status: Option<u16>,
-    /// After how many seconds the client shall try again, for the header `Retry-After`.
+    /// The number of seconds after which the client should try again, for the header `Retry-After`.
     #[serde(default)]
     pub retry_after: Option<u32>,
-    /// Whether the request has its effect all the same.
+    /// Whether the request takes effect nevertheless.
     #[serde(default)]
     pub after_effect: bool,
 }
@@ -48,7 +48,7 @@ impl ErrorAnswer {
         self
     }
 
-    /// Lets the request have its effect.
+    /// Makes the request take effect nevertheless.
     #[must_use]
     pub fn after_effect(mut self) -> Self {
         self.after_effect = true;
@@ -67,7 +67,7 @@ impl ErrorAnswer {
     }
 }
 
-/// Returns the answer to a request that is signed for a region that is not the server's.
+/// Returns the answer to a request that is signed for the wrong region.
 pub(super) fn wrong_region(parts: &Parts, settings: &Settings) -> Option<Response<Bytes>> {
     let right = settings.region.as_deref()?;
     let signed = signed_region(parts).filter(|signed| signed != right)?;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::uploads::Uploads;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     NoSuchBucket,
@@ -55,12 +55,12 @@ impl Object {
     }
 }
 
-/// When a write takes place.
+/// The condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     Always,
     IfAbsent,
-    /// The object has this entity tag, without quotes.
+    /// Only if the object has this entity tag, without quotes.
     IfMatch(String),
 }
 
@@ -86,7 +86,7 @@ impl Bucket {
         }
     }
 
-    /// Writes an object. The caller holds the lock of all buckets, so that check and write are one step.
+    /// Writes an object. The caller holds the lock of all buckets, so that the check and the write are one step.
     pub(super) fn put(&mut self, key: String, object: Object, condition: &Condition) -> Result<(), Refusal> {
         self.check(&key, condition)?;
         self.objects.insert(key, object);

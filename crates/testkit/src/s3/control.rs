@@ -1,4 +1,4 @@
-//! A server that other processes control, by plain HTTP with JSON.
+//! A server that other processes control through plain HTTP with JSON.
 //!
 //! | request | what |
 //! | --- | --- |
@@ -73,7 +73,7 @@ impl Controlled {
     }
 }
 
-/// Why a request cannot be done.
+/// The reason why a request cannot be carried out.
 struct Refused(StatusCode, String);
 
 type Answer = Result<Bytes, Refused>;

@@ -56,7 +56,7 @@ async fn answer(
 ) -> Result<Response<Body>, Closed> {
     let (parts, content) = request.into_parts();
     let content = content.collect().await.map_err(|_| Closed)?.to_bytes();
-    // A separate task continues when the client gives up: its request may take effect later.
+    // The request runs in its own task, which continues when the client gives up: it may take effect later.
     let outcome = tokio::spawn(handle(shared, service, parts, content)).await;
     match outcome.map_err(|_| Closed)? {
         Outcome::Answered(response) => Ok(response),
@@ -104,7 +104,7 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
     Outcome::Answered(Response::from_parts(head, body(bytes, end, lines)))
 }
 
-/// Lets the request have its effect, if it has one; returns the answer, if there is one.
+/// Lets the request take effect, unless a fault prevents that. Returns the answer, if there is one.
 async fn respond(
     shared: &Shared,
     service: S3Service,

@@ -9,9 +9,9 @@ use super::buckets::Object;
 #[derive(Debug, Default)]
 pub(super) struct Listing<'a> {
     pub(super) prefix: &'a str,
-    /// Empty if keys are not put together into common prefixes.
+    /// Empty if keys are not grouped into common prefixes.
     pub(super) delimiter: &'a str,
-    /// Only entries after this text: where the client starts, or the last entry of the page before this one.
+    /// Only entries after this text are listed. It is where the client starts, or the last entry of the previous page.
     pub(super) after: &'a str,
     /// The number of entries, common prefixes included.
     pub(super) limit: usize,
@@ -48,7 +48,7 @@ impl Listing<'_> {
                     None => Entry::Key(key.clone()),
                     Some(common) => Entry::CommonPrefix(common.to_owned()),
                 };
-                // A common prefix is an entry of its own: it may be before `after`, although this key is not.
+                // A common prefix is an entry of its own. It may be before `after` even though this key is not.
                 if entry.text() > self.after {
                     if entries.len() == self.limit {
                         return (entries, true);

@@ -14,9 +14,9 @@
 //! assert!(server.take_requests().is_empty());
 //! ```
 //!
-//! - The crate `s3s` provides operations, signatures and the XML; conditions of writes hold exactly, because check and
-//!   write are one step under one lock.
-//! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or not as [`Rule`]s say.
+//! - The crate `s3s` provides operations, signatures and the XML; conditions of writes are exact, because the check and
+//!   the write are one step under one lock.
+//! - Below `s3s`, at the HTTP service, requests are counted, delayed, and answered or left unanswered as [`Rule`]s say.
 //! - A request continues when its client gives up, so that it may take effect later.
 //! - Buckets are in the path of a request, not in the name of the host.
 

@@ -1,4 +1,4 @@
-//! The operations of S3 that the server has.
+//! The operations of S3 that the server supports.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::Shared;
 use super::buckets::{Condition, Etag, Object, Refusal};
 use super::listing::{Entry, Listing};
 
-/// The operations, on the content of a server.
+/// Implements the operations on the content of a server.
 pub(super) struct Operations(pub(super) Arc<Shared>);
 
 impl From<Refusal> for S3Error {

@@ -16,12 +16,12 @@ const CHUNK: usize = 64 << 10;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A line on which bytes follow each other: one for the whole server, and one for each slow request.
+/// A channel with limited bandwidth: one for the whole server, and one for each slow request.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Option<Instant>>);
 
 impl Line {
-    /// Waits until `size` bytes have gone through at this speed, after those that were before them.
+    /// Waits until `size` bytes have passed at this speed, after all earlier bytes.
     pub(super) async fn pass(&self, size: usize, bytes_per_second: Option<u64>) {
         let Some(speed) = bytes_per_second else { return };
         let needed = Duration::from_secs_f64(size as f64 / speed.max(1) as f64);

@@ -39,7 +39,7 @@ pub enum Kind {
     Other,
 }
 
-/// A request, and what its client was told.
+/// A request, and the answer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Request {
     /// The number of the request, which is also in its id.
@@ -48,7 +48,7 @@ pub struct Request {
     pub kind: Kind,
     /// The bucket.
     pub bucket: String,
-    /// The key; of a listing the prefix; of DeleteObjects all keys, one a line, as they stand in the XML.
+    /// The key. For a listing, this is the prefix; for DeleteObjects, all keys as in the XML, one per line.
     pub key: String,
     /// The query, as it was sent.
     pub query: String,
@@ -56,7 +56,7 @@ pub struct Request {
     pub range: Option<String>,
     /// The size of the request's body.
     pub bytes_in: usize,
-    /// The size of the body that was sent, as far as it was.
+    /// The size of the part of the body that was sent.
     pub bytes_out: usize,
     /// The status that was sent. None if there was no answer.
     pub status: Option<u16>,

@@ -16,7 +16,7 @@ pub enum Fault {
     CloseAfter,
     /// There is no answer and no effect; the connection stays open.
     SilenceBefore,
-    /// There is an effect, but no answer; the connection stays open.
+    /// The request takes effect, but there is no answer; the connection stays open.
     SilenceAfter,
     /// The connection is closed in the middle of the answer's body.
     CutBody,
@@ -35,13 +35,13 @@ pub enum When {
     /// To all.
     #[default]
     Always,
-    /// To the first n.
+    /// To the first n requests.
     First(u64),
-    /// To the n-th alone; the first is 1.
+    /// To the n-th request only, counted from 1.
     Nth(u64),
     /// To every k-th.
     Every(u64),
-    /// To each with a probability.
+    /// To each request with a probability.
     Chance {
         /// The probability in 1/1000.
         per_mille: u64,
@@ -50,19 +50,19 @@ pub enum When {
     },
 }
 
-/// A fault, and the requests that have it.
+/// A fault, and the requests that it affects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The effect.
     pub fault: Fault,
-    /// The kinds of requests; all if empty.
+    /// The kinds of requests; empty for all kinds.
     #[serde(default)]
     pub kinds: Vec<Kind>,
     /// A text that the key, or the prefix of a listing, contains.
     #[serde(default)]
     pub key: String,
-    /// To which of them it happens.
+    /// Which of the matching requests it affects.
     #[serde(default)]
     pub when: When,
 }
@@ -73,7 +73,7 @@ impl Rule {
         Self { fault, kinds: Vec::new(), key: String::new(), when: When::Always }
     }
 
-    /// Restricts the rule to requests of this kind, besides the kinds that were named before.
+    /// Restricts the rule to requests of this kind, in addition to kinds that were set before.
     #[must_use]
     pub fn on(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
@@ -129,8 +129,8 @@ impl Rules {
         Self(rules.into_iter().map(active).collect())
     }
 
-    /// Decides what happens to `request`. Latencies add up, the lowest speed holds, and of other faults the first:
-    /// the rules behind it do not count the request.
+    /// Decides what happens to `request`. Latencies add up, and the lowest speed applies. Of all other faults the first
+    /// applies, and later rules do not count the request.
     pub(super) fn plan(&mut self, request: &Request) -> Plan {
         let mut plan = Plan::default();
         for (number, active) in self.0.iter_mut().enumerate() {
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The numbers of the requests to which a rule applies, of the first ten that match it.
+    /// The numbers of the requests to which a rule applies, among the first ten that match it.
     fn applied(when: When) -> Vec<usize> {
         let mut rules = Rules::new(vec![Rule::new(Fault::CloseBefore).when(when)]);
         (1..=10).filter(|_| rules.plan(&request()).fault.is_some()).collect()
@@ -217,7 +217,7 @@ mod tests {
         let slow = Plan { latency_ms: 11, bytes_per_second: Some(7), ..Plan::default() };
         let first = Plan { fault: Some(Fault::CloseBefore), rules: vec![0, 1, 3, 4], ..slow };
         assert_eq!(rules.plan(&request()), first);
-        // The second rule that fails has not counted the first request.
+        // The second failing rule has not counted the first request.
         let second = rules.plan(&request());
         assert_eq!((second.fault, second.rules), (Some(Fault::CutBody), vec![0, 2, 3, 4]));
         assert_eq!(rules.plan(&request()).fault, None);

@@ -51,7 +51,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::from_std(listener).expect("the socket is usable");
                 tokio::spawn(listen(listener, service));
-                // Sent or dropped, it means the same.
+                // Sending and dropping it mean the same.
                 let _ = stopped.await;
             });
         });
@@ -72,7 +72,7 @@ where
 {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // The client has gone, or too many files are open: then some must be closed first.
+            // The client is gone, or too many files are open. In the latter case some must be closed first.
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
@@ -80,8 +80,8 @@ where
         let _ = stream.set_nodelay(true);
         let service = service.clone();
         tokio::spawn(async move {
-            // A client that gives up right after its request would otherwise take the request back, if its end is
-            // read together with the content. How a connection ends is seen by its client.
+            // Otherwise, if a client gives up right after its request and the end is read together with the content,
+            // the request would be discarded. It does not matter here how a connection ends: its client sees that.
             http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service).await
         });
     }

@@ -14,7 +14,8 @@ use super::{Shared, listener, lock};
 
 /// A server on a free port of 127.0.0.1, with its own threads. It stops when it is dropped.
 ///
-/// Its methods see the content directly: they are not requests, and do not fail. They panic if a bucket does not exist.
+/// Its methods access the content directly: they are not requests, and do not fail. They panic if a bucket does not
+/// exist.
 #[derive(Debug)]
 pub struct S3Server {
     shared: Arc<Shared>,
@@ -67,7 +68,7 @@ impl S3Server {
         self.shared.settings()
     }
 
-    /// Changes the settings for the requests to come.
+    /// Changes the settings for later requests.
     pub fn set(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut lock(&self.shared.settings));
     }
@@ -110,7 +111,7 @@ impl S3Server {
         self.fill(bucket, [(key.to_owned(), content.into())]);
     }
 
-    /// Writes many objects. Contents that are clones of each other take memory once.
+    /// Writes many objects. Contents that are clones of each other share their memory.
     pub fn fill(&self, bucket: &str, objects: impl IntoIterator<Item = (String, Bytes)>) {
         let mut buckets = self.shared.buckets();
         let bucket = buckets.get_mut(bucket).expect("the bucket exists");
@@ -127,7 +128,7 @@ impl S3Server {
         bucket.objects.get(key).map(|object| object.bytes.clone())
     }
 
-    /// Removes an object; returns whether it was there.
+    /// Removes an object; returns whether it existed.
     pub fn delete_object(&self, bucket: &str, key: &str) -> bool {
         let mut buckets = self.shared.buckets();
         buckets.get_mut(bucket).expect("the bucket exists").objects.remove(key).is_some()

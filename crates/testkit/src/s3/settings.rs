@@ -12,7 +12,7 @@ pub struct Settings {
     pub secret_key: String,
     /// The session token that each request must have. None if tokens are not checked.
     pub session_token: Option<String>,
-    /// The region for which requests must be signed. None if every region is right.
+    /// The region for which requests must be signed. None if every region is accepted.
     pub region: Option<String>,
     /// The status of the answer to a request that is signed for another region: 400, or 301 for a redirection.
     pub wrong_region_status: u16,

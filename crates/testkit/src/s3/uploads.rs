@@ -31,7 +31,7 @@ impl Uploads {
         self.open.get_mut(id).filter(|upload| upload.key == key).ok_or(Refusal::NoSuchUpload)
     }
 
-    /// Keeps a part, in place of an earlier one of the same number.
+    /// Keeps a part, replacing an earlier one with the same number.
     pub(super) fn put(&mut self, key: &str, id: &str, number: i32, bytes: Bytes) -> Result<Etag, Refusal> {
         let part = Object::new(bytes);
         let etag = part.etag;
@@ -39,7 +39,7 @@ impl Uploads {
         Ok(etag)
     }
 
-    /// Returns the object that the `named` parts (number and entity tag) make. The upload stays open.
+    /// Returns the object that consists of the `named` parts (number and entity tag). The upload stays open.
     pub(super) fn assemble(
         &mut self,
         key: &str,

@@ -26,10 +26,10 @@ pub struct Azurite {
 const KEY: &str = "ZGVsdGFsb2ctc2VjcmV0";
 
 impl Azurite {
-    /// Starts it with no containers.
+    /// Starts Azurite without containers.
     ///
     /// # Panics
-    /// It is not installed, or does not run.
+    /// If Azurite is not installed, or does not run.
     pub fn start() -> Self {
         let program = installed::program("azurite/node_modules/azurite/dist/src/blob/main.js");
         // No other server knows an account of this name.
@@ -41,7 +41,7 @@ impl Azurite {
             command.args(["--silent", "--disableTelemetry", "--skipApiVersionCheck", "--location"]).arg(data);
             command
         };
-        // It requires a signature only for a known account.
+        // Azurite requires a signature only for a known account.
         let path = format!("/{account}?comp=list");
         let answers = |port| status_line(port, &path).is_some_and(|line| line.contains(" 403 "));
         Self { process: Process::start("Azurite", command, answers), account }
@@ -78,17 +78,17 @@ impl Azurite {
     /// Creates a container.
     ///
     /// # Panics
-    /// The server refuses to.
+    /// If the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let (status, body) = self.put(&format!("{name}?restype=container"), &[]);
         let log = self.process.log();
         assert_eq!(status, 201, "Azurite did not create the container {name}: {body}\n{log}");
     }
 
-    /// Creates an empty blob by its name as it is, which stands for a directory to clients of Hadoop.
+    /// Creates an empty blob with exactly this name. Hadoop's clients treat it as a directory.
     ///
     /// # Panics
-    /// The server refuses to.
+    /// If the server refuses the request.
     pub fn create_marker(&self, bucket: &str, key: &str) {
         let headers =
             [("content-length", "0"), ("x-ms-blob-type", "BlockBlob"), ("x-ms-meta-hdi_isfolder", "true")];
@@ -96,7 +96,7 @@ impl Azurite {
         assert_eq!(status, 201, "Azurite did not create the blob {key}: {body}");
     }
 
-    /// Returns a signature with which a client has access to a container, with `permissions` such as `rl`, until a time
+    /// Returns a signature that gives a client access to a container, with `permissions` such as `rl`, until a time
     /// in the form `2030-01-01T00:00:00Z`. ("Create a service SAS", version 2018-11-09.)
     pub fn signature(&self, bucket: &str, permissions: &str, until: &str) -> String {
         let resource = format!("/blob/{}/{bucket}", self.account);

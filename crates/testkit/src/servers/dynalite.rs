@@ -16,7 +16,7 @@ use super::{installed, request};
 
 /// A running dynalite, which stops when it is dropped.
 ///
-/// It has DynamoDB's conditions of writes, atomic, and consistent reads. It looks at signatures, but not at keys.
+/// It has DynamoDB's atomic conditional writes, and consistent reads. It checks signatures, but not keys.
 #[derive(Debug)]
 pub struct Dynalite {
     process: Process,
@@ -43,10 +43,10 @@ struct Front {
 }
 
 impl Dynalite {
-    /// Starts it without tables.
+    /// Starts dynalite without tables.
     ///
     /// # Panics
-    /// It is not installed, or does not run.
+    /// If dynalite is not installed, or does not run.
     pub fn start() -> Self {
         let program = installed::program("dynalite/node_modules/dynalite/cli.js");
         let command = |port: u16, _: &Path| {
@@ -76,7 +76,7 @@ impl Dynalite {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Says what happens to the next requests: each of `faults` is for one request of an operation, such as `PutItem`.
+    /// Sets what happens to the next requests: each of `faults` affects one request of an operation, such as `PutItem`.
     pub fn lose(&self, faults: impl IntoIterator<Item = (&'static str, Lost)>) {
         let faults = faults.into_iter().map(|(operation, lost)| (operation.to_owned(), lost));
         *self.front.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults.collect();
@@ -90,7 +90,7 @@ impl Dynalite {
     /// Sends a request that is not counted, and returns the answer.
     ///
     /// # Panics
-    /// The server refuses it.
+    /// If the server refuses the request.
     pub fn call(&self, operation: &str, body: &Value) -> Value {
         let (status, body) = self.answer(operation, body);
         assert_eq!(status, 200, "dynalite refused {operation}: {body}");
@@ -101,7 +101,7 @@ impl Dynalite {
     /// as the JVM's log store writes it.
     ///
     /// # Panics
-    /// The server refuses the request for another reason.
+    /// If the server refuses the request for another reason.
     pub fn put_if_absent(&self, table: &str, item: &Value) -> bool {
         let expected = serde_json::json!({ "fileName": { "Exists": false } });
         let body = serde_json::json!({ "TableName": table, "Item": item, "Expected": expected });
@@ -152,7 +152,7 @@ impl Front {
         }
     }
 
-    /// Notes a request; returns what happens to it.
+    /// Records a request; returns what happens to it.
     fn fault_of(&self, request: &Message) -> Option<Lost> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(request.operation.clone());
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);

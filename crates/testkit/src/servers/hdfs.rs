@@ -7,7 +7,7 @@ use std::process::Command;
 use super::installed;
 use super::process::Process;
 
-/// The class that Hadoop starts clusters with for tests of other projects.
+/// The class with which Hadoop starts clusters for tests of other projects.
 const MAIN: &str = "org.apache.hadoop.test.MiniDFSClusterManager";
 
 /// A running cluster, which stops when it is dropped.
@@ -17,18 +17,18 @@ pub struct Hdfs {
 }
 
 impl Hdfs {
-    /// Starts it without files.
+    /// Starts a cluster without files.
     ///
     /// # Panics
-    /// It is not installed, or does not run.
+    /// If Hadoop is not installed, or does not run.
     pub fn start() -> Self {
         let jars = installed::directory("hdfs").join("*");
         let details = RefCell::<PathBuf>::default();
         let command = |port: u16, data: &Path| {
-            // It is written when all parts of the cluster run.
+            // The file is written when all parts of the cluster run.
             details.replace(data.join("details.json"));
             let mut command = Command::new(java());
-            // It runs for seconds only: starting counts.
+            // The cluster only runs for seconds, so a quick start matters most.
             command.args(["-Xmx256m", "-XX:+UseSerialGC"]);
             command.arg(format!("-Dtest.build.data={}", data.display())).arg("-cp").arg(&jars).arg(MAIN);
             command.args(["-format", "-datanodes", "1", "-nnport", &port.to_string(), "-writeDetails"]);

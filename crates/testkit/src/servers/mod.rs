@@ -1,4 +1,4 @@
-//! Object-store servers of other projects, which tests start and talk to.
+//! Object-store servers of other projects, which tests start and use.
 //!
 //! `make .cache/servers/.complete .cache/hdfs/.complete` installs them. Each runs on a free port with its own empty
 //! directory, and ends when its value is dropped. If the test process ends in any other way, even by SIGKILL, the

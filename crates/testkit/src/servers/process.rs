@@ -32,7 +32,7 @@ exit $status
 /// How long a server may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a server is started on another port, because another process was faster to take the port.
+/// How many times a server is started again on another port, because another process took the port first.
 const PORTS: usize = 5;
 
 /// A running server.
@@ -128,7 +128,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("the address of a socket").port()
 }
 
-/// Asks for `path` and returns the first line of the answer, or `None` if there is no answer.
+/// Requests `path` and returns the first line of the answer, or `None` if there is no answer.
 pub(super) fn status_line(port: u16, path: &str) -> Option<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;

@@ -8,7 +8,7 @@ use object_store::client::{HttpConnector, HttpRequest, HttpResponse, ReqwestConn
 /// # Panics
 /// There is no answer.
 pub(super) fn send(request: HttpRequest) -> (u16, String) {
-    // A thread that a runtime drives cannot wait for another runtime.
+    // A thread that runs tasks of one runtime cannot wait for another runtime.
     std::thread::scope(|scope| scope.spawn(|| answer_to(request)).join()).expect("an answer of a server")
 }
 
@@ -27,6 +27,6 @@ fn answer_to(request: HttpRequest) -> (u16, String) {
 
 /// Makes sure that the HTTP client finds an implementation of cryptography, which it requires even without TLS.
 pub(super) fn install_crypto() {
-    // It fails if there is one already.
+    // This fails if one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

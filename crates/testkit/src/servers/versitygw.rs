@@ -22,21 +22,21 @@ pub struct VersityGw {
 }
 
 impl VersityGw {
-    /// Starts it with no buckets.
+    /// Starts versitygw without buckets.
     ///
     /// # Panics
-    /// It is not installed, or does not run.
+    /// If versitygw is not installed, or does not run.
     pub fn start() -> Self {
         let program = installed::program("bin/versitygw");
-        // Nothing else on this machine has this path.
+        // No other server on this machine answers at this path.
         let health = format!("/{}", unique("health"));
         let command = |port: u16, data: &Path| {
             let mut command = Command::new(&program);
             command.args(["--access", KEY_ID, "--secret", SECRET, "--region", REGION]);
             command.args(["--port", &format!("127.0.0.1:{port}"), "--health", &health]);
-            // Metadata are extended attributes of the objects. In files of their own (`--sidecar`) they change
-            // at another time than the bytes: a reader gets old bytes with a new tag, and with the tag it
-            // replaces what it has not read.
+            // Metadata is stored in extended attributes of the objects. In separate files (`--sidecar`) it would change
+            // at a different time than the bytes: a reader could get old bytes with a new tag, and then use the tag to
+            // replace content that it has not read.
             command.args(["--keep-alive", "--quiet", "posix"]).arg(data);
             command
         };
@@ -71,7 +71,7 @@ impl VersityGw {
     /// Creates a bucket.
     ///
     /// # Panics
-    /// The server refuses to.
+    /// If the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = "PUT".parse().expect("a method");

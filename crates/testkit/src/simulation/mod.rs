@@ -1,4 +1,4 @@
-//! Processes that share a store, take turns, and fail or crash as a seed says.
+//! Processes that share a store, take turns, and fail or crash as determined by a seed.
 //!
 //! ```text
 //!   process A ──request──┐                  ┌──► A, B or C goes on
@@ -6,10 +6,10 @@
 //!   process C ──request──┘                  └──► time passes, late requests take effect
 //! ```
 //!
-//! - A process is a thread that runs only while it has the turn. It gives the turn away at each request and each
-//!   pause, so that what it does in between is one step.
-//! - The clock, the pauses, the ids and the random numbers come from the simulation. A run takes no time of its
-//!   own, and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
+//! - A process is a thread that runs only while it has the turn. It yields the turn at each request and each pause, so
+//!   everything that it does in between is one step.
+//! - The clock, the pauses, the ids and the random numbers come from the simulation. A run does not wait for real time,
+//!   and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
 //! - With [`Profile::real`], processes run at the same time and use their own store, such as a server that fails.
 //! - A process that crashes unwinds at a request. Nothing that it does afterwards has an effect. A new process takes
 //!   its place later.

@@ -1,4 +1,4 @@
-//! A process of a run: its connection to the store, its clock and its luck.
+//! A process of a run: its connection to the store, its clock and its random numbers.
 
 use std::panic::resume_unwind;
 use std::sync::{Arc, MutexGuard};
@@ -55,7 +55,7 @@ impl Process {
         member.life == life && !member.is_dead && !world.has_ended(self.id)
     }
 
-    /// Returns whether the process has ended, and no other takes its place.
+    /// Returns whether the process has ended and is not replaced.
     pub fn has_ended(&self) -> bool {
         self.shared.world().has_ended(self.id)
     }
@@ -65,7 +65,7 @@ impl Process {
         self.shared.world().now_ms()
     }
 
-    /// Lets others run for `duration`.
+    /// Lets other processes run for `duration`.
     pub fn sleep(&self, duration: Duration) {
         let world = self.shared.world();
         if world.profile.is_real {
@@ -78,7 +78,7 @@ impl Process {
         self.unwind_if_dead(world);
     }
 
-    /// Lets others run until `time_ms`, if it is not past.
+    /// Lets other processes run until `time_ms`, unless that time has passed.
     pub fn sleep_until(&self, time_ms: i64) {
         let left = u64::try_from(time_ms - self.now_ms()).unwrap_or_default();
         self.sleep(Duration::from_millis(left));
@@ -99,7 +99,7 @@ impl Process {
         u128::from(self.random()) << 64 | u128::from(self.random())
     }
 
-    /// Returns a point in time that is later than all that were returned before to any process.
+    /// Returns a point in time that is later than every point that any process has received before.
     pub fn tick(&self) -> u64 {
         let mut world = self.shared.world();
         let tick = world.tick();
@@ -114,7 +114,7 @@ impl Process {
         world.wake_second(self.id, at_us);
     }
 
-    /// Returns the member that the calling thread is: this one, or the other thread of the same process.
+    /// Returns the member that belongs to the calling thread: this one, or the other thread of the same process.
     fn acting(&self, world: &World) -> usize {
         let thread = Some(std::thread::current().id());
         let is_calling = |id: &usize| {
@@ -123,8 +123,8 @@ impl Process {
         (0..world.members.len()).find(is_calling).unwrap_or(self.id)
     }
 
-    /// Returns how many requests have failed in this place. In the time of the machine this is not known: with a store
-    /// that fails, it is more after each [`Process::tick`].
+    /// Returns how many requests of this process and its predecessors have failed. With real time this is not known: if
+    /// the store can fail, the number grows with each [`Process::tick`].
     pub fn faults(&self) -> u64 {
         let world = self.shared.world();
         match world.profile.is_real && world.profile.faults > 0 {
@@ -140,7 +140,7 @@ impl Process {
         world.record(Some(id), What::Note(text.into()));
     }
 
-    /// Ends the process if it has crashed, in case that something has caught the crash.
+    /// Ends the process if it has crashed, in case the crash was caught.
     fn unwind_if_dead(&self, world: MutexGuard<'_, World>) {
         let is_dead = world.members[self.acting(&world)].is_dead || world.is_stopped;
         drop(world);
@@ -165,7 +165,7 @@ impl Director for Process {
         }
         world = self.shared.pass(world, id, None);
         world.pass_a_moment();
-        // The other thread of the process may have crashed it in between.
+        // The other thread may have crashed the process in between.
         if world.members[id].is_dead || world.is_stopped {
             return Some(Fault::CrashBefore);
         }

@@ -13,7 +13,7 @@ pub(super) const MOST_LATE_MS: u64 = 30_000;
 pub struct Profile {
     /// How many of 1,000 requests fail.
     pub faults: u64,
-    /// How many of 1,000 faults are followed by others of the same process, as when a connection is down.
+    /// How many of 1,000 faults are followed by further faults of the same process, as when a connection is down.
     pub bursts: u64,
     /// How many of 1,000 requests end their process.
     pub crashes: u64,
@@ -22,12 +22,12 @@ pub struct Profile {
     /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
     /// are created while they run, as listings of a local directory may.
     pub lag_ms: i64,
-    /// Whether processes run at the same time, in the time of the machine, and use another store. Then nothing of the
-    /// above happens, a pause ends after [`LONGEST_PAUSE`], and runs of one seed differ.
+    /// Whether processes run at the same time, in real time, and use another store. In that case none of the above
+    /// happens, a pause ends after [`LONGEST_PAUSE`], and runs of one seed differ.
     pub is_real: bool,
 }
 
-/// The longest pause of a process that runs in the time of the machine.
+/// The longest pause of a process that runs in real time.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Profile {
@@ -36,8 +36,7 @@ impl Profile {
         Self { faults: 0, bursts: 0, crashes: 0, switches: 500, lag_ms: 0, is_real: false }
     }
 
-    /// Returns a profile with which processes run in the time of the machine. `faults` of 1,000 requests to their store
-    /// fail.
+    /// Returns a profile with which processes run in real time. `faults` of 1,000 requests to their store fail.
     pub fn real(faults: u64) -> Self {
         Self { faults, is_real: true, ..Self::calm() }
     }

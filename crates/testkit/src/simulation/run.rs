@@ -11,10 +11,10 @@ use super::world::{BEGINNING_MS, Shared, World};
 use crate::random::Random;
 use crate::store::{Crash, Objects};
 
-/// The most processes that follow each other in one place.
+/// The maximum number of processes that replace each other.
 const MOST_LIVES: u32 = 12;
 
-/// How long it takes at most until a process that crashed is replaced.
+/// The maximum time until a process that crashed is replaced.
 const LONGEST_REPLACEMENT_MS: u64 = 5_000;
 
 /// The program of a process, from its start to its end.
@@ -47,7 +47,7 @@ pub struct Simulation {
     pub objects: Arc<Mutex<Objects>>,
     /// The trace so far.
     pub trace: Trace,
-    /// When files were deleted, as the times of [`Process::tick`].
+    /// When files were deleted, by the clock of [`Process::tick`].
     pub deletions: Vec<u64>,
     /// Errors of the simulation itself, such as a panic.
     pub failures: Vec<String>,
@@ -95,7 +95,7 @@ impl Simulation {
 }
 
 impl Process {
-    /// Waits for the first turn, runs `body`, and again after each crash.
+    /// Waits for the first turn and runs `body`. Runs it again after each crash.
     fn live(&self, body: &Body<'_>) {
         let mut world = self.shared.wait(self.shared.world(), self.id);
         world.members[self.id].thread = Some(std::thread::current().id());
@@ -104,7 +104,7 @@ impl Process {
         self.shared.end(self.id);
     }
 
-    /// Runs `body` once; returns whether the process crashed and is to be replaced.
+    /// Runs `body` once; returns whether the process crashed and must be replaced.
     fn live_once(&self, body: &Body<'_>) -> bool {
         let lived = catch_unwind(AssertUnwindSafe(|| {
             if self.life() > 0 {

@@ -8,7 +8,7 @@ use crate::store::{Answer, Call};
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub(super) now_us: i64,
-    /// The name of the process, and how many it has replaced; `None` for the store itself.
+    /// The name of the process, and how many predecessors it had; `None` for the store itself.
     pub(super) process: Option<(String, u32)>,
     pub(super) what: What,
 }

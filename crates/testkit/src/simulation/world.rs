@@ -8,7 +8,7 @@ use super::trace::{Event, Trace, What};
 use crate::random::Random;
 use crate::store::{Fault, Objects, Op};
 
-/// The most requests and pauses of a run. More of them mean that a process does not end.
+/// The maximum number of requests and pauses of a run. If there are more, a process does not end.
 const MOST_STEPS: u64 = 50_000;
 
 /// The longest series of faults.
@@ -27,7 +27,7 @@ enum Status {
 /// A series of faults.
 #[derive(Debug, Clone, Copy, Default)]
 struct Burst {
-    /// How many requests still fail.
+    /// How many more requests fail.
     left: u64,
     /// Reads are answered.
     spares_reads: bool,
@@ -46,17 +46,17 @@ impl Burst {
     }
 }
 
-/// A process, as the world knows it.
+/// What the world knows about a process.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) thread: Option<ThreadId>,
-    /// How many processes were in this place before.
+    /// How many processes this one has replaced.
     pub(super) life: u32,
-    /// The process has crashed: none of its requests has an effect any more.
+    /// Whether the process has crashed: from then on, none of its requests takes effect.
     pub(super) is_dead: bool,
     pub(super) faults: u64,
     pub(super) random: Random,
-    /// The member whose process this is another thread of.
+    /// The member of the process whose second thread this is.
     pub(super) front: Option<usize>,
     status: Status,
     burst: Burst,
@@ -69,7 +69,7 @@ pub(super) struct World {
     pub(super) deletions: Vec<u64>,
     /// The errors of the run itself.
     pub(super) failures: Vec<String>,
-    /// The run is given up.
+    /// Whether the run was given up.
     pub(super) is_stopped: bool,
     pub(super) profile: Profile,
     /// The microseconds since the beginning of the simulation.
@@ -165,7 +165,7 @@ impl World {
         Some(*self.random.pick(&ready))
     }
 
-    /// Lets a moment pass before a request.
+    /// Lets a little time pass before a request.
     pub(super) fn pass_a_moment(&mut self) {
         self.steps += 1;
         if self.steps > MOST_STEPS && !self.is_stopped {
@@ -263,7 +263,7 @@ impl Shared {
         world
     }
 
-    /// Gives the turn of process `id` away, and waits until it has the turn again, not before `until_us`.
+    /// Yields the turn of process `id`, and waits until it has the turn again, at `until_us` or later.
     pub(super) fn pass<'a>(
         &self,
         mut world: MutexGuard<'a, World>,
@@ -278,7 +278,7 @@ impl Shared {
         world
     }
 
-    /// Lets late requests take effect that are due.
+    /// Makes delayed requests take effect that are due.
     pub(super) fn land(&self, world: &mut World) {
         for (path, is_deletion) in self.objects().land(world.now_ms()) {
             if is_deletion {

@@ -1,4 +1,4 @@
-//! Who decides when a request runs and how it fails.
+//! The interface that decides when a request runs and how it fails.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
@@ -72,16 +72,16 @@ impl fmt::Display for Answer {
 
 /// Decides when a request runs and how it fails.
 pub trait Director: Send + Sync + 'static {
-    /// Returns the fault of `call`, which is about to begin. May block, and so let others run before.
+    /// Returns the fault of `call`, which is about to begin. May block, so that other processes run first.
     fn begin(&self, call: &Call) -> Option<Fault>;
 
-    /// Called in the middle of a listing. May block, and so let others change what is being listed.
+    /// Called in the middle of a listing. May block, so that other processes can change what is being listed.
     fn pause(&self) {}
 
-    /// Called with the answer.
+    /// Receives the answer.
     fn end(&self, call: &Call, answer: Answer);
 
-    /// Returns the `entries` that a listing shows that began when the store had seen `began` changes.
+    /// Returns which of the `entries` a listing shows that began when the store had seen `began` changes.
     fn shown(&self, entries: Vec<Entry>, began: u64) -> Vec<Entry>;
 
     /// Returns the time of the store in milliseconds since the epoch.

@@ -9,7 +9,7 @@ pub enum Fault {
     LostBefore,
     /// The request takes effect, but there is no answer.
     LostAfter,
-    /// There is no answer, and the request takes effect these milliseconds later.
+    /// There is no answer, and the request takes effect this many milliseconds later.
     Late(i64),
     /// The request has no effect, and the answer is that the file already exists: a status of 409.
     ExistsBefore,

@@ -39,7 +39,7 @@ impl FaultyStore {
         Self { objects: Arc::new(Mutex::new(self.objects().clone())), state: Arc::default() }
     }
 
-    /// Returns another connection to the same objects. Its requests do not fail, and are recorded apart.
+    /// Returns another connection to the same objects. Its requests do not fail, and are recorded separately.
     #[must_use]
     pub fn reconnect(&self) -> Self {
         Self { objects: Arc::clone(&self.objects), state: Arc::default() }
@@ -68,12 +68,12 @@ impl FaultyStore {
         self.state().script = None;
     }
 
-    /// Returns the calls since the last time, and forgets them.
+    /// Returns the calls since the last time, and clears the record.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state().calls)
     }
 
-    /// Returns the objects. Looking at them is no call.
+    /// Returns the objects. This does not count as a call.
     pub fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }

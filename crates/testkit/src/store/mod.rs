@@ -1,7 +1,7 @@
 //! A store in memory whose requests fail as a [`Director`] says.
 //!
-//! - Puts are atomic, put-if-absent is exact, and gets are strong, as the protocol demands of a store. Only the
-//!   caller's answer, and the moment of an effect, are up to the director.
+//! - Puts are atomic, put-if-absent is exact, and gets are strong, as the protocol demands of a store. The director
+//!   only decides about the caller's answer and the time of the effect.
 //! - A listing may leave out files that are created while it runs, and more if the director says so.
 //! - A crash unwinds the calling thread with [`Crash`] as its payload.
 
@@ -40,7 +40,7 @@ impl Store {
     }
 
     fn objects(&self) -> MutexGuard<'_, Objects> {
-        // A crash unwinds without the lock, so what a poisoned one guards is whole.
+        // A crash does not unwind while the lock is held, so the contents of a poisoned lock are valid.
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -57,7 +57,7 @@ impl std::fmt::Display for Store {
     }
 }
 
-/// Unwinds the calling thread. A thread that is unwinding already gets an error instead: a second panic would end the
+/// Unwinds the calling thread. A thread that is already unwinding gets an error instead: a second panic would end the
 /// process.
 fn crash() -> Error {
     if std::thread::panicking() { lost() } else { resume_unwind(Box::new(Crash)) }

@@ -13,7 +13,7 @@ pub struct Object {
     pub modified_ms: i64,
     /// The number of the change that wrote it, which is its entity tag.
     pub number: u64,
-    /// The number of the change that made it appear, and the time of that.
+    /// The number and the time of the change that created it.
     pub appeared: (u64, i64),
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Effect {
     Delete,
 }
 
-/// Why a change cannot be made.
+/// The reason why a change cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Exists,
@@ -65,9 +65,9 @@ impl Objects {
         self.objects.get(path)
     }
 
-    /// Adds an object as it was found in another store.
+    /// Adds an object that was found in another store.
     pub fn put(&mut self, path: &str, bytes: Bytes, now_ms: i64) {
-        // Without a condition nothing is refused.
+        // Without a condition, a change is never refused.
         let _ = self.change(path, Effect::Put(bytes), now_ms);
     }
 

@@ -95,7 +95,7 @@ pub(super) fn failure(fault: Fault, path: &str) -> Error {
 
 fn meta(entry: Entry) -> ObjectMeta {
     ObjectMeta {
-        // It was the path of a request, so it is valid.
+        // The path comes from a request, so it is valid.
         location: Path::parse(entry.path).unwrap_or_default(),
         last_modified: DateTime::from_timestamp_millis(entry.modified_ms).unwrap_or_default(),
         size: entry.size,

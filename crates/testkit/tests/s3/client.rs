@@ -17,7 +17,8 @@ pub(crate) fn server() -> S3Server {
 
 /// Returns how to connect to `server`, without retries.
 pub(crate) fn builder(server: &S3Server) -> AmazonS3Builder {
-    // Where the workspace is built as a whole, `reqwest` expects a provider even for plain HTTP. The second call fails.
+    // If the whole workspace is built, `reqwest` expects a provider of cryptography even for plain HTTP. A second call
+    // fails.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = server.settings();
     AmazonS3Builder::new()

@@ -1,4 +1,4 @@
-//! Put-if-absent has one winner, however many try at once.
+//! Put-if-absent has exactly one winner, no matter how many clients try at once.
 
 use futures::future::join_all;
 use object_store::path::Path;

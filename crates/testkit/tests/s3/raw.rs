@@ -65,7 +65,7 @@ fn a_request_takes_effect_after_its_client_has_given_up() {
     let client = client(&server);
     server.faults([Rule::new(Fault::LatencyMs(50))]);
     let address = server.endpoint().trim_start_matches("http://").to_owned();
-    // Some of them are read together with the end of their connection.
+    // Some requests are read together with the end of their connection.
     for number in 0..100 {
         let (method, key) = ("PUT".parse().unwrap(), Path::from(format!("{number}")));
         let url = run(client.signed_url(method, &key, Duration::from_secs(600))).unwrap();

@@ -1,4 +1,4 @@
-//! Latencies and speeds. A test can only say how long something takes at least.
+//! Latencies and speeds. A test can only check the minimum duration.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The servers pass the tests that `object_store` has for its own clients, apart from those that are named here.
+//! The servers pass the tests that `object_store` has for its own clients, except for the tests named here.
 
 use deltalog_testkit::servers::{Azurite, FakeGcs, VersityGw};
 use futures::TryStreamExt;
@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::stores;
 
-/// It compares `If-Unmodified-Since`, which counts seconds, with times that are more exact, so that `get_opts` fails.
+/// versitygw compares `If-Unmodified-Since`, which has whole seconds, with more exact times, so `get_opts` fails.
 #[test]
 fn versitygw_keeps_the_contract_of_object_store() {
     let server = VersityGw::start();
@@ -28,7 +28,7 @@ fn versitygw_keeps_the_contract_of_object_store() {
     });
 }
 
-/// It does not support `startFrom`: a listing with an offset begins at the beginning, so that two tests fail.
+/// Azurite does not support `startFrom`: a listing with an offset begins at the beginning, so two tests fail.
 #[test]
 fn azurite_keeps_the_contract_of_object_store() {
     let server = Azurite::start();
@@ -46,7 +46,7 @@ fn azurite_keeps_the_contract_of_object_store() {
     });
 }
 
-/// It does not look at the conditions of a read, so that `get_opts` fails.
+/// fake-gcs-server ignores the conditions of a read, so `get_opts` fails.
 #[test]
 fn fake_gcs_server_keeps_the_contract_of_object_store() {
     let server = FakeGcs::start();
@@ -61,7 +61,7 @@ fn fake_gcs_server_keeps_the_contract_of_object_store() {
 
 async fn keeps_the_contract<S: ObjectStore + MultipartStore + PaginatedListStore>(store: &S) {
     put_opts(store, true).await;
-    // The next test wants none.
+    // The next test expects an empty bucket.
     for name in ["RACE", "put_opts"] {
         store.delete(&Path::from(name)).await.unwrap();
     }

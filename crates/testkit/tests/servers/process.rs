@@ -1,4 +1,4 @@
-//! Servers end with the process that has started them, however it ends.
+//! Servers end with the process that has started them, in whatever way it ends.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
@@ -53,6 +53,6 @@ fn start_and_wait() {
     let server = VersityGw::start();
     let (address, directory) = (server.endpoint().replace("http://", ""), server.directory().display());
     writeln!(std::io::stdout(), "\nstarted {address} {directory}").unwrap();
-    // Until the other process ends.
+    // Waits until the other process ends.
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }

@@ -1,5 +1,5 @@
 //! Many clients write one object under a condition at the same time: exactly one of them succeeds. The commits of a
-//! table depend on it.
+//! table depend on this.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ async fn create(store: &Arc<dyn ObjectStore>, path: &Path) {
     assert_eq!(read(store, path).await, format!("created {winner}"));
 }
 
-/// Replaces the object that all have read.
+/// Replaces the object that all clients have read.
 async fn replace(store: &Arc<dyn ObjectStore>, path: &Path) {
     let meta = store.head(path).await.unwrap();
     let version = object_store::UpdateVersion { e_tag: meta.e_tag, version: meta.version };
@@ -79,7 +79,7 @@ async fn put_at_once(
     join_all(racers).await.into_iter().map(Result::unwrap).collect()
 }
 
-/// Returns the racer that has won. The others must have been told that they have lost.
+/// Returns the client that won. All others must have been told that they lost.
 fn the_winner(outcomes: &[object_store::Result<()>], lost: impl Fn(&Error) -> bool) -> usize {
     let mut winners = Vec::new();
     for (racer, outcome) in outcomes.iter().enumerate() {

@@ -19,8 +19,8 @@ class StreamSourceCalls(Role):
     def columns(self, session: Any, options: str, schema: str | None) -> str:
         return source.columns(self._jvm, session, Options.of_json(options), schema)
 
-    def open(self, session: Any, options: str, schema: str) -> str:
-        return source.open_stream(self._jvm, session, Options.of_json(options), schema)
+    def open(self, session: Any, options: str, schema: str, place: str) -> str:
+        return source.open_stream(self._jvm, session, Options.of_json(options), schema, place)
 
     def latest(
         self, session: Any, stream: str, start: str | None, is_unlimited: bool, ends_at_newest: bool
@@ -35,8 +35,8 @@ class StreamSourceCalls(Role):
     def outstanding(self, session: Any, stream: str, start: str | None) -> str:
         return source.outstanding(self._jvm, session, stream, start)
 
-    def release(self, stream: str, end: str) -> None:
-        source.release(stream, end)
+    def release(self, session: Any, stream: str, end: str) -> None:
+        source.release(self._jvm, session, stream, end)
 
     def stop(self, stream: str) -> None:
         source.stop(stream)

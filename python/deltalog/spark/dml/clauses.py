@@ -17,7 +17,7 @@ _EXPECTED = "a value for at least one column, as SQL text or a Column, such as {
 
 
 def values_argument(values: object, name: str) -> Values:
-    """Checks the values that a statement gives to columns, which the parameter `name` has."""
+    """Checks the values that a statement assigns to columns, which were passed as the parameter `name`."""
     if not isinstance(values, Mapping) or not values:
         raise wrong_argument(name, values, _EXPECTED)
     for column, value in values.items():

@@ -37,7 +37,7 @@ class Description(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Description":
-        """Reads what a statement says of itself."""
+        """Parses the description of a statement."""
         parts = json.loads(text)
         matched, inserting, by_source = (
             parts.get(name, []) for name in ("matched", "notMatched", "notMatchedBySource")

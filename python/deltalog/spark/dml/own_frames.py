@@ -1,4 +1,4 @@
-"""The frames that a `DeltaTable` has given out, to whose columns its statements may refer."""
+"""The frames that a `DeltaTable` has returned, to whose columns its statements may refer."""
 
 import uuid
 from typing import Any
@@ -16,7 +16,7 @@ class OwnFrames:
         """The plans of these frames under Spark Connect."""
 
     def note(self, frame: DataFrame) -> None:
-        """Remembers a frame that is given out."""
+        """Remembers a frame that is returned to the user."""
         plan: Any = getattr(frame, "_plan", None)
         if plan is not None:
             self.plan_ids.add(plan._plan_id)

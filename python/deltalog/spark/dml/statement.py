@@ -55,7 +55,7 @@ class Statement:
         self._has_recorded = False
         self._copies: SparkPlan | None = None
         self._copies_with_removed = False
-        # How rows are shuffled that are written, and what follows the commit.
+        # How written rows are shuffled, and what is done after the commit.
         self._balance: dict[str, Any] | None = None
         self._compaction = AutoCompaction.of(self.settings)
         if self.target.applied is None:

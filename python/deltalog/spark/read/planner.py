@@ -61,7 +61,7 @@ class Planner:
 
     @property
     def location(self) -> Location:
-        """Where the table is, as it was reached when the version was opened."""
+        """Where the table is, and how its store was accessed when the version was opened."""
         return location_with(self._version.location, self._version.uri)
 
     def size(self) -> int:
@@ -152,6 +152,8 @@ class Batch(NamedTuple):
     start: str | None
     """The offset where the batch begins; None for the beginning of the stream."""
     end: str
+    is_tracked: bool = False
+    """Whether the stream notes its schemas, so that its rows can only be read as long as it is open."""
 
 
 class BatchPlanner(Planner):
@@ -252,6 +254,11 @@ def planner_of(key: str) -> Planner:
         if found is not None:
             # It is not kept, so that it ends with its stream.
             return BatchPlanner(found.stream, parts.table, parts.batch)
+        if parts.batch.is_tracked:
+            raise InvalidArgumentError(
+                "a batch of a stream that notes its schemas can be read only as long as its query runs "
+                f"(table {parts.table.uri})"
+            )
     planner = _opened(parts)
     register(planner)
     return planner

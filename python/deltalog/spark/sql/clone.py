@@ -133,7 +133,7 @@ def cloned(
         refresh(jvm, session, location.uri, version)
         jvm.static("EntryColumns", "update", session, request.target)
     if identifier is not None:
-        # Queries by the name may then read the files of the source. Paths of Hadoop are not encoded.
+        # Queries that use the name may then read the files of the source. Paths of Hadoop are not encoded.
         allowed = json.dumps([unquote(root) for root in roots], ensure_ascii=False)
         options = {"allowedRoots": allowed} if roots else {}
         is_managed = request.location is None
@@ -162,7 +162,7 @@ def _copied(
             job.run()
             running.begin_commit()
         except BaseException:
-            # The first error is the one to raise.
+            # The first error is raised.
             with contextlib.suppress(Py4JError):
                 running.wait_for_tasks()
             with contextlib.suppress(DeltaError):

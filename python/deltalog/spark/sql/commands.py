@@ -25,7 +25,7 @@ from deltalog.spark.sql import maintenance, vacuum
 from deltalog.table.maintenance import generate
 
 COMMAND = "deltalog.command"
-# What is in the JSON of a column whose values Spark compares or passes on in another way than a classic session does.
+# What the JSON of a column contains if Spark compares or passes on its values differently than in a classic session.
 _UNSEEN = {
     '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
     '"variant"': "the type variant",
@@ -184,7 +184,7 @@ def _statement_target(
 
 
 def _check_types(snapshot: Snapshot, name: str) -> None:
-    """Raises an error for columns that a Python data source does not see as they are."""
+    """Raises an error for columns that a Python data source receives in a different form."""
     for field in json.loads(snapshot.schema_json)["fields"]:
         text = json.dumps(field)
         found = [what for mark, what in _UNSEEN.items() if mark in text]

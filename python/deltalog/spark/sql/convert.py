@@ -74,7 +74,7 @@ class Entry(NamedTuple):
     properties: dict[str, str]
     comment: str | None
     elsewhere: list[str]
-    """Partitions that are somewhere else than their names say."""
+    """Partitions that are not in the directories of their names."""
     options: dict[str, str]
     """The options by which Spark reads the files."""
     is_of_hive: bool
@@ -156,7 +156,7 @@ class Entry(NamedTuple):
             )
 
     def convert(self, uri: str, version: int | None) -> None:
-        """Turns it into an entry of ours, after `version` was committed."""
+        """Turns it into an entry of a deltalog table, after `version` was committed."""
         hint = f"call CONVERT TO DELTA {self.name} once more"
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
             reaching = self.jvm.scala_map(Options(self.options).hadoop)

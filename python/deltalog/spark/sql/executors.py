@@ -7,7 +7,7 @@ core: bins of old files ──► Spark: one task for each new file, which has t
 
 - The core plans and commits; the driver reads no row. What the tasks report is compared with the plan before a batch is
   committed (`SparkOptimize`).
-- The driver carries out what is small (`division`), what is one file, and tables that Spark's own reader cannot read.
+- The driver handles small tables (`division`), single files, and tables that Spark's own reader cannot read.
 """
 
 import contextlib

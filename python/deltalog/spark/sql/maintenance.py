@@ -226,7 +226,7 @@ def repaired(
     drop_files_without_vectors: bool = False,
     dry_run: bool = False,
 ) -> tuple[list[list[Any]], int | None]:
-    """Removes files from the table that are not there.
+    """Removes missing files from the table.
 
     Returns rows of `REPAIRED`, and the version that was committed, if one was.
     """

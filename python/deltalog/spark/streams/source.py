@@ -6,6 +6,7 @@ in a new Python process.
 
 import json
 import uuid
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from deltalog._internal import Snapshot, SparkBatch, TableStream
@@ -19,9 +20,11 @@ from deltalog.spark.read.open_streams import OpenStream
 from deltalog.spark.read.planner import Batch, batch_key
 from deltalog.spark.read.relation import check_expected_columns, partition_schema, roots_of
 from deltalog.spark.read.table_version import TableVersion
-from deltalog.spark.schema import compared_columns, of_query
+from deltalog.spark.schema import CHANGE_FIELDS, compared_columns, feed_schema, of_query, with_fields
 from deltalog.spark.streams import source_options
 from deltalog.table.stream import StreamArguments, StreamLimits
+
+_NO_PAUSE = timedelta(0)
 
 
 class SourceText(NamedTuple):
@@ -29,14 +32,17 @@ class SourceText(NamedTuple):
 
     id: str
     table: TableVersion
-    """The version whose schema the rows have."""
+    """The version that was the newest when the stream was opened."""
     content: StreamArguments
+    """What is read, without pauses and without the tracking of schemas."""
     limits: StreamLimits
     options: dict[str, str]
     """The options of the query, which also say how the store is reached."""
+    place: str
+    """Where the checkpoint of the query has the source."""
 
     def to_json(self) -> str:
-        parts = {name: value._asdict() for name, value in self._asdict().items() if isinstance(value, tuple)}
+        parts = {part: getattr(self, part)._asdict() for part in ("table", "content", "limits")}
         return json.dumps({**self._asdict(), **parts})
 
     @classmethod
@@ -49,28 +55,54 @@ class SourceText(NamedTuple):
             StreamArguments(**parts["content"]),
             StreamLimits(**parts["limits"]),
             parts["options"],
+            parts["place"],
         )
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether the stream notes the schemas with which it reads."""
+        return source_options.is_tracked(Options(self.options))
 
 
 def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> str:
-    """Returns the columns of the newest version, and checks that the user expects them."""
+    """Returns the columns of a stream that is opened now, and checks that the user expects them."""
     source_options.check(options)
     snapshot = _newest(jvm, session, options)
-    if expected is not None:
+    tracking = source_options.tracking_of(jvm, session, options, None)
+    if tracking is not None:
+        snapshot = TableStream(snapshot, StreamArguments(tracking=tracking)).snapshot
+    is_feed = options.wants_changes
+    if expected is not None and not is_feed:
         check_expected_columns(snapshot, expected)
-    return of_query(snapshot)
+    return _columns(snapshot, is_feed)
 
 
-def open_stream(jvm: Jvm, session: Any, options: Options, columns: str) -> str:
-    """Opens a stream for a query with these columns, and returns its text."""
+def _columns(snapshot: Snapshot, is_feed: bool) -> str:
+    return feed_schema(snapshot) if is_feed else of_query(snapshot)
+
+
+def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: str) -> str:
+    """Opens a stream for a query with these columns, and returns its text.
+
+    Args:
+        place: where the checkpoint of the query has the source.
+    """
     source_options.check(options)
     content = source_options.content_of(jvm, session, options)
     limits = source_options.limits_of(options)
     snapshot = _newest(jvm, session, options)
-    _check_columns(snapshot, columns)
-    text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values)
-    open_streams.keep(text.id, TableStream(snapshot, content))
+    text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values, place)
+    opened = _opened(jvm, session, text, snapshot)
+    _check_columns(opened.snapshot, columns, content.change_feed)
+    open_streams.keep(text.id, opened)
     return text.to_json()
+
+
+def _opened(jvm: Jvm, session: Any, text: SourceText, snapshot: Snapshot) -> TableStream:
+    tracking = source_options.tracking_of(jvm, session, Options(text.options), text.place)
+    # A look at a local directory costs nothing, so that a commit is seen at once there.
+    pause = _NO_PAUSE if snapshot.uri.startswith("file:") else None
+    return TableStream(snapshot, text.content._replace(pause=pause, tracking=tracking))
 
 
 def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
@@ -80,9 +112,9 @@ def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     return Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
 
 
-def _check_columns(snapshot: Snapshot, columns: str) -> None:
-    """Raises an error if the columns of the table are no longer those of the query, which Spark does not look at."""
-    if compared_columns(columns) != compared_columns(of_query(snapshot)):
+def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
+    """Raises an error if the stream no longer has the columns of the query, which Spark does not check."""
+    if compared_columns(columns) != compared_columns(_columns(snapshot, is_feed)):
         raise SchemaMismatchError(
             "the columns of the table have changed since the stream was defined: load it again with readStream, and "
             f"start the new query (table {snapshot.uri}, version {snapshot.version})"
@@ -94,7 +126,7 @@ def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
     found = open_streams.find(text.id)
     if found is None:
         location_of(jvm, session, Options(text.options))
-        found = open_streams.keep(text.id, TableStream(text.table.open(), text.content))
+        found = open_streams.keep(text.id, _opened(jvm, session, text, text.table.open()))
     return found
 
 
@@ -116,17 +148,19 @@ def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str
     stream = _stream(jvm, session, source).stream
     snapshot = stream.snapshot
     SparkBatch(stream, start, end)  # Refuses offsets of something else.
-    key = batch_key(source.table, Batch(source.id, source.content, start, end))
+    key = batch_key(source.table, Batch(source.id, source.content, start, end, source.is_tracked))
+    is_feed = source.content.change_feed
+    partitions = partition_schema(snapshot)
     return json.dumps(
         {
             "uri": snapshot.uri,
             "isInReach": True,
-            "label": _label(start, end),
+            "label": ("changes in the " if is_feed else "") + _label(start, end),
             "identity": key,
             "planner": key,
-            "schema": of_query(snapshot),
-            "partitionSchema": partition_schema(snapshot),
-            "format": file_format(session, snapshot, is_stream=True),
+            "schema": _columns(snapshot, is_feed),
+            "partitionSchema": with_fields(partitions, CHANGE_FIELDS[1:]) if is_feed else partitions,
+            "format": file_format(session, snapshot, is_change_feed=is_feed, is_stream=True),
         }
     )
 
@@ -153,11 +187,14 @@ def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
     )
 
 
-def release(text: str, end: str) -> None:
-    """Forgets what is only needed up to an offset."""
-    opened = open_streams.find(SourceText.of(text).id)
-    if opened is not None:
-        opened.stream.release(end)
+def release(jvm: Jvm, session: Any, text: str, end: str) -> None:
+    """Forgets what is only needed up to an offset.
+
+    Raises `SchemaMismatchError` if a stream that notes schemas has noted another one here.
+    """
+    source = SourceText.of(text)
+    if source.is_tracked or open_streams.find(source.id) is not None:
+        _stream(jvm, session, source).stream.release(end)
 
 
 def stop(text: str) -> None:

@@ -5,19 +5,40 @@ Unknown options are refused: it would not be noticed that an option has no effec
 
 import difflib
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from deltalog.arguments import StoreOptions
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import bound_of
-from deltalog.table.stream import StreamArguments, StreamLimits
+from deltalog.table.stream import StreamArguments, StreamLimits, Tracking
 
-_FLAGS = ("ignoreDeletes", "ignoreChanges", "ignoreFileDeletion", "skipChangeCommits", "failOnDataLoss")
+_FLAGS = (
+    "failOnDataLoss",
+    "ignoreChanges",
+    "ignoreDeletes",
+    "ignoreFileDeletion",
+    "readChangeData",
+    "readChangeFeed",
+    "skipChangeCommits",
+)
+# Options that allow changes of the schema, and what they allow.
+_ALLOWING = {
+    "allowSourceColumnDrop": "drop",
+    "allowSourceColumnRename": "rename",
+    "allowSourceColumnTypeChange": "type_change",
+}
+_TRACKING = ("schemaTrackingLocation", "schemaLocation")
+_OF_SESSION = "spark.databricks.delta.streaming."
 _NAMES = {
     name.lower(): name
     for name in (
         *_FLAGS,
+        *_ALLOWING,
+        *_TRACKING,
         "allowedRoots",
         "datetimeRebaseMode",
         "excludeRegex",
@@ -29,6 +50,7 @@ _NAMES = {
         "path",
         "startingTimestamp",
         "startingVersion",
+        "streamingSourceTrackingId",
     )
 }
 _ALL_VERSIONS = "a stream reads one version after the other: begin with startingVersion or startingTimestamp"
@@ -40,20 +62,7 @@ _WRONG = {
     "endingversion": ("endingVersion", _NO_END),
     "endingtimestamp": ("endingTimestamp", _NO_END),
 }
-_UNSUPPORTED = {
-    name.lower(): name
-    for name in (
-        "allowSourceColumnDrop",
-        "allowSourceColumnRename",
-        "allowSourceColumnTypeChange",
-        "readChangeData",
-        "readChangeFeed",
-        "schemaLocation",
-        "schemaTrackingLocation",
-        "streamingSourceTrackingId",
-        "withEventTimeOrder",
-    )
-}
+_EVENT_TIME = "withEventTimeOrder"
 _LATEST = "latest"
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)b?\s*", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
@@ -67,9 +76,9 @@ def check(options: Options) -> None:
             raise InvalidArgumentError(
                 f"the option {spelled} does not apply to a stream (table {options.path}); {instead}"
             )
-        if name in _UNSUPPORTED:
+        if name == _EVENT_TIME.lower():
             raise UnsupportedFeatureError(
-                f"the option {_UNSUPPORTED[name]} is not supported yet by deltalog for streams (table {options.path})"
+                f"the option {_EVENT_TIME} is only known to Databricks (table {options.path}); leave it out"
             )
         if not _is_known(name, options):
             near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.7)
@@ -85,7 +94,7 @@ def _is_known(name: str, options: Options) -> bool:
 
 
 def content_of(jvm: Jvm, session: Any, options: Options) -> StreamArguments:
-    """Returns what the options ask for."""
+    """Returns what the options ask for, without the tracking of schemas."""
     flags = {name: options.is_true(name) for name in _FLAGS}
     start_version, start_timestamp_ms, starts_with_next = _start(jvm, session, options)
     changes = "refuse"
@@ -100,6 +109,7 @@ def content_of(jvm: Jvm, session: Any, options: Options) -> StreamArguments:
         start_timestamp_ms=start_timestamp_ms,
         starts_with_next=starts_with_next,
         change_commits=changes,
+        change_feed=bool(flags["readChangeFeed"] or flags["readChangeData"]),
         exclude=options.values.get("excluderegex"),
         tolerate_loss=flags["failOnDataLoss"] is False,
     )
@@ -113,6 +123,44 @@ def _start(jvm: Jvm, session: Any, options: Options) -> tuple[int | None, int | 
     if options.values.get("startingversion", "").strip().lower() == _LATEST:
         return None, None, True
     return *bound_of(jvm, session, options, "starting"), False
+
+
+def is_tracked(options: Options) -> bool:
+    """Returns whether the options ask to note schemas."""
+    return any(name.lower() in options.values for name in _TRACKING)
+
+
+def tracking_of(jvm: Jvm, session: Any, options: Options, place: str | None) -> Tracking | None:
+    """Returns where the options ask to note schemas, if they do.
+
+    Args:
+        place: where the checkpoint of the query has the source; None for a query that is only being defined.
+    """
+    found = (options.values.get(name.lower()) for name in _TRACKING)
+    path = next((value for value in found if value is not None), None)
+    if path is None:
+        return None
+    location = location_of(jvm, session, Options({**options.values, "path": path}))
+    return Tracking(
+        location.uri,
+        StoreOptions(dict(location.storage_options or {})),
+        options.values.get("streamingsourcetrackingid"),
+        place,
+        tuple(_allowed(session, options)),
+    )
+
+
+def _allowed(session: Any, options: Options) -> Iterator[tuple[str, str]]:
+    """Yields the changes of the schema that the options and the session allow, and for which version."""
+    settings = session.sessionState().conf()
+    for name, change in _ALLOWING.items():
+        names = [name]
+        if change != "type_change":
+            names.append("allowSourceColumnRenameAndDrop")
+        values = [settings.getConfString(_OF_SESSION + each, None) for each in names]
+        for value in (options.values.get(name.lower()), *values):
+            if value is not None:
+                yield change, value
 
 
 def limits_of(options: Options) -> StreamLimits:

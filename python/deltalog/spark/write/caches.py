@@ -7,7 +7,7 @@ from deltalog.spark.write.outcome import after_commit
 
 
 def refresh(jvm: Jvm, session: Any, uri: str, version: int | None) -> None:
-    """Lets Spark compute the cached rows of a table again.
+    """Makes Spark compute the cached rows of a table again.
 
     `version` is the one that was committed, which an error then names; None if nothing was.
     """

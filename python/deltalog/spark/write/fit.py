@@ -39,7 +39,7 @@ def to_table(request: WriteRequest, table_schema_json: str, computed: Set[str]) 
 
 
 def check_policy(settings: Settings, table: str) -> None:
-    """Raises an error if Spark's rules for storing values change those that do not fit."""
+    """Raises an error if Spark's rules for storing values would change values that do not fit."""
     if settings.store_assignment_policy == "LEGACY":
         raise InvalidArgumentError(
             f"the rows cannot be written into the table {table} while spark.sql.storeAssignmentPolicy is LEGACY, which "

@@ -207,7 +207,7 @@ def run_job(
 
 
 def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
-    """Runs a job, and hands to the write what its tasks report. If a job fails, the write needs these `reports` to
+    """Runs a job, and passes the reports of its tasks to the write. If a job fails, the write needs these `reports` to
     delete its files. Without them the files stay, and the job's own error is raised.
     """
     try:

@@ -1,4 +1,4 @@
-"""Which rows an overwrite replaces: the one decision for all APIs for writing."""
+"""Which rows an overwrite replaces, decided in the same way for all write APIs."""
 
 from typing import NamedTuple
 

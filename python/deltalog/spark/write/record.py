@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of_options(cls, options: Options) -> "Record":
-        """Returns what the options of a write say."""
+        """Returns the record that the options of a write request."""
         app_id, version = (options.values.get(name) for name in ("txnappid", "txnversion"))
         pair = _pair(app_id, version, ("txnAppId", "txnVersion"))
         return cls(pair, options.values.get("usermetadata"))
@@ -54,7 +54,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of_client(cls, spark: Any) -> "Record":
-        """Returns what the settings of a Connect session say."""
+        """Returns the record that the settings of a Connect session request."""
         app_id, version = (spark.conf.get(name, None) for name in (_APP_ID, _VERSION))
         pair = _pair(app_id, version, (_APP_ID, _VERSION))
         return cls(pair, spark.conf.get(USER_METADATA, None), pair is not None)

@@ -1,4 +1,4 @@
-"""A write as Spark hands it over: its rows, its options, and what the session says."""
+"""A write as Spark passes it on: its rows, its options, and the settings of the session."""
 
 import json
 from typing import Any, NamedTuple

@@ -44,7 +44,7 @@ class Settings(NamedTuple):
         )
 
     def boolean(self, name: str) -> bool | None:
-        """Returns what a setting of the JVM connector says; None if it is not set, or neither true nor false."""
+        """Returns the value of a setting of the JVM connector; None if it is not set, or neither true nor false."""
         return {"true": True, "false": False}.get(self.delta.get(name, "").strip().lower())
 
     def size(self, name: str, least: int = 0) -> int | None:

@@ -28,7 +28,7 @@ pub(super) use metadata::concerns_writers;
 pub(super) struct Mine<'a> {
     /// The version that was read.
     pub(super) base: &'a Snapshot,
-    /// What was read of it.
+    /// The part of the table that was read.
     pub(super) reads: &'a ReadSet,
     /// What is changed.
     pub(super) changes: &'a Changes,

@@ -58,7 +58,7 @@ impl<'a> Tree<'a> {
     /// Counts the nodes and the levels, without the constants in the lists of IN.
     ///
     /// # Errors
-    /// InvalidArgument if they are more than the limits.
+    /// InvalidArgument if they exceed the limits.
     pub(super) fn ensure_bounded(self) -> Result<()> {
         let (mut open, mut nodes) = (vec![(self, 1)], 0);
         while let Some((tree, level)) = open.pop() {

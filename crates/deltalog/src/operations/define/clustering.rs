@@ -13,7 +13,7 @@ use crate::protocol::{DataType, PrimitiveType, StructField, StructType};
 use crate::values::stats::indexed;
 use crate::write::selected_columns;
 
-/// The most clustering columns that a table may have.
+/// The maximum number of clustering columns of a table.
 const MOST: usize = 4;
 
 /// Returns the logical paths of `columns` in the spelling of `schema`.
@@ -44,7 +44,7 @@ pub(crate) fn checked(
 }
 
 /// Returns the logical paths of `columns` in the spelling of `schema`. The files of a table with these properties have
-/// a minimum and a maximum of each. `action` is what the table is to be by the columns.
+/// a minimum and a maximum of each. `action` completes error messages such as "the table cannot be clustered by …".
 ///
 /// # Errors
 /// `InvalidArgument` if there is no such column, or its files do not have them, or it is named twice.

@@ -168,7 +168,7 @@ impl TableDefinition {
         })
     }
 
-    /// Returns the properties, with those that constraints and clustering columns follow from.
+    /// Returns the properties, including the properties for constraints and clustering columns.
     fn all_properties(&self) -> Result<BTreeMap<String, String>> {
         let mut properties = self.configuration.clone();
         for (name, sql) in &self.constraints {

@@ -11,7 +11,7 @@ use crate::protocol::PROTECTED_BEFORE;
 use crate::protocol::properties::check_properties;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
-/// The properties that follow from others.
+/// The properties that are derived from other properties.
 const KEPT_BY_THE_TABLE: [&str; 6] = [
     "delta.columnMapping.maxColumnId",
     ENABLEMENT_TIMESTAMP,

@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 use crate::write::FOOTER_THREADS;
 
-/// The most rows of all files together whose positions are held in memory: a bit each.
+/// The maximum number of rows, over all files, whose positions are held in memory with a bit each.
 const MOST_ROWS: u64 = 1 << 28;
 
 /// Files that lose all rows.
@@ -79,7 +79,7 @@ fn is_about(conflict: &Conflict, files: &[ListedFile]) -> bool {
     }
 }
 
-/// Returns the files that the newest version has, and those that it does not have.
+/// Returns the files that are in the newest version, and the files that are not.
 fn apart<'f>(base: &Snapshot, files: &'f [ListedFile]) -> Result<(Vec<&'f ListedFile>, Vec<&'f ListedFile>)> {
     let newest = base.refresh()?;
     let adds: Vec<Add> = files.iter().map(|file| file.add.clone()).collect();

@@ -1,4 +1,4 @@
-//! Rows that come with what happens to them, in one task of a statement.
+//! Rows that are marked with their operation, in one task of a statement.
 //!
 //! | column | type | |
 //! | --- | --- | --- |

@@ -9,23 +9,23 @@ use serde_json::{Map, Value};
 use super::statement::Statement;
 use crate::write::{Reported, StatementCounts};
 
-/// The rows that a statement has met, and the time that it has taken. What is not known, or what the statement does not
-/// do, is left as it is.
+/// The rows that a statement has processed, and the time that it took. Values that are unknown, or do not apply to the
+/// statement, keep their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowCounts {
     /// The rows of the source of a MERGE.
     pub source: u64,
     /// The rows that were deleted; `None` if that is not known, because files were removed unread.
     pub deleted: Option<u64>,
-    /// How many of them a clause `WHEN NOT MATCHED BY SOURCE` has deleted.
+    /// How many of the deleted rows a clause `WHEN NOT MATCHED BY SOURCE` has deleted.
     pub deleted_by_source: u64,
     /// The rows that were changed.
     pub updated: u64,
-    /// How many of them a clause `WHEN NOT MATCHED BY SOURCE` has changed.
+    /// How many of the changed rows a clause `WHEN NOT MATCHED BY SOURCE` has changed.
     pub updated_by_source: u64,
     /// The rows that were added.
     pub inserted: u64,
-    /// The rows that were copied as they are to a new file.
+    /// The rows that were copied unchanged to a new file.
     pub copied: u64,
     /// The time to find rows, in milliseconds.
     pub scan_ms: u64,

@@ -63,7 +63,7 @@ enum Reads {
 pub enum RowChangeOutcome {
     /// It was committed.
     Committed(Committed, StatementMetrics),
-    /// There was nothing to change, so that nothing was committed.
+    /// There was nothing to change, so nothing was committed.
     Unchanged(StatementMetrics),
     /// There was nothing to do: the table has recorded this statement of an application, or a later one.
     AlreadyApplied(AlreadyApplied),
@@ -336,7 +336,7 @@ impl RowChange {
         Ok(transaction)
     }
 
-    /// Counts the files. Concurrent commits on the same files may change the result; that is not counted.
+    /// Counts the files. Concurrent commits on the same files may change the result, which these counts ignore.
     fn file_counts(&self) -> FileCounts {
         let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
         let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));

@@ -235,7 +235,7 @@ fn read(change: &mut RowChange, reads: Option<Predicate>, keeps_matches: bool) -
     Ok(())
 }
 
-/// Takes the removed rows out of their files. Returns how many others were copied.
+/// Takes the removed rows out of their files. Returns how many other rows were copied.
 fn take(
     change: &mut RowChange,
     reported: &Reported,

@@ -1,4 +1,4 @@
-//! Tables that are made of Parquet files or of other tables.
+//! Tables that are created from Parquet files or from other tables.
 
 pub(crate) mod clone;
 pub(crate) mod convert;

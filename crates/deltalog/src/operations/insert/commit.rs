@@ -166,7 +166,7 @@ fn append_to_created(
     }
 }
 
-/// The figures that every writer of tables notes.
+/// The metrics that every writer of tables records.
 fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
     let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
     let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();

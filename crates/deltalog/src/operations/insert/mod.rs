@@ -66,7 +66,7 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
-    /// The same as given by the caller. New rows are checked by it.
+    /// The same predicate as the caller passed it. New rows are checked with it.
     replace_where: Option<ReplaceWhere>,
     /// The rows of the table that the data are computed from.
     reads: RowsRead,
@@ -151,7 +151,7 @@ impl PendingWrite {
             && request.reads.is_nothing()
             && request.app_transactions.is_empty()
             && own_commits <= MOST_OWN_COMMITS
-            // Each write sets the metadata, so that the next one on the same version is a conflict.
+            // Each write sets the metadata, so a second write on the same version is a conflict.
             && !read.protocol().supports(&TableFeature::IdentityColumns);
         let begun =
             is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
@@ -267,8 +267,8 @@ impl PendingWrite {
         })
     }
 
-    /// Returns why the write has no effect, if an application has done it before. A commit of such a write deletes its
-    /// files.
+    /// Returns the record that makes the write have no effect, if an application has already done it. Committing such a
+    /// write deletes its files.
     pub fn already_applied(&self) -> Option<&AlreadyApplied> {
         self.already_applied.as_ref()
     }
@@ -293,7 +293,7 @@ impl PendingWrite {
         self.spec.configuration()
     }
 
-    /// Returns what the writers of the table's files keep to.
+    /// Returns the rules for writers of the table's files.
     #[doc(hidden)]
     pub fn spec(&self) -> &TableWriteSpec {
         &self.spec

@@ -223,7 +223,7 @@ impl Remover<'_> {
         Ok(true)
     }
 
-    /// Adds the files with copied rows to `transaction`, and what the feed must have because of them.
+    /// Adds the files with copied rows to `transaction`, and the change data that the feed needs because of them.
     fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, written: &mut Written) -> Result<()> {
         let Some(mut writer) = self.writer else { return Ok(()) };
         if self.base.metadata().has_change_feed() {

@@ -98,8 +98,8 @@ pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<
     }
 }
 
-/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if it says
-/// so.
+/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if it requires
+/// that.
 pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
     match replaced.filter(|replaced| replaced.checks_rows) {
         Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),

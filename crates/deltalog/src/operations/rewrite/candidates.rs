@@ -120,7 +120,7 @@ fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
 /// The files of a snapshot that matter to a statement that removes all rows for which a condition is true.
 #[derive(Debug, Default)]
 pub struct FilesApart {
-    /// Files that may have some such rows, or only such rows.
+    /// Files that may have some matching rows, or that have only matching rows.
     pub others: Vec<ListedFile>,
     /// Files that have only such rows, and need not be read.
     pub whole: Vec<ListedFile>,

@@ -1,4 +1,4 @@
-//! Rows that stay when others of their file go: they are copied to a new file.
+//! Rows that remain when other rows of their file are removed: they are copied to a new file.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not};

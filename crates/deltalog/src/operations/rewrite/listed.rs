@@ -97,8 +97,8 @@ impl ListedFile {
         }
     }
 
-    /// Returns the rows that are deleted when `removed` are too; `None` if no row is left then. If the number of rows
-    /// is not known, some may be left.
+    /// Returns all deleted rows, including `removed`; `None` if no row remains. If the number of rows is not known,
+    /// some may remain.
     ///
     /// # Errors
     /// Errors of [`DeletionVectors::read`]; `CorruptData` for a file that is not Parquet, or that has another number of

@@ -196,7 +196,7 @@ impl Rewritten {
         self.old.is_empty()
     }
 
-    /// Adds what every such commit says to the description of one: how many files there were and are.
+    /// Adds the numbers of old and new files to the description of a commit.
     pub(crate) fn described(&self, operation: Operation) -> Operation {
         operation
             .metric("numRemovedFiles", self.old.iter().map(|batch| batch.num_rows() as u64).sum())

@@ -42,8 +42,8 @@ impl RowWriter {
     ///
     /// # Errors
     /// `CorruptLog`; `InvalidArgument` for a table with row tracking that has a column with the name of an id
-    /// column. `Unsupported` if changes are recorded and the table has a column named like the one for their
-    /// kind.
+    /// column. `Unsupported` if changes are recorded and the table has a column with the reserved name for the kind of
+    /// change.
     pub(crate) fn new(base: &Snapshot, environment: &Environment, records: bool) -> Result<Self> {
         let spec = TableWriteSpec::of(base)?;
         let changes = records.then(|| ChangeFiles::new(base.storage(), environment, &spec)).transpose()?;
@@ -64,7 +64,7 @@ impl RowWriter {
         &self.copy.scan
     }
 
-    /// Writes rows of the scan as they are.
+    /// Writes rows of the scan unchanged.
     ///
     /// # Errors
     /// Errors of the store.
@@ -94,7 +94,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Values that are computed again may be far larger than those that were given.
+            // Values that are computed again may be far larger than the original ones.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;

@@ -1,9 +1,9 @@
-//! How much a batch may have.
+//! The maximum size of a batch.
 
 /// The default number of files of a batch. The JVM connector has the same number.
 const FILES: u64 = 1000;
 
-/// The limits of a batch. A file is admitted while something is left of each, so that a batch has at least one.
+/// The limits of a batch. A file is admitted as long as no limit is used up, so a batch has at least one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {
     files: Option<u64>,

@@ -104,7 +104,7 @@ impl StreamBatch {
         ChangePlan::of_commits(self.snapshot(), self.stream.changes(&self.parts()?, pruner.as_ref())?)
     }
 
-    /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
+    /// Returns whether a predicate depends on columns other than the table's partition columns.
     fn reads_statistics(&self, predicate: &Predicate) -> bool {
         let partitions = &self.snapshot().metadata().partition_columns;
         let bound = predicate.bind_for_pruning(self.snapshot().arrow_schema());

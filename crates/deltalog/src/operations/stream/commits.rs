@@ -73,7 +73,7 @@ pub(super) struct Commits {
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
-    /// The time of the last look at the store, in milliseconds since the epoch; `None` if it found something new.
+    /// The time of the last check of the store, in milliseconds since the epoch; `None` if it found something new.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
     /// Commits that were read ahead but not used yet.

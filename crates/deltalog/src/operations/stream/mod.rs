@@ -8,8 +8,8 @@
 //! latest(offset) ──admission──► next offset            batch(offset, next) ──► files ──► rows
 //! ```
 //!
-//! - A stream holds no progress: its reader keeps the [`StreamOffset`] up to which the rows were handled, and asks for
-//!   the next one. Any two offsets give the same files at any time, in any process.
+//! - A stream does not store its progress: its reader keeps the [`StreamOffset`] up to which rows were handled, and
+//!   requests the next one. Any two offsets give the same files at any time, in any process.
 //! - An offset is written as the JVM connector writes it, byte for byte, so that each continues the checkpoints of the
 //!   other.
 //! - A stream that begins with a snapshot reads its files in the order of (`modificationTime`, `path`), then the

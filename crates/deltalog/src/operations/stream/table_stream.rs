@@ -200,7 +200,7 @@ impl TableStream {
         })
     }
 
-    /// Forgets what is only needed for batches that end at `end` or before it. To be called when their rows were
+    /// Drops the data that is only needed for batches that end at `end` or before it. To be called when their rows were
     /// handled.
     ///
     /// # Errors

@@ -174,7 +174,7 @@ fn commits_that_remove_rows_mean_what_the_options_say() {
     assert_eq!(of(2, ChangeHandling::Skip).unwrap(), [0; 0]);
 }
 
-/// A vector travels with its file: deleted rows are no rows of the stream.
+/// A vector stays with its file: deleted rows are not rows of the stream.
 #[test]
 fn deleted_rows_of_the_snapshot_are_not_read() {
     let mut table = table();
@@ -254,7 +254,7 @@ fn offsets_of_other_tables_and_in_the_wrong_order_are_refused() {
     assert_eq!(ids(&stream, Some(&early), &late).unwrap(), [1]);
 }
 
-/// Spark asks for the first batch again, without its start, if it does not know whether it was written.
+/// Spark requests the first batch again, without its start, if it does not know whether it was written.
 #[test]
 fn the_first_batch_is_found_again() {
     let mut table = table();

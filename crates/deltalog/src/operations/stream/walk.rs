@@ -141,7 +141,8 @@ struct Sequence {
     sizes: Arc<[u64]>,
     /// Whether they are read together.
     is_indivisible: bool,
-    /// Whether there is a place after the last file. Change data files have none, as in the JVM connector.
+    /// Whether a version has a position after its last file. Versions of change data files do not, as in the JVM
+    /// connector.
     has_end: bool,
     /// Whether the stream stops before them.
     is_barrier: bool,

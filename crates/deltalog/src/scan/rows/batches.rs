@@ -95,7 +95,7 @@ impl FileBatches {
         &self.file.name
     }
 
-    /// Returns the bytes of what the predicate has read and is kept.
+    /// Returns the size in bytes of the kept columns that the predicate has read.
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
         match &self.reading {

@@ -182,7 +182,7 @@ impl Plan {
         }
     }
 
-    /// Returns whether a part of a column of type `file` is a number or a date of another type than in the table.
+    /// Returns whether a part of a column of type `file` is a number or a date with a different type than the table's.
     pub(super) fn converts_numbers(&self, file: &DataType) -> bool {
         match (self, file) {
             (Self::Convert(table) | Self::Rebase(table, _), file) => {

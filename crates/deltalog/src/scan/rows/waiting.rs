@@ -41,7 +41,7 @@ impl Waiting {
         held.bytes = held.bytes.saturating_add(bytes);
     }
 
-    /// Counts a batch of `bytes` bytes no longer.
+    /// Stops counting a batch of `bytes` bytes.
     pub(super) fn leave(&self, bytes: usize) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.batches = held.batches.saturating_sub(1);

@@ -129,7 +129,7 @@ fn meaningless(key: Key, text: &str) -> Error {
     Error::Generic { store: "HTTP client", source: format!("'{}' cannot be '{text}'", key.as_ref()).into() }
 }
 
-/// Begins with any of the addresses of a host, so that connections are spread over a store's machines.
+/// Begins with a random one of a host's addresses, so that connections are spread over a store's machines.
 struct AnyAddress;
 
 impl Resolve for AnyAddress {

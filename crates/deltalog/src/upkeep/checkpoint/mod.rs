@@ -3,7 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `classic` | a checkpoint in one file, by the V1 spec |
-//! | `v2` | a checkpoint by the V2 spec: its head, with the file actions or with sidecars beside it |
+//! | `v2` | a checkpoint by the V2 spec: its top-level file, which has the file actions or refers to sidecars |
 //! | `sidecars` | writes sidecars, and chooses which sidecars of the previous checkpoint are used again |
 //! | `file_actions`, `adds` | the file actions of a version, batch by batch, in the columns of a checkpoint |
 //! | `table_actions` | all other actions |
@@ -228,7 +228,7 @@ mod tests {
         let first = written().unwrap();
         assert_eq!(of_version(&base, 1, &environment).unwrap(), None);
         assert_eq!(written(), Some(first.clone()));
-        // A user who asks for one may want to replace a damaged one.
+        // A user who requests a checkpoint may want to replace a damaged one.
         write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment).unwrap();
         assert_ne!(written(), Some(first));
     }

@@ -13,10 +13,10 @@ use crate::log::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_
 use crate::log::{Change, FileTotals, VersionChecksum};
 use crate::protocol::{Add, PathResolver};
 
-/// The most files that a checksum lists: it is written with each commit.
+/// The maximum number of files that a checksum lists, because it is written with each commit.
 pub(super) const MOST_LISTED_FILES: usize = 20;
 
-/// The most file actions that are remembered by name.
+/// The maximum number of file actions that are remembered by name.
 const MOST_TRACKED: usize = 10_000;
 
 /// A live file.

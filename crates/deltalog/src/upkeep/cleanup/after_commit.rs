@@ -93,7 +93,7 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
         && ensure_cleanable(snapshot).is_ok()
 }
 
-/// Goes on with what a clean-up after an earlier commit has left.
+/// Continues with the files that a clean-up after an earlier commit has left.
 pub(in crate::upkeep) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     let expired = duties.base.left_over().take();
     delete_some(duties, expired, pace)

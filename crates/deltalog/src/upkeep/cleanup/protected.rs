@@ -36,7 +36,7 @@ pub(super) struct Protection<'a> {
 }
 
 impl<'a> Protection<'a> {
-    /// Returns what the newest version says.
+    /// Returns the protection that the newest version states.
     ///
     /// # Errors
     /// `CorruptLog` if the property is not a version.

@@ -40,7 +40,7 @@ use crate::storage::Storage;
 /// The directory of manifests in a table.
 const MANIFESTS: &str = "_symlink_format_manifest";
 
-/// The property that asks for manifests after each commit.
+/// The property that requests manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
 /// How often an update continues with newer commits of other writers.
@@ -54,7 +54,7 @@ pub struct GeneratedManifests {
     pub version: u64,
     /// The number of manifests that were written.
     pub written: u64,
-    /// The number of those that were deleted, because their partitions have no files.
+    /// The number of manifests that were deleted, because their partitions have no files.
     pub deleted: u64,
 }
 

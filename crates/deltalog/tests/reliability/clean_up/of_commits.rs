@@ -62,7 +62,7 @@ fn a_commit_deletes_a_limited_number_of_files() {
     assert_eq!(clean(&storage, NOW_MS).unwrap().len(), 100);
 }
 
-/// Listing a long log is too much for every checkpoint.
+/// Listing a long log would be too expensive at every checkpoint.
 #[test]
 fn only_the_first_checkpoint_of_an_hour_is_followed_by_a_clean_up() {
     let readable_after = |last_checkpoint_ms| {
@@ -91,7 +91,7 @@ fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
 }
 
-/// The retention may have become longer since a clean-up began, so that what it has left is to be kept.
+/// The retention may have become longer since a clean-up began. The files that are left must then be kept.
 #[test]
 fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     for (retention, expected) in [
@@ -116,7 +116,7 @@ fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     }
 }
 
-/// After the end of a background, and in a forked child, a commit does the work itself: for a short time, too.
+/// After the end of a `Background`, and in a forked child, a commit does the work itself, again only for a short time.
 #[test]
 fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);
@@ -128,7 +128,7 @@ fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     assert_eq!(take_deletions(&store), 1);
 }
 
-/// A clean-up behind a commit may take hours. Changes by the user in the meantime are respected.
+/// A clean-up in the background may take hours. Changes that the user makes while it runs are respected.
 #[test]
 fn a_clean_up_behind_a_commit_asks_the_table_again() {
     for (property, value, expected) in [
@@ -142,7 +142,7 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
         let properties = BTreeMap::from([(property.to_owned(), value.to_owned())]);
         store.fail(move |_, call| {
             if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
-                // On another thread: this one is in the middle of a request.
+                // Runs on another thread, because this one is in the middle of a request.
                 let lines = [metadata_line(&properties)];
                 std::thread::scope(|scope| scope.spawn(|| write_commit(&other, 11, &lines)).join().unwrap());
             }
@@ -155,7 +155,7 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
     }
 }
 
-/// A commit that keeps the log does not continue the clean-up of an earlier commit.
+/// A commit of a table that keeps its log does not continue the clean-up of an earlier commit.
 #[test]
 fn a_commit_that_keeps_the_log_deletes_nothing() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);

@@ -22,8 +22,8 @@ pub fn environment() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
 
-/// Returns an environment in which `work` is done once, when more than `ids_before` ids were drawn: with one
-/// for each new file, after they were written, and before they are committed.
+/// Returns an environment in which `work` is done once, when more than `ids_before` ids were drawn. Each new file draws
+/// one id, so this is after the files were written and before they are committed.
 pub fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Environment {
     let state = Mutex::new((Some(work), 0));
     let draw = move || {
@@ -52,7 +52,7 @@ pub fn table(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// Writes a file with these ids, and commits nothing.
+/// Writes a file with these ids, without committing it.
 pub fn files(write: &PendingWrite, ids: impl IntoIterator<Item = i64>) -> Vec<Add> {
     let ids = Arc::new(Int64Array::from_iter_values(ids));
     let mut writer = write.writer().unwrap();

@@ -166,7 +166,7 @@ pub fn drop_table(storage: &Storage) {
     }
 }
 
-/// Drops the table and creates another one of so many versions.
+/// Drops the table and creates another one with this many versions.
 pub fn replace_table(storage: &Storage, versions: u64) {
     drop_table(storage);
     let first = first_lines(&BTreeMap::new());

@@ -17,7 +17,7 @@ fn set(properties: &[&str]) -> TableChange {
     TableChange::SetProperties(properties.collect())
 }
 
-/// The change is rebased over an append, and notes the version with which in-commit timestamps begin.
+/// The change is rebased over an append, and records the version with which in-commit timestamps begin.
 #[test]
 fn a_change_of_properties_is_atomic() {
     let set = set(&["delta.enableInCommitTimestamps", "delta.enableDeletionVectors"]);
@@ -30,7 +30,7 @@ fn a_change_of_properties_is_atomic() {
     assert_eq!(newest.protocol().min_writer_version, 7);
 }
 
-/// Creates a table with two files whose numbers of rows are known, because statistics of ours have them.
+/// Creates a table with two files whose numbers of rows are known, because our own statistics contain them.
 fn with_counts() -> (FaultyStore, Storage) {
     let (store, storage) = table(&[]);
     for path in ["a", "b"] {

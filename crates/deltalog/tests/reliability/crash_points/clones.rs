@@ -1,4 +1,4 @@
-//! Tables that become copies of others.
+//! Clones of tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn source() -> Storage {
     storage
 }
 
-/// The copy exists with all files, or does not exist. A repetition changes all of it, or nothing.
+/// The copy exists with all files, or does not exist. Cloning again updates it completely, or not at all.
 #[test]
 fn a_deep_clone_is_atomic() {
     let source = source();
@@ -55,7 +55,7 @@ fn a_deep_clone_is_atomic() {
     fail_at_each_request(repeated, |storage| clone(storage, 2), true);
 }
 
-/// The same if an engine copies the data files.
+/// The same holds if an engine copies the data files.
 #[test]
 fn a_deep_clone_by_an_engine_is_atomic() {
     let source = source();
@@ -89,7 +89,7 @@ fn a_shallow_clone_is_atomic() {
         let newest = Snapshot::open(&source, None).unwrap();
         clone_table(&newest, storage, CloneRequest::new(true), &hasty()).map(drop)
     };
-    // The vectors are elsewhere.
+    // The vectors are in other files.
     let first = |storage: &Storage| -> Result<()> {
         let version = Snapshot::open(&source, Some(1)).unwrap();
         clone_table(&version, storage, CloneRequest::new(true), &hasty()).map(drop)

@@ -18,7 +18,7 @@ use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, first_of, schema, storage_in};
 
-/// A sample of the failures of a drop is tried; with `DELTALOG_ALL_CRASHES`, all of them.
+/// Only a sample of the failures of a drop is tried; with `DELTALOG_ALL_CRASHES`, all of them.
 const STEP: usize = 37;
 
 /// Creates a table with the rows 0 to 4 and a property.
@@ -50,7 +50,7 @@ fn table_with_deleted_rows() -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Returns an environment in which everything that the store has is two days old.
+/// Returns an environment in which everything in the store is two days old.
 fn two_days_later() -> Environment {
     let now_ms = || chrono::Utc::now().timestamp_millis() + 2 * 24 * 3_600_000;
     Environment::new(now_ms, Uuid::new_v4).with_sleep(|_| {})
@@ -62,7 +62,7 @@ fn a_drop_that_fails_is_done_by_the_next_one() {
     fail_at_requests(&prepared, "deletionVectors", false, &[0, 2, 4]);
 }
 
-/// Protocol: "Column Mapping". All files are written again, together with the schema.
+/// Protocol: "Column Mapping". All files are rewritten, together with the schema.
 #[test]
 fn a_drop_that_writes_all_files_again_is_done_by_the_next_one() {
     let prepared = table_with(("delta.columnMapping.mode", "name")).0;
@@ -78,7 +78,7 @@ fn a_drop_that_truncates_the_history_is_done_by_the_next_one() {
 
 /// Drops `feature` with each failure of each request, and once more without failures.
 fn fail_at_requests(prepared: &FaultyStore, feature: &str, truncates: bool, expected: &[i64]) {
-    // A crash is to unwind this thread.
+    // A crash should unwind this thread.
     stay_alone();
     let dropped = |storage: &Storage| {
         let base = Snapshot::open(storage, None)?;

@@ -1,5 +1,5 @@
-//! The tables that failed operations leave, as files in a directory of the build, with what a naive replay says of
-//! each. `tests/interop/test_crashed_tables.py` compares that with another implementation.
+//! The tables that failed operations leave, as files in a build directory, each with the result of a naive replay.
+//! `tests/interop/test_crashed_tables.py` compares that with another implementation.
 //!
 //! ```text
 //!   target/tmp/crashed-tables/<operation>/<number>/table/_delta_log/…
@@ -15,14 +15,14 @@ use serde_json::json;
 
 use crate::common::store::FaultyStore;
 
-/// The tables that one operation leaves, each once.
+/// The different tables that one operation leaves.
 pub struct Left {
     directory: PathBuf,
     kept: HashSet<u64>,
 }
 
 impl Left {
-    /// Begins the directory of the operation that this test is about.
+    /// Prepares the directory for the operation of this test.
     pub fn new() -> Self {
         let test = std::thread::current();
         let operation = test.name().and_then(|name| name.rsplit("::").next()).unwrap().to_owned();

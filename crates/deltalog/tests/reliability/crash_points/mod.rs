@@ -1,9 +1,9 @@
 //! Every operation, with every fault at each of its requests: afterwards the table is in the old or in the new state,
 //! and can be written again.
 //!
-//! The faults of a request are the faults of its kind, once or for good, and the end of the process before and after
-//! its effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The
-//! tables that are left are kept for another implementation to read ([`left`]).
+//! A request fails with each fault of its kind, once or permanently, and the process ends before or after the request
+//! takes effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The
+//! resulting tables are kept for another implementation to read ([`left`]).
 
 mod changes;
 mod clones;
@@ -31,7 +31,7 @@ use left::Left;
 
 type State = Option<(u64, Vec<String>)>;
 
-/// How a request fails, and whether all later ones fail too.
+/// How a request fails, and whether all later requests fail, too.
 #[derive(Debug, Clone, Copy)]
 struct Failure {
     at: usize,
@@ -74,8 +74,8 @@ fn state(storage: &Storage) -> State {
     }
 }
 
-/// Checks that the newest version and every fourth one are as a naive replay says, and that their data files exist if
-/// `files_exist`. The four remainders take turns. Versions that are not `retained` may be gone.
+/// Checks that the newest version and every fourth version agree with a naive replay, and that their data files exist
+/// if `files_exist`. Calls alternate between the four remainders. Versions that are not `retained` may be gone.
 fn check_versions(
     store: &FaultyStore,
     storage: &Storage,
@@ -141,7 +141,7 @@ fn fail_at_each_request(
     operation: impl Fn(&Storage) -> Result<(), Error>,
     files_exist: bool,
 ) {
-    // A crash is to unwind this thread.
+    // A crash should unwind this thread.
     stay_alone();
     let prepared = prepare().0;
     let store = prepared.copy();

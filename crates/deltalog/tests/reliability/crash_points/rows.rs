@@ -1,4 +1,4 @@
-//! Commits of rows that are really written, and read to be replaced.
+//! Commits whose rows are really written, and read when they are replaced.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn set(definition: &mut TableDefinition, property: &str) {
     definition.configuration.insert(property.to_owned(), "true".to_owned());
 }
 
-/// Removes one file, and some rows of the other one: by a deletion vector, or by copying the others.
+/// Removes one file, and some rows of the other one: by a deletion vector, or by copying the remaining rows.
 #[test]
 fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
     let replace = |storage: &Storage| {
@@ -68,7 +68,7 @@ fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
     }
 }
 
-/// Protocol: "Identity Columns". The values are counted up, and the mark is part of the commit.
+/// Protocol: "Identity Columns". The values are generated, and the mark is part of the commit.
 #[test]
 fn an_append_that_counts_up_is_atomic() {
     let prepare = || {
@@ -85,7 +85,7 @@ fn an_append_that_counts_up_is_atomic() {
     fail_at_each_request(prepare, append, true);
 }
 
-/// One file has deleted rows, which the new one lacks.
+/// One file has deleted rows, which the new file lacks.
 #[test]
 fn an_optimize_is_atomic() {
     for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
@@ -144,7 +144,7 @@ fn new_statistics_are_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// REORG: a file with deleted rows is written again without them.
+/// REORG: a file with deleted rows is rewritten without them.
 #[test]
 fn a_purge_is_atomic() {
     let prepare = || {
@@ -163,7 +163,7 @@ fn a_purge_is_atomic() {
     fail_at_each_request(prepare, run, true);
 }
 
-/// The rows of two files, without one that is deleted, become two other files.
+/// The rows of two files, except for a deleted one, are written to two new files.
 #[test]
 fn an_order_of_rows_is_atomic() {
     for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
@@ -187,7 +187,7 @@ fn an_order_of_rows_is_atomic() {
     }
 }
 
-/// The rows of a clustered file and of a new one, without one that is deleted, become two files of one cube.
+/// The rows of a clustered file and of a new one, except for a deleted row, are written to two files of one cube.
 #[test]
 fn clustering_is_atomic() {
     let cluster = |storage: &Storage, environment: &Environment| {
@@ -256,8 +256,8 @@ fn an_append_that_merges_the_schema_is_atomic() {
     assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
 }
 
-/// Carries out `statement`, which has something to do, on tables that copy rows and on tables that delete them by
-/// vectors, with a change data feed. One file loses all its rows, the other one some.
+/// Carries out `statement` on tables that copy rows and on tables that delete them by vectors, with a change data feed.
+/// One file loses all its rows, and the other one some.
 fn statement_is_atomic(statement: impl Fn(&Snapshot, Request) -> Result<RowChangeOutcome>) {
     let run = |storage: &Storage| {
         let done = statement(&Snapshot::open(storage, None)?, Request::new(&hasty()))?;

@@ -86,7 +86,8 @@ fn an_append_that_writes_a_compaction_is_atomic() {
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// Creates a log of ten versions, one a day long ago, with a checkpoint of version 6, and what a killed writer left.
+/// Creates a log of ten versions, one per day and all old, with a checkpoint of version 6, and leftovers of a killed
+/// writer.
 fn old_log() -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, 10);
@@ -122,7 +123,7 @@ fn an_append_that_cleans_up_is_atomic() {
     fail_at_each_request(old_log, append, false);
 }
 
-/// The commit returns first. What follows it is done by another thread, or never.
+/// The commit returns first. Another thread does the work after it, or it is never done.
 #[test]
 fn a_clean_up_behind_an_append_is_atomic() {
     let append = |storage: &Storage| {

@@ -179,7 +179,7 @@ fn a_delete_of_rows_is_atomic() {
     );
 }
 
-/// The vectors of both are merged, in a new file.
+/// The deletion vectors of both statements are merged in a new file.
 #[test]
 fn a_delete_of_rows_that_meets_another_one_is_atomic() {
     let prepare = || {
@@ -238,7 +238,7 @@ fn an_overwrite_of_partitions_is_atomic() {
     fail_at_each_request(prepare, replace, false);
 }
 
-/// Two workers write files, one of them twice. A worker that dies leaves files that no version has.
+/// Two workers write files, one of them twice. A worker that dies leaves files that belong to no version.
 #[test]
 fn a_distributed_write_is_atomic() {
     let distributed = |storage: &Storage| {

@@ -1,4 +1,4 @@
-//! Drops of a feature that other writers begin to use again, on purpose. Protocol: "Type Widening", "Deletion
+//! Drops of a feature that other writers deliberately begin to use again. Protocol: "Type Widening", "Deletion
 //! Vectors".
 
 use arrow::datatypes::DataType;
@@ -31,23 +31,23 @@ fn widen(storage: &Storage, data_type: PrimitiveType) -> Result<()> {
     change(storage, &TableChange::WidenColumn { column: ColumnPath::new(["id"]), data_type })
 }
 
-/// "Type Widening". The types of files that a step of the drop has found to match the schema are older ones as soon
-/// as another writer widens the column again.
+/// "Type Widening". A step of the drop finds that the types of files match the schema. They no longer do when another
+/// writer widens the column again.
 #[test]
 fn a_column_that_is_widened_again_leaves_no_older_types() {
     let work = |storage: &Storage| {
         change(storage, &set("delta.enableTypeWidening", "true"))?;
         widen(storage, PrimitiveType::Long)
     };
-    // After a step is committed, and before the drop looks at the table again.
+    // This happens after a step is committed, and before the drop reads the table again.
     let mut follows_commit = false;
     let after_commits = |_, call: &Call| std::mem::replace(&mut follows_commit, is_commit(call));
     race_from(&widened_once(), "typeWidening", work, &[0, 2, 4], after_commits);
 }
 
 /// "Deletion Vectors". Whenever the drop is about to make its last commit, a file with deleted rows is restored, and
-/// that is undone. That never ends: each time the last commit conflicts, and the next round makes commits for
-/// checkpoints, which hide the version with the file, before its last commit.
+/// this is undone. This never ends: each time the last commit conflicts, and the next round first makes commits for
+/// checkpoints, which hide the version with the file.
 #[test]
 fn a_drop_whose_steps_are_undone_gives_up() {
     const MOST_RESTORES: u32 = 30;

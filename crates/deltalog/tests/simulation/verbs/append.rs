@@ -15,7 +15,7 @@ pub fn append(session: &mut Session<'_>) {
             Some(handle) => PendingWrite::begin_on(handle, request, &session.environment)?,
             None => PendingWrite::begin(&session.storage, request, &session.environment)?,
         };
-        let write = write.expect("only the mode ignore gives nothing");
+        let write = write.expect("only the mode ignore returns nothing");
         let files = session.write_files(&write, None)?;
         intend(session.adding(&files, Write::default()));
         let committed = write.commit_or_fail(files.adds, Operation::new("WRITE"))?;

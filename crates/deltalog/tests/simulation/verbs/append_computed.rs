@@ -1,4 +1,4 @@
-//! Appends of rows that are computed from others.
+//! Appends of rows that are computed from other rows.
 
 use deltalog::{Operation, PendingWrite, SaveMode};
 use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
@@ -18,7 +18,7 @@ pub fn append_computed(session: &mut Session<'_>) {
         let mut request = session.request(SaveMode::Append);
         request.reads = rows_of_class(class);
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let files = session.write_files(&pending, None)?;
         intend(session.adding(&files, write));
         let committed = pending.commit_or_fail(files.adds, Operation::new("WRITE"))?;

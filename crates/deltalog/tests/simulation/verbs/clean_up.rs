@@ -5,7 +5,7 @@ use deltalog_testkit::judge::{Intent, Outcome};
 
 use crate::session::Session;
 
-/// Deletes what has expired of the log.
+/// Deletes the expired part of the log.
 pub fn clean_up(session: &mut Session<'_>) {
     session.operate("clean up", Intent::Maintain, |session, _| {
         let newest = Snapshot::open(&session.storage, None)?;

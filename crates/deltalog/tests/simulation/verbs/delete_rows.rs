@@ -7,8 +7,8 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Deletes one or two rows of a file of the newest version, or of the version of the handle. Others delete rows of
-/// the same file, sometimes the same ones.
+/// Deletes one or two rows of a file of the newest version, or of the version of the handle. Other processes delete
+/// rows of the same file, sometimes the same rows.
 pub fn delete_rows(session: &mut Session<'_>) {
     if !session.cast.has("delta.enableDeletionVectors") {
         return super::append::append(session);

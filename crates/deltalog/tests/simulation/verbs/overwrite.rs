@@ -13,7 +13,7 @@ pub fn overwrite(session: &mut Session<'_>) {
         intend(Intent::write(write.clone()));
         let request = session.request(SaveMode::Overwrite);
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let files = session.write_files(&pending, None)?;
         intend(session.adding(&files, write));
         let committed = pending.commit_or_fail(files.adds, Operation::new("WRITE"))?;

@@ -6,7 +6,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Appends the next write of one of two applications; several processes may act as either.
+/// Appends the next write of one of two applications; several processes may act as the same application.
 pub fn append_with_progress(session: &mut Session<'_>) {
     let app = format!("app-{}", session.process.below(2));
     session.operate("append with progress", Intent::write(Write::default()), |session, intend| {
@@ -17,7 +17,7 @@ pub fn append_with_progress(session: &mut Session<'_>) {
         let mut request = session.request(SaveMode::Append);
         request.app_transactions = vec![SetTransaction::new(app, next)];
         let pending = PendingWrite::begin(&session.storage, request, &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let files = session.write_files(&pending, None)?;
         intend(session.adding(&files, write));
         let committed = pending.commit_or_fail(files.adds, Operation::new("STREAMING UPDATE"))?;

@@ -1,12 +1,11 @@
-//! Replaces the table by another one. Protocol: "Change Metadata".
+//! Replaces the table with a new one. Protocol: "Change Metadata".
 
 use deltalog::{CreationMode, PendingWrite, TableDefinition};
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Replaces the table of the newest version, or of the version of the handle, by one with other
-/// rows.
+/// Replaces the newest version, or the version of the handle, with a new table with different rows.
 pub fn redefine(session: &mut Session<'_>) {
     session.operate("redefine", Intent::write(Write::default()), |session, intend| {
         let base = session.base(3)?;
@@ -16,7 +15,7 @@ pub fn redefine(session: &mut Session<'_>) {
         definition.configuration.clone_from(&session.cast.properties);
         let mode = CreationMode::CreateOrReplace;
         let pending = PendingWrite::define_on(&base, &definition, mode, Vec::new(), &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let files = session.write_files(&pending, None)?;
         intend(session.adding(&files, write));
         let operation = pending.definition_operation(true);

@@ -5,9 +5,9 @@ use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
 
 use crate::session::{Session, rows_of_class};
 
-/// Replaces the rows of one class in the newest version, or in the version of the handle, also by rows that are
-/// computed from another class. Other processes add, delete and replace rows of the same class and of others at the
-/// same time.
+/// Replaces the rows of one class in the newest version, or in the version of the handle. Sometimes the new rows are
+/// computed from another class. Other processes add, delete and replace rows of this and other classes at the same
+/// time.
 pub fn replace_rows(session: &mut Session<'_>) {
     if !session.cast.has_rows {
         return super::append::append(session);
@@ -21,7 +21,7 @@ pub fn replace_rows(session: &mut Session<'_>) {
         request.replace_where = Some(ReplaceWhere::new(format!("class = {class}")));
         request.reads = reads_class.map_or(RowsRead::Nothing, rows_of_class);
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let files = session.write_files(&pending, Some(class))?;
         intend(session.adding(&files, write));
         let committed = pending.commit_or_fail(files.adds, Operation::new("WRITE"))?;

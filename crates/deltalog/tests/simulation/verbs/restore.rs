@@ -6,7 +6,7 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 use super::vacuum::RETENTION_MS;
 use crate::session::Session;
 
-/// How many versions a RESTORE goes back at most.
+/// The maximum number of versions by which a RESTORE goes back.
 const MOST_VERSIONS: u64 = 6;
 
 /// Restores a version before the newest one, or before the version of the handle.
@@ -24,7 +24,7 @@ pub fn run(session: &mut Session<'_>) {
             ..Write::default()
         }));
         let earlier = Snapshot::open(&session.storage, Some(version))?;
-        // Files of versions that are longer replaced may be deleted at any time, also after they were found.
+        // Files of versions that were replaced longer ago may be deleted at any time, even after they were found.
         let age_ms = session.environment.now_ms() - earlier.timestamp_ms()?;
         if earlier.metadata().id != base.metadata().id || age_ms > RETENTION_MS / 2 {
             return Ok(Outcome::Done);

@@ -5,8 +5,7 @@ use deltalog_testkit::judge::{Intent, MINE, Outcome, Write};
 
 use crate::session::Session;
 
-/// Sets a property of the newest version, or of the version of the handle, to a value that it never
-/// had.
+/// Sets a property of the newest version, or of the version of the handle, to a value that it has never had.
 pub fn set_property(session: &mut Session<'_>) {
     let value = session.mark("value");
     let write = Write { property: Some(value.clone()), ..Write::default() };

@@ -7,10 +7,10 @@ use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::Session;
 
-/// Changes one or two rows of a file of the newest version, or of the version of the handle. Others change rows of
-/// the same file, sometimes the same ones.
+/// Changes one or two rows of a file of the newest version, or of the version of the handle. Other processes change
+/// rows of the same file, sometimes the same rows.
 pub fn update_rows(session: &mut Session<'_>) {
-    // The values of an identity column would be counted by a MERGE only.
+    // Only a MERGE could generate values of an identity column.
     if !session.cast.has("delta.enableDeletionVectors") || session.cast.counts {
         return super::append::append(session);
     }
@@ -22,7 +22,7 @@ pub fn update_rows(session: &mut Session<'_>) {
         let mut change = RowChange::new(&base, &session.environment)?;
         let request = session.request(SaveMode::Append);
         let pending = PendingWrite::on(&session.storage, Some(base), request, &session.environment)?;
-        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.expect("only the mode ignore returns nothing");
         let new = session.write_files(&pending, None)?;
         let deletes = Some((file.path.clone(), rows.clone()));
         intend(session.adding(&new, Write { deletes, ..write }));

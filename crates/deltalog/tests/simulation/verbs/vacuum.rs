@@ -1,4 +1,4 @@
-//! Deletes of files that are no longer needed. Protocol: "VACUUM Protocol Check".
+//! Deletion of files that are no longer needed. Protocol: "VACUUM Protocol Check".
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::session::Session;
 /// How long files are kept: longer than any write takes, and shorter than the pause between the days of a run.
 pub const RETENTION_MS: i64 = 24 * 3_600_000;
 
-/// Deletes what is not needed, found by a listing or in the log.
+/// Deletes unneeded files, which are found by a listing or in the log.
 pub fn vacuum(session: &mut Session<'_>) {
     let in_log = session.process.below(3) == 0;
     session.operate("vacuum", Intent::Maintain, |session, _| {

@@ -1,4 +1,4 @@
-//! Whether an error has a reason.
+//! Checks whether each error has a valid reason.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,7 @@ use super::Case;
 use crate::judge::commit::Commit;
 use crate::judge::history::{Intent, Operation, Outcome, Write, class_of};
 
-/// Protocol: "Metadata Cleanup". What is read after all writers have ended must be there, or have
-/// expired.
+/// Protocol: "Metadata Cleanup". A version that is read after all writers have ended must exist, unless it has expired.
 pub(super) fn retained(case: &Case) -> Result<(), String> {
     for operation in case.operations.iter().filter(|operation| operation.process.starts_with("auditor")) {
         let Intent::Read(version) = operation.intent else { continue };
@@ -22,7 +21,7 @@ pub(super) fn retained(case: &Case) -> Result<(), String> {
 /// The error for a log that shows only compactions.
 const ONLY_COMPACTIONS: &str = "the log has neither commits nor a complete checkpoint";
 
-/// A failure has a reason that can be seen: a fault, a commit that conflicts, or the clean-up of the log.
+/// Each failure must have a visible reason: a fault, a conflicting commit, or the clean-up of the log.
 pub(super) fn errors(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let (kind, version, reason, message) = match &operation.outcome {
@@ -44,10 +43,10 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
             ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
-            // A file was deleted while it was needed; and expired versions look like a gap if a checkpoint was delayed
-            // beyond the clean-up.
+            // A file was deleted while it was needed. Expired versions look like a gap if a checkpoint was delayed
+            // until after the clean-up.
             ("FileNotFound", _) if case.may_lack_files(operation) => true,
-            // A listing shows a log compaction, and not yet its commits.
+            // A listing shows a log compaction, but not yet its commits.
             ("CorruptLog", _) if message.starts_with(ONLY_COMPACTIONS) => !case.listings_are_strong,
             ("CorruptLog" | "FileNotFound", _) => case.may_miss(operation, version),
             _ => false,
@@ -75,8 +74,8 @@ impl Case {
     }
 
     /// Returns whether a VACUUM may have deleted files of the version that `operation` is based on, or that it
-    /// restores: there are versions that are retained no longer, and files were deleted before it ended. That only
-    /// their files were deleted is judged by `data_files`.
+    /// restores: some versions are no longer retained, and files were deleted before the operation ended. `data_files`
+    /// checks that only their files were deleted.
     fn may_lack_files(&self, operation: &Operation) -> bool {
         let ended = operation.ended.unwrap_or(u64::MAX);
         let second_ms = self.commit(1).and_then(|commit| commit.written_ms);
@@ -105,7 +104,7 @@ impl Case {
         });
         // Files that a VACUUM is about to delete must not be restored.
         let vacuums_too = write.restores.is_some() && commit.is_vacuum;
-        // Files need statistics of the clustering columns, and changes of the metadata keep to them.
+        // Files need statistics of the clustering columns, and a change of the metadata must not drop these.
         let sets_clustering = commit.clustering.is_some();
         let clusters_too = match &write.clusters {
             Some(_) => sets_clustering || commit.changes_files(),
@@ -115,7 +114,7 @@ impl Case {
             }
         };
         let changes_too = commit.metadata.is_some()
-            // A RESTORE may set them, and take columns away.
+            // A RESTORE may set clustering columns, and remove columns.
             && (write.sets_metadata()
                 || write.restores.is_some()
                 || write.clusters.is_some()
@@ -148,7 +147,7 @@ impl Case {
     }
 
     /// Returns whether `commit` removes a file with rows that `write` deletes, or one of these rows. Rows that are only
-    /// moved are found where they are then, if they keep their order.
+    /// moved are found at their new places, if they keep their order.
     fn deletes_too(&self, write: &Write, version: u64, commit: &Commit) -> bool {
         let Some(own) = self.deleted_rows(write) else { return false };
         if let Some(theirs) = self.writes().get(&version).and_then(|theirs| self.deleted_rows(theirs)) {
@@ -182,7 +181,7 @@ impl Case {
         commit.removed_paths.iter().chain(&commit.paths).any(|path| self.may_have(path, class))
     }
 
-    /// Returns whether the least and the greatest class of a file's rows allow rows of `class` in it.
+    /// Returns whether the least and the greatest class of a file's rows allow the file to have rows of `class`.
     fn may_have(&self, path: &str, class: i64) -> bool {
         self.classes_in(path).min().is_some_and(|least| least <= class)
             && self.classes_in(path).max().is_some_and(|greatest| greatest >= class)

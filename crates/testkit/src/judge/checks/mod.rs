@@ -1,9 +1,9 @@
-//! The promises, each as a function of the final log and the history.
+//! The promises, each checked by a function of the final log and the history.
 //!
 //! | file | what it judges |
 //! | --- | --- |
-//! | `commits` | what was acknowledged, what failed, and the order of the versions |
-//! | `reads` | what readers saw |
+//! | `commits` | acknowledged writes, failed writes, and the order of the versions |
+//! | `reads` | what readers have seen |
 //! | `rows` | which rows each version has |
 //! | `table` | metadata, applications, times and the counts that no two commits may share |
 //! | `streams` | what streams returned |
@@ -29,7 +29,7 @@ pub struct Case {
     pub log: Log,
     /// The results that processes got.
     pub operations: Vec<Operation>,
-    /// The paths of the data files that exist in the end.
+    /// The paths of the data files that exist at the end.
     pub data_files: BTreeSet<String>,
     /// The rows of the data files that replacements have copied and that moves have made, in order.
     pub copied: BTreeMap<String, Vec<i64>>,
@@ -37,9 +37,9 @@ pub struct Case {
     pub listings_are_strong: bool,
     /// The time before which commits may have been cleaned up; `None` if nothing expires.
     pub expired_before_ms: Option<i64>,
-    /// The time since which files are kept that were removed from the table; `None` if all are.
+    /// Files that were removed from the table after this time are kept; `None` if all files are kept.
     pub vacuumed_before_ms: Option<i64>,
-    /// When files were deleted, as the times of the history.
+    /// When files were deleted, by the clock of the history.
     pub deletions: Vec<u64>,
 }
 
@@ -49,22 +49,22 @@ type Check = fn(&Case) -> Result<(), String>;
 const CHECKS: [(&str, Check); 19] = [
     ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
     ("what failed is not in the log", commits::failed),
-    ("what is unknown is in the log at most once, as a whole, and is found there", commits::unknown),
+    ("an unknown commit is in the log at most once, as a whole, and is found there", commits::unknown),
     ("every commit in the log was requested", commits::wanted),
-    ("the versions have the order of real time", commits::real_time),
+    ("the versions have the order in which they were committed in real time", commits::real_time),
     ("a reader sees what the log says", reads::views),
     ("a handle does not go back, and a strong store's newest version is seen", reads::freshness),
     ("a stream returns each file of each version once", streams::once),
-    ("an overwrite replaces what it has read, and nothing else", rows::overwrites),
-    ("a version has the rows that its commits leave, one after another, and each has seen", rows::rows),
+    ("an overwrite replaces exactly the version that it has read", rows::overwrites),
+    ("a version has the rows that result from its commits, each based on what it has seen", rows::rows),
     ("a change of the metadata changes nothing else", table::metadata),
-    ("the clustering columns are those that were asked for last", table::clustering),
+    ("the clustering columns are the ones that were set last", table::clustering),
     ("the progress of an application is recorded once and in order", table::progress),
     ("in-commit timestamps increase", table::timestamps),
     ("each row id is given once", table::row_ids),
-    ("each value of an identity column is given once", table::identities),
+    ("each value of an identity column is used once", table::identities),
     ("a data file of the log exists", rows::data_files),
-    ("what has not expired can be read", errors::retained),
+    ("a version that has not expired can be read", errors::retained),
     ("errors are true", errors::errors),
 ];
 
@@ -84,12 +84,12 @@ impl Case {
         self.log.states.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes, of its
-    /// RESTORE or of its clustering, its property or its column.
+    /// Returns the versions that contain `operation`: that add one of its files, set its property, add its column, or
+    /// have the mark of its row deletes, its RESTORE or its clustering.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {
-            // It brings back what other writers have added.
+            // A RESTORE brings back files that other writers have added.
             if commit.is_restore || write.restores.is_some() {
                 return write.restores.as_ref().is_some_and(|(_, mark)| commit.mark.as_ref() == Some(mark));
             }
@@ -138,7 +138,7 @@ impl Case {
         written.chain(&self.copied).map(|(path, rows)| (path.as_str(), rows.as_slice())).collect()
     }
 
-    /// Returns how many commits delete rows by their positions in files that they were moved from.
+    /// Returns how many commits delete rows by their positions in files from which the rows were moved.
     pub fn followed(&self) -> u64 {
         let is_followed = |(version, write): &(&u64, &&Write)| {
             let of = write.deletes.as_ref().map(|(path, _)| path);

@@ -1,4 +1,4 @@
-//! The observations of readers.
+//! Checks the observations of readers.
 
 use super::Case;
 use crate::judge::history::{Intent, Outcome};

@@ -1,4 +1,4 @@
-//! Which rows each version has.
+//! Checks which rows each version has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ impl Case {
     }
 }
 
-/// A whole overwrite, and a RESTORE, is serializable: no commit between the version that it has read and its own has
-/// changed files.
+/// An overwrite of the whole table is serializable, and so is a RESTORE: no commit between the version that it read and
+/// its own may have changed files.
 pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
@@ -47,8 +47,8 @@ pub(super) fn overwrites(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// The versions are an order in which the writes could have been done one after another: what each of them removes and
-/// adds is applied to the rows of the version before, and the result is compared with the rows that the files and the
+/// The writes could have been done one after another, in the order of the versions. The removed and added rows of each
+/// write are applied to the rows of the version before, and the result is compared with the rows that the files and the
 /// deletion vectors of the version hold. Protocol: "Deletion Vectors".
 pub(super) fn rows(case: &Case) -> Result<(), String> {
     let (writes, files) = (case.writes(), case.files());
@@ -67,9 +67,9 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
                     .and_then(|earlier| versions.get(earlier).cloned())
                     .ok_or_else(|| format!("version {version} restores {earlier}"))?;
             }
-            // Rows that are deleted already change nothing.
+            // Rows that were already deleted change nothing.
             if write.deletes.is_some() && before == expected && commit.changes_files() {
-                return Err(format!("version {version} deletes no row, and changes files: {commit:?}"));
+                return Err(format!("version {version} deletes no row, but changes files: {commit:?}"));
             }
         }
         let found =
@@ -85,9 +85,8 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the rows `before` a write, of the class that its own rows were computed from, are those that it has
-/// `seen`. Blind appends may have another place in the order of the versions, as the isolation level
-/// `WriteSerializable` allows.
+/// Checks that a write has `seen` exactly the rows `before` it of the class from which its own rows were computed.
+/// Blind appends may be ordered differently, as the isolation level `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,
@@ -105,8 +104,8 @@ fn has_read(
     }
 }
 
-/// Applies a write, which has seen the rows `seen`, to the rows of the version before it. A delete of a row that was
-/// gone already when it began asks for nothing, even if a RESTORE has brought the row back since.
+/// Applies a write, which has seen the rows `seen`, to the rows of the version before it. Deleting a row that was
+/// already gone when the write began has no effect, even if a RESTORE has brought the row back since.
 fn apply(
     write: &Write,
     files: &BTreeMap<&str, &[i64]>,
@@ -152,7 +151,7 @@ fn live_rows(
         }
         for (position, row) in (0..).zip(*written) {
             if !deleted.contains(&position) && !rows.insert(*row) {
-                return Err(format!("the row {row} is there twice, the second time in '{file}'"));
+                return Err(format!("the row {row} occurs twice, the second time in '{file}'"));
             }
         }
     }
@@ -161,7 +160,7 @@ fn live_rows(
 
 pub(super) fn data_files(case: &Case) -> Result<(), String> {
     let vectors: BTreeMap<&String, _> = case.log.commits.iter().flat_map(|commit| &commit.vectors).collect();
-    // A version is retained until the next one is older than that.
+    // A version is retained until its successor is older than that.
     let is_retained = |version: &usize| {
         let next = case.log.commits.get(version + 1);
         next.zip(case.vacuumed_before_ms)

@@ -1,4 +1,4 @@
-//! Metadata, applications, times, and the counts that no two commits may share.
+//! Checks metadata, applications, times, and numbers that no two commits may both assign.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::Case;
 use crate::judge::commit::RowIds;
 use crate::judge::history::{MINE, Write};
 
-/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what other writers
-/// have set.
+/// Protocol: "Change Metadata". Each commit changes only what its write concerns, and keeps what other writers have
+/// set.
 pub(super) fn metadata(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let Some(first) = case.log.states.first().map(|first| &first.metadata) else { return Ok(()) };
@@ -16,9 +16,9 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
         let Some(found) = commit.metadata.as_ref().filter(|_| version > 0) else { continue };
         let Some(write) = writes.get(&version) else { continue };
         if write.redefines {
-            // The definition equals the first version's, and its table is another one.
+            // The definition equals the first version's, but the table is a new one.
             if expected.id == found.id {
-                return Err(format!("version {version} is another table and has the same id"));
+                return Err(format!("version {version} is a new table with the old id"));
             }
             expected = first.clone();
             expected.id.clone_from(&found.id);
@@ -31,7 +31,7 @@ pub(super) fn metadata(case: &Case) -> Result<(), String> {
             expected.properties.insert(MINE.to_owned(), value.clone());
         }
         expected.columns.extend(write.column.clone());
-        // It is judged by `identities`.
+        // `identities` checks it.
         expected.identity_mark = found.identity_mark;
         if *found != expected {
             return Err(format!("version {version} has the metadata {found:?}, not {expected:?}"));
@@ -120,14 +120,14 @@ pub(super) fn row_ids(case: &Case) -> Result<(), String> {
             mark += ids.rows;
         }
         if !given.is_empty() && commit.high_water_mark != Some(mark) {
-            return Err(format!("version {version} notes {:?}, not {mark}", commit.high_water_mark));
+            return Err(format!("version {version} records {:?}, not {mark}", commit.high_water_mark));
         }
     }
     Ok(())
 }
 
-/// Protocol: "Identity Columns". The values of a write follow the mark of the version before it, without a gap in a
-/// file, and the greatest one is the mark. Copied rows keep their values.
+/// Protocol: "Identity Columns". The values of a write follow the mark of the version before it, without a gap within a
+/// file, and the greatest one becomes the mark. Copied rows keep their values.
 pub(super) fn identities(case: &Case) -> Result<(), String> {
     let writes = case.writes();
     let mut mark = None;

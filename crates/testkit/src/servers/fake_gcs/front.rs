@@ -74,14 +74,14 @@ impl Front {
             listener.set_nonblocking(true).expect("a socket that does not block");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             tokio::spawn(front.listen(listener));
-            // Sent or dropped, it means the same.
+            // Sending and dropping it mean the same.
             let _ = stopped.await;
         });
     }
 
     async fn listen(self: Arc<Self>, listener: tokio::net::TcpListener) {
         loop {
-            // A connection that ends while it is accepted is the client's affair.
+            // If a connection ends while it is accepted, only its client needs to notice.
             let Ok((stream, _)) = listener.accept().await else { continue };
             // Without it, small answers may wait for 40 ms.
             let _ = stream.set_nodelay(true);
@@ -91,7 +91,7 @@ impl Front {
                     let front = Arc::clone(&front);
                     async move { Ok::<_, Infallible>(front.answer(request).await) }
                 });
-                // How a connection ends is seen by its client.
+                // It does not matter here how a connection ends: its client sees that.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }

@@ -16,7 +16,7 @@ pub(super) fn url(server: &str, bucket: &str, query: &HashMap<String, String>) -
             "prefix" | "delimiter" => (name.as_str(), value.clone()),
             "max-keys" => ("maxResults", value.clone()),
             "continuation-token" => ("pageToken", value.clone()),
-            // The JSON API begins with the name itself, the XML API behind it.
+            // A listing of the JSON API begins with the name itself, and one of the XML API after it.
             "start-after" => ("startOffset", format!("{value}\0")),
             _ => continue,
         };

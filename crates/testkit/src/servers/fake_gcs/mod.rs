@@ -1,7 +1,7 @@
 //! fake-gcs-server: Google Cloud Storage in memory, with a front that speaks the XML API.
 //!
-//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, where the server only knows how to
-//! read and delete objects; it does not look at the header `x-goog-if-generation-match`. The front translates the other
+//! fake-gcs-server knows the JSON API. `object_store` uses the XML API of Google, but the server supports only reads
+//! and deletions of that API. It ignores the header `x-goog-if-generation-match`. The front translates the other
 //! requests:
 //!
 //! - A put becomes an upload of the JSON API, and its header the parameter `ifGenerationMatch`. Whether the condition
@@ -9,10 +9,10 @@
 //! - A listing becomes one of the JSON API ([`listing`]).
 //! - The parts of an upload stay in the front until it is completed ([`uploads`]).
 //!
-//! The front knows two tokens and refuses all others, because fake-gcs-server looks at none.
+//! The front accepts two tokens and refuses all others, because fake-gcs-server does not check tokens.
 //!
-//! So this server shows that deltalog sends what Google documents, and that a store which keeps its promise is enough.
-//! It does not show what Google does.
+//! So this server shows that deltalog sends requests as Google documents them, and that a store with the documented
+//! behavior is enough. It does not show how Google's own servers behave.
 
 mod front;
 mod listing;
@@ -31,15 +31,15 @@ use super::process::{Process, status_line, unique};
 use super::{installed, request};
 use front::Front;
 
-/// The token that may do everything.
+/// The token with all permissions.
 const TOKEN: &str = "deltalog-secret";
-/// A token that may do everything with objects, and may not list them.
+/// A token that may do everything with objects except list them.
 const TOKEN_WITHOUT_LISTS: &str = "deltalog-secret-without-lists";
 
 /// A running fake-gcs-server with its front. Both stop when it is dropped.
 ///
-/// It creates objects if they are absent and replaces them if they have a generation. It does not look at conditions
-/// of reads.
+/// It supports creating objects only if they are absent, and replacing them only if they have a given generation. It
+/// ignores conditions of reads.
 #[derive(Debug)]
 pub struct FakeGcs {
     process: Process,
@@ -49,10 +49,10 @@ pub struct FakeGcs {
 }
 
 impl FakeGcs {
-    /// Starts it with no buckets, apart from one with a random name.
+    /// Starts the server without buckets, apart from one with a random name.
     ///
     /// # Panics
-    /// It is not installed, or does not run.
+    /// If fake-gcs-server is not installed, or does not run.
     pub fn start() -> Self {
         let program = installed::program("bin/fake-gcs-server");
         // No other server has this bucket.
@@ -103,7 +103,7 @@ impl FakeGcs {
         .into()
     }
 
-    /// Returns a token that may read and write objects, and may not list them.
+    /// Returns a token that may read and write objects, but not list them.
     pub fn token_without_lists(&self) -> &'static str {
         TOKEN_WITHOUT_LISTS
     }
@@ -111,7 +111,7 @@ impl FakeGcs {
     /// Creates a bucket.
     ///
     /// # Panics
-    /// The server refuses to.
+    /// If the server refuses the request.
     pub fn create_bucket(&self, name: &str) {
         let body = serde_json::json!({ "name": name }).to_string();
         let mut request = HttpRequest::new(HttpRequestBody::from(body));
@@ -123,10 +123,10 @@ impl FakeGcs {
         assert_eq!(status, 200, "fake-gcs-server did not create the bucket {name}: {body}\n{log}");
     }
 
-    /// Creates an empty object by its name as it is, which may end with a slash.
+    /// Creates an empty object with exactly this name, which may end with a slash.
     ///
     /// # Panics
-    /// The server refuses to.
+    /// If the server refuses the request.
     pub fn create_marker(&self, bucket: &str, key: &str) {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = "POST".parse().expect("a method");

@@ -1,4 +1,4 @@
-//! Uploads in parts, which fake-gcs-server does not know.
+//! Uploads in parts, which fake-gcs-server does not support.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::servers::process::unique;
 #[derive(Debug, Default)]
 pub(super) struct Uploads(Mutex<HashMap<String, BTreeMap<u32, Bytes>>>);
 
-/// Why an upload is not completed.
+/// The reason why an upload cannot be completed.
 pub(super) enum Refused {
     NoUpload,
     InvalidPart,
@@ -80,7 +80,7 @@ impl Uploads {
         Ok(whole.into())
     }
 
-    /// Returns the answer to a completion, from that to the put of the whole object.
+    /// Converts the answer to the put of the whole object to the answer to the completion.
     pub(super) fn completed(put: Answer) -> Answer {
         if put.status() != StatusCode::OK {
             return put;

@@ -108,8 +108,8 @@ pub enum Operation {
     Digest(Digest),
     /// `a RLIKE pattern` and others.
     Regex(RegexUse),
-    /// `current_timestamp()` and others: the time at which the statement began, in microseconds since 1970. The
-    /// argument, if any, is the column with the name of the function; if it exists, it takes precedence.
+    /// `current_timestamp()` and others: the time at which the statement began, in microseconds since 1970. If there is
+    /// an argument, it is a column with the same name as the function. If the column exists, it takes precedence.
     Now(Moment, Clock, i64),
     /// `uuid()`
     Uuid,

@@ -129,7 +129,7 @@ impl Batches {
         }
     }
 
-    /// Goes on with `rows` rows at once.
+    /// Continues with `rows` rows at once.
     fn go_on(&mut self, rows: usize) -> Result<()> {
         (self.reader, self.rows) = begun(&self.request, rows.max(1), self.done)?;
         Ok(())

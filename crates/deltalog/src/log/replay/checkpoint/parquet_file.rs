@@ -32,7 +32,7 @@ use crate::storage::{FileReader, Listed, Storage, column_ranges};
 use crate::values::footer::{self, decoded_bytes};
 use crate::values::int96::int96_as_micros;
 
-/// The most rows of a batch.
+/// The maximum number of rows in a batch.
 const BATCH_ROWS: usize = 8 * 1024;
 
 /// Fewer rows are not worth splitting.

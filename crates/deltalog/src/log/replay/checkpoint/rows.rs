@@ -201,7 +201,7 @@ impl RowRequest {
         };
         let mask = file.mask(|path| decoding.wants_leaf(path));
         let batches = file.read(vec![group], rows, mask, Box::new(filters))?;
-        // The filters have seen all rows now.
+        // At this point the filters have seen all rows.
         self.looked_at.fetch_add(looked_at.load(Ordering::Relaxed), Ordering::Relaxed);
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })

@@ -2,9 +2,9 @@
 //! "Sidecar File Information".
 //!
 //! - A sidecar can be used again as it is if no commit after the checkpoint has an action for one of its files.
-//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has noted that all paths
-//!   are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
-//! - Else paths and deletion vectors are decoded, until the first such file.
+//! - The Bloom filters of its paths nearly always show that. They are used only if the writer has recorded that all
+//!   paths are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
+//! - Otherwise paths and deletion vectors are decoded until such a file is found.
 //! - The numbers of rows come from the footers.
 
 use arrow::array::RecordBatch;
@@ -130,12 +130,12 @@ impl SidecarFile {
             && has_none(FileAction::Remove)
     }
 
-    /// Returns the `add` actions with `columns`, also those that commits of the tail supersede.
+    /// Returns the `add` actions with `columns`, including those that commits of the tail supersede.
     pub(crate) fn adds(&self, columns: FileColumns) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::adds(&AddRequest::new(columns)))
     }
 
-    /// Returns the `remove` actions, also those that commits of the tail supersede.
+    /// Returns the `remove` actions, including those that commits of the tail supersede.
     pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         self.rows(RowRequest::removes())
     }

@@ -25,7 +25,7 @@ pub(super) struct Draft<'a> {
     pub(super) schema: StructType,
     /// The versions of readers and writers that the protocol has at least.
     pub(super) versions: (i32, i32),
-    /// The features that the change itself asks for, in addition to the features that the metadata require.
+    /// The features that the change itself requests, in addition to the features that the metadata requires.
     pub(super) features: Vec<TableFeature>,
     /// The feature that the table no longer supports.
     pub(super) dropped: Option<TableFeature>,
@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
         let has_timestamps = |protocol: &Protocol, metadata: &Metadata| {
             Ok::<_, Error>(InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never)
         };
-        // The metadata note where timestamps begin, also if only the protocol was missing.
+        // The metadata records where timestamps begin, even if only the protocol was missing.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
         // Concurrent changes of the metadata may need the feature.

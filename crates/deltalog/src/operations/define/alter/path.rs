@@ -179,7 +179,7 @@ mod tests {
                 edit_field(&schema(), &path, |field| Ok(StructField { nullable: false, ..field })).unwrap();
             let after = field_at(&edited, &path).unwrap();
             assert_eq!(after, StructField { nullable: false, ..before.clone() });
-            // The edit back gives the same schema.
+            // The reverse edit results in the same schema.
             assert_eq!(edit_field(&edited, &path, |_| Ok(before)).unwrap(), schema(), "{path}");
         }
     }

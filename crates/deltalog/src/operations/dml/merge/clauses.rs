@@ -52,7 +52,7 @@ pub enum ClauseAction {
     Delete,
     /// Adds a row with these values.
     Insert(Vec<(String, String)>),
-    /// Adds a row with the columns of the source, except for these and those that the table lacks.
+    /// Adds a row with the columns of the source, except for these and for columns that the table lacks.
     InsertAll(Vec<String>),
 }
 
@@ -117,7 +117,7 @@ impl Bound {
     }
 }
 
-/// The clauses by the rows that they are for, in their order.
+/// The clauses by the kind of rows to which they apply, in their order.
 pub(super) struct Clauses {
     /// Rows of both tables, side by side.
     pub(super) joint: Scope,

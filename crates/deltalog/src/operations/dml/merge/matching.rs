@@ -20,7 +20,7 @@ use crate::operations::rewrite::{Found, ListedFile, Positions, read_file, scan_o
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 
-/// The most pairs of rows for which the condition is evaluated at once.
+/// The maximum number of pairs of rows for which the condition is evaluated at once.
 const PAIRS_AT_ONCE: usize = 1 << 16;
 
 /// What happens to a row of the table.
@@ -30,7 +30,7 @@ pub(super) struct Fate {
     pub(super) position: u64,
     /// The row of the source that matches; `None` if none does.
     pub(super) source: Option<u32>,
-    /// The clause among those for such rows.
+    /// The number of the clause among the clauses for such rows.
     pub(super) clause: usize,
 }
 
@@ -271,7 +271,7 @@ fn columns_of_target<'a>(
     of_target.chain(conditions(&clauses.not_matched_by_source).flat_map(columns))
 }
 
-/// Returns the rows of the source by the values of `equalities`, if there are some.
+/// Returns the rows of the source by the values of `equalities`, if there are any.
 fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     if equalities.is_empty() {
         return Ok(None);
@@ -342,7 +342,7 @@ mod tests {
     const DAY: i64 = 86_400_000_000;
     const HOUR: i64 = DAY / 24;
 
-    /// Comparing keys gives the same result as the condition, also where a day begins later than at midnight.
+    /// Comparing keys gives the same result as the condition, even where a day begins later than at midnight.
     #[test]
     fn times_of_different_types_are_keys_in_every_time_zone() {
         // In 2018, the clocks of São Paulo went from midnight to one o'clock on 4 November, day 17,839.

@@ -160,7 +160,7 @@ pub fn merge(
     })
 }
 
-/// Returns the table with these columns, which `change` adds as far as it lacks them.
+/// Returns the table with these columns; `change` adds the ones that it lacks.
 fn with_columns(
     base: &Snapshot,
     columns: Option<StructType>,
@@ -174,7 +174,7 @@ fn with_columns(
     Ok(seen)
 }
 
-/// The most rows of the source that are inserted at once.
+/// The maximum number of rows of the source that are inserted at once.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Inserts the rows of the source that have no match. Returns how many.

@@ -19,7 +19,7 @@ pub(super) struct Sides<'a> {
     scope: &'a Scope,
     pub(super) source: &'a MergeSource,
     pub(super) limits: BatchBytes,
-    /// The most bytes of a row of the source, by column.
+    /// The maximum size of a row of the source in bytes, by column.
     widest: Vec<usize>,
 }
 

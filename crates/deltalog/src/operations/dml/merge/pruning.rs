@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::{CompareOp, Expr, Literal, Predicate, lit, literal_of, normal};
 use crate::runtime::row_bytes::weight;
 
-/// The most keys that are compared one by one, and their most bytes.
+/// The maximum number of keys that are compared one by one, and their maximum size in bytes.
 const MOST_KEYS: usize = 200;
 const MOST_BYTES: usize = 4 << 20;
 
@@ -45,7 +45,7 @@ pub(super) fn pruning(matcher: &Matcher<'_>, clauses: &Clauses) -> Result<Predic
     })
 }
 
-/// Returns conditions on a column by the keys that it is compared with.
+/// Returns conditions on a column that follow from the keys with which it is compared.
 fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     let Expr::Column(_) = &equality.target else { return Ok(Vec::new()) };
     let batches: Vec<ArrayRef> = equality.source.iter().map(with_one_nan).collect();
@@ -112,7 +112,7 @@ impl FewKeys {
         Ok(Self { keys: take(&sorted, &rows, None).map_err(unsorted)?, are_all })
     }
 
-    /// Returns what both have.
+    /// Returns the intersection of both.
     fn and(&self, other: &Self, most_bytes: usize) -> Result<Self> {
         let both = concat(&[self.keys.as_ref(), other.keys.as_ref()]).map_err(unsorted)?;
         let both = Self::of(&both, most_bytes)?;
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However many batches there are and however large keys are, what is kept of them is small, and has the least
-        /// and the greatest.
+        /// No matter how many batches there are and how large keys are, only little is kept of them, including the
+        /// least and the greatest key.
         #[test]
         fn few_keys_are_kept_of_many_batches(
             batches in prop::collection::vec(prop::collection::vec(prop::option::of(0..400_u32), 0..30), 1..40),

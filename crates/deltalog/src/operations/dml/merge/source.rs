@@ -14,7 +14,7 @@ use crate::protocol::StructType;
 use crate::runtime::row_bytes::{BatchBytes, weight, weight_of, widest};
 use crate::write::fit;
 
-/// The most small batches side by side. Rows are taken from all batches at once, which costs time for each of them.
+/// The maximum number of small batches. Rows are taken from all batches at once, which costs time for each batch.
 const MOST_SMALL: usize = 64;
 
 /// The rows and bytes from which a batch is not small. So many small ones are still a batch.

@@ -234,7 +234,7 @@ struct Making<'a> {
     source: &'a Snapshot,
     way: Way,
     environment: &'a Environment,
-    /// The files of the target that are copies, by the files that they are copies of.
+    /// The files of the target that are copies, by their original files.
     copied: HashMap<(String, String), Add>,
     copies: Vec<DataCopy>,
     /// The new id of each file of vectors that is copied.

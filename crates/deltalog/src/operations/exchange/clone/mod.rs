@@ -9,13 +9,13 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `plan` | what a clone is to do; its copies are made here, or by an engine; the commit |
-//! | `table` | what the clone says of itself apart from its files |
+//! | `plan` | plans a clone, makes the copies (unless an engine does), and commits |
+//! | `table` | the protocol, metadata and other properties of the clone |
 //! | `files` | the file actions of the clone |
 //! | `places` | where a clone may be |
-//! | `origin` | what a copied file notes about where it comes from |
+//! | `origin` | the tag that records where a copied file comes from |
 //! | `copy` | copies files from one store to another |
-//! | `marked` | deletes what an engine has copied for a clone that it could not end |
+//! | `marked` | deletes the files that an engine has copied for a clone that failed |
 //!
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
 //!   VACUUM of the source, whose log does not name the clone, breaks it. VACUUM of the clone only deletes files

@@ -27,7 +27,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Returns what the copy of a file of the table `source` notes.
+    /// Returns the tag that the copy of a file of the table `source` gets.
     pub(super) fn new(source: &str, file: &Add, copy: Option<&DeletionVectorDescriptor>) -> Self {
         Self {
             file: (source.to_owned(), file.path.clone()),

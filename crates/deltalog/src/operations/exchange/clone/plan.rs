@@ -36,7 +36,7 @@ pub struct ClonePlan {
     source: Snapshot,
     target: Storage,
     environment: Environment,
-    /// The first half of what is unique in the names of the copies of an engine.
+    /// The first half of the unique part in the names of an engine's copies.
     mark: u64,
     cloned: Cloned,
     /// `None` if there is nothing to do.
@@ -188,7 +188,7 @@ impl ClonePlan {
         delete_marked(&self.target, directories, self.mark);
     }
 
-    /// Returns what is unique in the names of the copies, in the order of their numbers.
+    /// Returns the unique parts of the names of the copies, in the order of their numbers.
     fn unique_names(&self, copied: &[CopiedFile]) -> Result<Vec<Uuid>> {
         let all = self.data_copies();
         let mut found = vec![None; all.len()];

@@ -25,7 +25,7 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The properties that are about the log of a table, and about the ids that it has given.
+/// The properties that concern the log of a table, and the ids that it has assigned.
 const OF_THE_TABLE: [&str; 5] =
     [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN];
 

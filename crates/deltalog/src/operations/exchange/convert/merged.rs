@@ -104,7 +104,7 @@ pub(super) fn declared(
     common: &BTreeSet<String>,
 ) -> Result<StructType> {
     let has_old_value = |field: &&StructField| {
-        // Spark's note about a column that was added: the value of rows in files without it.
+        // Spark's metadata of an added column: the value for rows in files without the column.
         let value = field.metadata.get(EXISTS_DEFAULT);
         value.is_some_and(|value| {
             value.as_str().is_none_or(|value| !value.trim().eq_ignore_ascii_case("null"))

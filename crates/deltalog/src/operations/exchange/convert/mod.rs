@@ -17,8 +17,8 @@
 //! | `footers` | the schemas of the files, and their statistics |
 //! | `merged` | one schema of many |
 //!
-//! - No data are read or written: a footer of each file is read, and one commit is made. What cannot be a table is
-//!   refused before, with the paths of the files.
+//! - No data are read or written: a footer of each file is read, and one commit is made. Files that cannot become a
+//!   table are refused before the commit, with their paths.
 //! - All files that are not hidden become part of the table, regardless of their names: leaving one out would lose its
 //!   rows. A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only empty
 //!   files are left out.

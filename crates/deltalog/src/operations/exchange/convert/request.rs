@@ -28,7 +28,7 @@ impl std::fmt::Debug for ConvertSource {
     }
 }
 
-/// The request to make a table of Parquet files.
+/// A request to turn Parquet files into a table.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ConvertRequest {

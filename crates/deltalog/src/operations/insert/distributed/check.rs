@@ -185,7 +185,7 @@ fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec)
     Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
 }
 
-/// Compares the files with those that the store has. Returns the paths of the others.
+/// Compares the files with the files in the store. Returns the paths of all other files in the store.
 fn compare_with_store(
     storage: &Storage,
     directory: &str,

@@ -25,7 +25,7 @@ pub struct Fragment {
     format: u32,
     write: String,
     files: Vec<FragmentFile>,
-    /// The values that the worker has given to identity columns.
+    /// The values that the worker has assigned to identity columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
 }
@@ -92,7 +92,7 @@ impl Fragment {
         &self.files
     }
 
-    /// Returns what the worker has counted for identity columns.
+    /// Returns the values that the worker has assigned to identity columns.
     pub(super) fn counted(&self) -> Option<&Counted> {
         self.counted.as_ref()
     }

@@ -102,7 +102,7 @@ impl DistributedWrite {
         Self { pending, task }
     }
 
-    /// Returns what workers need to know.
+    /// Returns the data that workers need.
     pub fn task(&self) -> &WriteTask {
         &self.task
     }

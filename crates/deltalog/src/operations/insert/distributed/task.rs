@@ -111,7 +111,7 @@ impl WriteTask {
         self.writer_by(spec, storage, environment)
     }
 
-    /// Returns what writers of the table's files keep to.
+    /// Returns the rules for writers of the table's files.
     ///
     /// # Errors
     /// `CorruptLog` if the task's metadata is not valid.

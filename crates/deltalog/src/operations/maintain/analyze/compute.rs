@@ -160,7 +160,7 @@ impl<'a> Computer<'a> {
         }
         let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
-            // A scan finds a column by its id, if it has one: under its name may be another one.
+            // A scan finds a column by its id, if it has one, because its name may belong to another column.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
             let known = with_ids(&self.columns, root, fields);

@@ -61,7 +61,7 @@ pub struct RecomputeRequest {
     /// Whether statistics of all files are computed, not only of files that have none or poor ones: also of files with
     /// deletion vectors, whose bounds then become tight.
     pub all_files: bool,
-    /// The most files of one commit.
+    /// The maximum number of files per commit.
     pub files_of_a_commit: usize,
     /// Whether nothing is read and written: the metrics then say how many files would be.
     pub dry_run: bool,

@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsTree, indexed, is_bounded};
 use crate::write::TableWriteSpec;
 
-/// The tag of files whose rows were read for their statistics: what these lack, they cannot have.
+/// The tag of files whose rows were read for their statistics: statistics that they still lack cannot be computed.
 pub(super) const TAG: &str = "deltalog.statisticsOfRows";
 
 /// The statistics that files of a version should have.

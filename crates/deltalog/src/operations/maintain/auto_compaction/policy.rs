@@ -14,7 +14,7 @@ use crate::runtime::environment::AutoCompaction;
 /// the target size is the same for all of them.
 const ASKING: [&str; 3] = ["true", "auto", "legacy"];
 
-/// Returns whether the session, or else the table, asks for compactions.
+/// Returns whether the session, or else the table, requests compactions.
 pub(super) fn is_asked_for(metadata: &Metadata, settings: &AutoCompaction) -> bool {
     let asks = |value: &str| ASKING.iter().any(|word| value.trim().eq_ignore_ascii_case(word));
     settings.enabled.unwrap_or_else(|| {

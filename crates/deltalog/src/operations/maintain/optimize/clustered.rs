@@ -11,7 +11,8 @@
 //!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files, and at most
 //!   [`LITTLE`], they take part in any case, otherwise each small append would become a small file.
 //! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
-//!   implementation, so that both agree which cubes are. That one orders all unfinished cubes in each run.
+//!   implementation, so that both agree about which cubes are finished. That one orders all unfinished cubes in each
+//!   run.
 //! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
 //! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files
 //!   except finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
@@ -37,7 +38,7 @@ use crate::snapshot::Snapshot;
 /// The number of files of the target size that clustered files may fill together to take part in any case.
 const FEW_FILES: u64 = 8;
 
-/// The most bytes of clustered files that take part in any case.
+/// The maximum size in bytes of clustered files that are included in any case.
 const LITTLE: u64 = 1 << 30;
 
 /// The default for the largest size of a cube, the same as in the JVM implementation.
@@ -51,7 +52,7 @@ pub(super) struct Clustering {
     pub(super) is_full: bool,
     /// The size of new files, in bytes.
     pub(super) target: u64,
-    /// The most bytes of a cube.
+    /// The maximum size of a cube in bytes.
     pub(super) cube_size: u64,
     /// The share of deleted rows from which on a file is written again.
     pub(super) most_deleted: f64,

@@ -7,8 +7,8 @@
 //! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
 //! | removed | its bin is given up: its rows are gone, or were moved by another writer |
 //!
-//! - Others that delete rows of an old file by a vector, and are overtaken, follow the rows: in a table with vectors
-//!   the `remove` of the file says where they are ([`crate::commit::row_moves`]).
+//! - Concurrent transactions that delete rows of an old file by a vector, and commit later, follow the rows: in a table
+//!   with vectors the `remove` of the file says where they are ([`crate::commit::row_moves`]).
 //! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
 //!   is made on a version whose files are known.
 //! - A new file that has lost all rows to other writers is not added.
@@ -60,7 +60,7 @@ pub(super) struct Committer<'a> {
 
 /// The rows of a bin that other writers have deleted.
 struct Deleted {
-    /// The old files as they are now.
+    /// The current state of the old files.
     current: Vec<Add>,
     /// The numbers of the rows in the bin.
     numbers: RoaringTreemap,

@@ -4,7 +4,7 @@
 //! - Provider and tags are the same as in the JVM implementation, so that each continues the other's clustering:
 //!   `clusteringProvider` is `liquid`, `ZCUBE_ID` names the cube, `ZCUBE_ZORDER_BY` is a JSON list of the columns by
 //!   their logical names, and `ZCUBE_ZORDER_CURVE` is the curve. That implementation does not read the curve.
-//! - A file with the provider and without these tags is in no cube, for both.
+//! - For both, a file with the provider but without these tags is in no cube.
 
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::{Add, Tags};

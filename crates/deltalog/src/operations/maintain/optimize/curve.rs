@@ -78,7 +78,7 @@ impl Grid {
 /// "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
 fn transpose(cell: &mut [u32], bits: u32) {
     let [_, _, ..] = cell else { return };
-    // Undo what the curve's turns do to the smaller cubes, from the largest cube on.
+    // Undo the effect of the curve's turns on the smaller cubes, beginning with the largest cube.
     for bit in (1..bits).rev() {
         let below = (1 << bit) - 1;
         for at in 0..cell.len() {

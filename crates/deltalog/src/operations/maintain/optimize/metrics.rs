@@ -82,7 +82,7 @@ pub struct ClusteringStats {
     pub output_cubes: u64,
 }
 
-/// The metrics of an OPTIMIZE, also of a dry run.
+/// The metrics of an OPTIMIZE, including a dry run.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OptimizeMetrics {

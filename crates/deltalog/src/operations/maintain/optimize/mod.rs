@@ -270,7 +270,7 @@ impl OptimizePlan {
     }
 }
 
-/// Returns how the files of `base` are clustered; `None` if the request is about something else.
+/// Returns how the files of `base` are clustered; `None` if the request does not cluster rows.
 fn clustering(
     base: &Snapshot,
     request: &OptimizeRequest,

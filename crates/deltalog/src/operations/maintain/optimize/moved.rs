@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A row is found where a copy of the rows that are not deleted has it.
+        /// A row is found at its position in a copy of the rows that are not deleted.
         #[test]
         fn numbers_are_those_of_a_copy(
             rows in 1..200_u64,

@@ -1,4 +1,4 @@
-//! Which files are written again, and which of them together.
+//! Which files are rewritten, and which of them together.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) enum Choice {
     SmallOrDeleted(f64),
     /// Files with deletion vectors or with columns that were dropped. Each bin becomes one file.
     Purged,
-    /// All of them. All files of a partition are one bin.
+    /// All files. The files of a partition form one bin.
     All,
 }
 

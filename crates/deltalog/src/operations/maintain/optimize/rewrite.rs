@@ -26,10 +26,11 @@ use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 /// The memory of all writers together, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// The number of bins whose rows are ordered at the same time: the more memory each has, the fewer are its runs.
+/// The number of bins whose rows are ordered at the same time: the more memory each of them has, the fewer sorted runs
+/// it needs.
 const MOST_ORDERED: usize = 2;
 
-/// The size up to which files are read as a whole, and of all that are read at once.
+/// The maximum size of files that are read as a whole, and the maximum total size of files read at once.
 const SMALL_FILE: u64 = 4 << 20;
 const READ_AT_ONCE: u64 = 16 << 20;
 
@@ -62,7 +63,7 @@ pub(super) struct NewFile {
 
 /// An old file.
 pub(super) struct Source {
-    /// The file as it was read.
+    /// The state of the file when it was read.
     pub(super) add: Add,
     /// The place of its rows in the bin.
     pub(super) moved: Moved,

@@ -12,7 +12,7 @@ use roaring::RoaringTreemap;
 use super::moved::EngineOrder;
 use crate::error::{Error, Result};
 
-/// The maximum number of rows of a batch that an engine is asked for. Each task of its answer may count all of them.
+/// The maximum number of rows per request to an engine. Each task that answers it may have to count all of them.
 pub(super) const MOST_ROWS: u64 = 1 << 16;
 
 /// The maximum number of requests for rows of a batch.

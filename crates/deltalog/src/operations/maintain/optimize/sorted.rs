@@ -27,7 +27,7 @@ use crate::runtime::parallel::Task;
 use crate::runtime::row_bytes::{BatchBytes, weight_of, widest};
 use crate::write::{Overflow, Place, bytes_of_rows};
 
-/// The most rows of a batch that comes back, and of a block of the file.
+/// The maximum number of rows in a returned batch, and in a block of the file.
 const MOST_ROWS: usize = 8192;
 
 /// The size in bytes at which a batch that comes back has fewer rows.
@@ -183,7 +183,7 @@ impl HeldRows {
         let bytes_per_row = (self.bytes / self.rows.max(1)).max(1);
         let most = batches.iter().map(|batch| widest(batch.columns())).max().unwrap_or_default();
         let limits = BatchBytes::of(bytes);
-        // Rows of about the same size are counted. Where they differ, wide ones may be neighbors.
+        // Rows of about the same size are only counted. If sizes differ, wide rows may be next to each other.
         let (rows, weighed) = match most <= MOST_UNEVEN * bytes_per_row {
             true => ((bytes / bytes_per_row).clamp(1, MOST_ROWS), 0),
             false => (MOST_ROWS, most),

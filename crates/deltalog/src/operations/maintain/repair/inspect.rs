@@ -126,7 +126,7 @@ impl<'a> Inspector<'a> {
             Ok(_) => Ok(None),
             Err(error) => match error.kind() {
                 ErrorKind::FileNotFound => Ok(Some(Finding::of_error(FileProblem::MissingVector, &error))),
-                // The store was reached before: what is not supported is the version in the file.
+                // The store was reached before, so it is the version in the file that is not supported.
                 ErrorKind::CorruptData | ErrorKind::CorruptLog | ErrorKind::Unsupported => {
                     Ok(Some(Finding::of_error(FileProblem::DamagedVector, &error)))
                 }

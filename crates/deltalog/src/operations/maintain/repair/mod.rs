@@ -242,7 +242,7 @@ pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment
     Ok(Repaired { committed: Some(committed), removed, metrics })
 }
 
-/// Which faulty files are removed, and which of the others stand in the way.
+/// Which faulty files are removed, and which of the others prevent the repair.
 struct Plan<'a> {
     chosen: Vec<&'a FaultyFile>,
     uncertain: Vec<&'a FaultyFile>,

@@ -99,7 +99,7 @@ impl<'a> Column<'a> {
         let path = self.path;
         let nulls = values.null_count();
         if self.nulls == Some(0) && nulls > 0 {
-            return Ok(Some(format!("column {path} has NULL, but its statistics say that it has not")));
+            return Ok(Some(format!("column {path} has NULL, but its statistics say that it has none")));
         }
         if self.nulls.is_some() && self.nulls == self.rows && nulls < values.len() {
             return Ok(Some(format!("column {path} has values, but its statistics say that all are NULL")));

@@ -130,7 +130,7 @@ fn domains(base: &Snapshot, earlier: &Snapshot) -> Result<Vec<DomainMetadata>> {
     Ok(changed)
 }
 
-/// Returns the highest row id that a table has given; -1 if it has given none.
+/// Returns the highest row id that a table has assigned; -1 if it has assigned none.
 fn mark_of(domain: &DomainMetadata) -> i64 {
     let fields: serde_json::Value = serde_json::from_str(&domain.configuration).unwrap_or_default();
     fields.get("rowIdHighWaterMark").and_then(serde_json::Value::as_i64).unwrap_or(-1)

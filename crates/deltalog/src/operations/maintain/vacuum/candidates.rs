@@ -22,8 +22,7 @@ const CHUNK: usize = 64 * 1024;
 pub enum VacuumReason {
     /// It was removed from the table before the retention.
     Removed,
-    /// No version that the log still has needs it: a write that failed has left it, or the log has forgotten when it
-    /// was removed.
+    /// No version in the log needs it. It is left from a failed write, or the log no longer shows when it was removed.
     Unreferenced,
     /// It is a change data file that was written before the retention.
     ChangeData,

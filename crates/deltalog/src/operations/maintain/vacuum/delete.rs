@@ -76,7 +76,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Finds out what was added since.
+    /// Finds the files that were added since then.
     fn look_again(&mut self) -> Result<()> {
         self.newest = self.newest.refresh()?;
         let newest = &self.newest;
@@ -86,7 +86,7 @@ impl Deletion<'_> {
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
         let added = self.revived.keep_added_since(self.known_version, newest);
         match added {
-            // Such a commit is older than the log's retention. The tombstones of a checkpoint are what is left of it.
+            // Such a commit is older than the log's retention. Only the tombstones in a checkpoint remain of it.
             Err(error) if error.kind() == ErrorKind::FileNotFound => {
                 self.revived.keep_needed(newest, self.cutoff_ms)?;
             }

@@ -124,7 +124,7 @@ impl Columns {
         })
     }
 
-    /// Returns path, whether it is a directory, and what else is known of the file.
+    /// Returns the path, whether it is a directory, and the other known properties of the file.
     fn row(&self, row: usize) -> Result<(&str, bool, FileMeta)> {
         let columns: [(&str, &dyn Array); 4] = [
             ("path", &self.path),

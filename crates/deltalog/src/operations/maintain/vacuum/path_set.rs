@@ -1,8 +1,8 @@
 //! A set of paths in few bytes.
 //!
-//! - It holds a number of 64 bits for each path. Two paths may have the same one, so that the set may contain more than
-//!   was inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is therefore only
-//!   asked what must be kept: such a mistake keeps a file that could have gone.
+//! - It holds a 64-bit number for each path. Two paths may have the same number, so the set may seem to contain paths
+//!   that were not inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is
+//!   therefore only used for files that must be kept: such a mistake keeps a file that could be deleted.
 //! - The numbers depend on a key that is different in each process, so paths that collide cannot be chosen in
 //!   advance.
 

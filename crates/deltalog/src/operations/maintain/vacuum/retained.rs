@@ -27,7 +27,7 @@ use crate::snapshot::Snapshot;
 /// The number of commits that are named before they are read.
 const READ_TOGETHER: usize = 64;
 
-/// The files that must be kept, and the expired ones among the rest.
+/// The files that must be kept, and the expired files among all others.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     kept: PathSet,
@@ -92,8 +92,8 @@ impl Retained {
         })
     }
 
-    /// Keeps the files that the commits of `newest` after version `known` have added, also those that were removed
-    /// again. Only the commits themselves show that, not compactions or checkpoints.
+    /// Keeps the files that the commits of `newest` after version `known` have added, even if they were removed again.
+    /// Only the commits themselves show that, not compactions or checkpoints.
     ///
     /// # Errors
     /// `FileNotFound` if one of them was cleaned up; `CorruptLog`, and errors of the store.

@@ -42,8 +42,8 @@ impl Visible {
         }
     }
 
-    /// Returns whether a directory, given by its path relative to the root, is looked into if those above it are.
-    /// Remembers other tables.
+    /// Returns whether a directory, given by its path relative to the root, is searched if the directories above it
+    /// are. Remembers other tables.
     pub(crate) fn enters(&self, directory: &str) -> bool {
         let (above, name) = directory.rsplit_once('/').unwrap_or(("", directory));
         if name == LOG_DIRECTORY {

@@ -144,7 +144,7 @@ fn a_stream_ends_before_a_renamed_column_and_reads_on_when_that_is_allowed() {
     }
 }
 
-/// Rows before a change are read with the schema that they were written with, whenever that is.
+/// Rows before a change are read with the schema with which they were written, no matter when they are read.
 #[test]
 fn a_stream_that_is_opened_after_the_change_reads_the_rows_before_it_with_their_schema() {
     let mut case = Case::new(&[ID]);

@@ -3,7 +3,7 @@ package io.deltalog.spark;
 import java.util.Map;
 import org.apache.spark.SparkConf;
 
-/** The Python interpreter of a sidecar, and what the workers of its functions use. */
+/** The Python interpreter of a sidecar, and the settings for the workers of its functions. */
 record Interpreter(String command, String ofWorkers) {
   static final String SETTING = "spark.deltalog.python";
   private static final String[] SETTINGS = {

@@ -141,7 +141,8 @@ public class PythonCalls {
       socket.setSoTimeout(milliseconds);
       InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
       socket.connect(new InetSocketAddress(loopback, port), milliseconds);
-      // Only connections that Python begins have a client. Without pinned threads there is none.
+      // Only connections that Python opens have a client. Without pinned threads there are no such
+      // connections.
       ClientServerConnection connection =
           new ClientServerConnection(
               gateway(), socket, server.getCustomCommands(), null, server, 0, token);

@@ -4,7 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
-/** Executes the methods of an interface by the Python class of the same name. */
+/** Executes the methods of an interface with the Python class of the same name. */
 public class PythonRole implements InvocationHandler {
   private static final Object[] NONE = new Object[0];
   private final String name;

@@ -19,9 +19,10 @@ public interface StreamSourceCalls {
   /**
    * Opens a stream, and returns its text.
    *
-   * @param schema the columns of the query that the stream is for, as JSON, or null
+   * @param schema the columns of the query that the stream is for, as JSON
+   * @param place where the checkpoint of the query has the source
    */
-  String open(SparkSession session, String options, String schema);
+  String open(SparkSession session, String options, String schema, String place);
 
   /**
    * Returns how far a batch may go, as a JSON object: `offset` is where it ends, start itself if
@@ -51,7 +52,7 @@ public interface StreamSourceCalls {
   String outstanding(SparkSession session, String stream, String start);
 
   /** Says that the batches up to an offset are done. */
-  void release(String stream, String end);
+  void release(SparkSession session, String stream, String end);
 
   /** Ends a stream. */
   void stop(String stream);

@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
  */
 public interface TableCalls {
   /**
-   * Returns the rows, or the change data feed, that the options of a read ask for, as the JSON of
+   * Returns the rows, or the change data feed, that the options of a read select, as the JSON of
    * RelationDescription.
    *
    * @param schema the schema that the user expects, or null
@@ -19,7 +19,7 @@ public interface TableCalls {
   /** Returns the columns of the newest version of a table, as JSON. */
   String columns(SparkSession session, String options);
 
-  /** Returns the version of a table that the options ask for, as the JSON of TableState. */
+  /** Returns the version of a table that the options select, as the JSON of TableState. */
   String state(SparkSession session, String options);
 
   /**

@@ -16,7 +16,7 @@ public interface WriteCalls {
   String save(SparkSession session, String options, Dataset rows, String mode);
 
   /**
-   * Appends rows, or overwrites others with them.
+   * Appends rows, or replaces other rows with them.
    *
    * @param rows the rows, with the columns in the table's order
    */

@@ -37,7 +37,7 @@ public class CatalogEntries {
         || DeltaName.is(provider);
   }
 
-  /** Returns whether it is the path of a table of ours, deltalog.`/path`. */
+  /** Returns whether it is the path of a deltalog table, deltalog.`/path`. */
   public static boolean isPath(Identifier name) {
     return name.namespace().length == 1
         && isOurs(name.namespace()[0])
@@ -83,7 +83,7 @@ public class CatalogEntries {
     return options;
   }
 
-  /** Returns the options with which a table of ours is opened, or null if the name is not ours. */
+  /** Returns the options with which a deltalog table is opened, or null if the name is not ours. */
   public static Map options(Identifier name) {
     return options(name, isPath(name) ? null : find(name));
   }
@@ -138,7 +138,7 @@ public class CatalogEntries {
   }
 
   /**
-   * Returns an entry for a table of ours, also for one that is named by its path, which has none.
+   * Returns an entry for a deltalog table, even for a table named by its path, which has no entry.
    *
    * @param options the options with which the table was opened, among them its path
    */

@@ -45,7 +45,7 @@ public final class DeltaName {
   /** The source that has the name among the jars of a class loader, or null. */
   private record Found(ClassLoader loader, List<String> jars, String owner) {}
 
-  /** Chooses for a session and for those that are made later. */
+  /** Sets whether a session and later sessions have the name. */
   public static void choose(SparkSession session, boolean isWanted) {
     chosen = String.valueOf(isWanted);
     session.sessionState().conf().setConfString(SETTING, chosen);
@@ -97,7 +97,7 @@ public final class DeltaName {
     return owner(isClassic ? (SparkSession) active.get() : null) == null;
   }
 
-  /** Returns what else has the name in a session, which may be null, or null. */
+  /** Returns the other source that has the name in a session (which may be null), or null. */
   private static String owner(SparkSession session) {
     String ofJars = ownerAmongJars();
     boolean isOfPython = session != null && isOfPython(session.sessionState().dataSourceManager());
@@ -141,7 +141,7 @@ public final class DeltaName {
     return null;
   }
 
-  /** Returns the jars that were given to an application; more may be added. */
+  /** Returns the jars that were passed to an application; more may be added. */
   private static List<String> jars(ClassLoader loader) {
     List<String> jars = new ArrayList<>();
     for (ClassLoader at = loader; at != null; at = at.getParent()) {

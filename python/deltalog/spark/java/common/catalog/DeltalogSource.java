@@ -57,7 +57,7 @@ public class DeltalogSource
     return RelationDescription.relation(context.sparkSession(), described, asked);
   }
 
-  /** Returns the options with the version that the path has behind it, if it has one. */
+  /** Returns the options with the version at the end of the path, if it has one. */
   private static Map versioned(SparkSession session, Map options) {
     Option path = options.get("path");
     VersionedPath found =
@@ -110,7 +110,7 @@ public class DeltalogSource
       Map<String, String> options) {
     Installation.check();
     FeatureGroup.STREAMS.require();
-    return StreamSource.create(context.sparkSession(), options, expected(schema));
+    return StreamSource.create(context.sparkSession(), options, expected(schema), metadataPath);
   }
 
   private static StructType expected(Option<StructType> schema) {

@@ -65,8 +65,9 @@ public final class EntryColumns {
   }
 
   /**
-   * Brings the entry with a name into step. The table has changed already, so that a failure is a
-   * warning in the log. Errors of metastores are checked exceptions, which Scala does not declare.
+   * Updates the entry with a name to the table's columns. The table has already changed, so a
+   * failure is only logged as a warning. Errors of metastores are checked exceptions, which Scala
+   * does not declare.
    */
   static void update(SparkSession session, Identifier name) {
     try {
@@ -126,7 +127,7 @@ public final class EntryColumns {
         || (isForHive(map.keyType()) && isForHive(map.valueType()));
   }
 
-  /** Returns columns with their comments, and without what else the log has in their metadata. */
+  /** Returns columns with their comments, but without the other metadata in the log. */
   private static StructType shown(StructType columns) {
     StructType made = new StructType();
     for (StructField field : columns.fields()) {

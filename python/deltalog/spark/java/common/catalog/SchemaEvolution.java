@@ -34,7 +34,7 @@ public class SchemaEvolution {
     return option == null ? isOfSession() : option.trim().equalsIgnoreCase("true");
   }
 
-  /** Returns whether the statement itself says so, which is possible since Spark 4.2. */
+  /** Returns whether the statement itself requests it, which is possible since Spark 4.2. */
   static boolean isStated(TreeNode write) {
     return Boolean.TRUE.equals(CaseClass.field((Product) write, "withSchemaEvolution"));
   }

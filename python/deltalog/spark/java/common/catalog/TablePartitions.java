@@ -12,7 +12,7 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
-/** The partitions of a table at one version: those that have files. */
+/** The partitions of a table at one version that have files. */
 public class TablePartitions {
   private final FileIndex files;
   private final StructType schema;

@@ -11,7 +11,7 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * A path with a version or a time behind it, as the JVM connector reads it: `/path@v1`, and
+ * A path with a version or a time at its end, as the JVM connector reads it: `/path@v1`, and
  * `/path@yyyyMMddHHmmssSSS` in the time zone of the session. A table whose path ends so is that
  * table.
  */

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.function.Predicate;
 
 /**
- * Which writer of Spark calls. Spark does not tell its sources and catalogs, so the stack of calls
- * does.
+ * Finds out which of Spark's writers is calling, from the call stack, because Spark does not pass
+ * this to its sources and catalogs.
  */
 public class WriterApi {
 

@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.SerializableConfiguration;
 
 /**
- * The job that copies the data files of a table to its clone. Each task has one row, which says
- * what it copies.
+ * The job that copies the data files of a table to its clone. Each task has one row, which lists
+ * the files that it copies.
  */
 public class CopyJob extends AnswerJob {
   private final Broadcast configuration;
@@ -64,7 +64,7 @@ public class CopyJob extends AnswerJob {
     copied.write(answer);
   }
 
-  /** Returns what the tasks have told of their copies. */
+  /** Returns the reports of the tasks about their copies. */
   public byte[] copied() {
     return copied.toByteArray();
   }

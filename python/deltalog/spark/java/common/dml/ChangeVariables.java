@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
-/** Resolves variables in an UPDATE or DELETE of a table of ours. */
+/** Resolves variables in an UPDATE or DELETE of a deltalog table. */
 public class ChangeVariables extends Rule {
   private final SparkSession session;
 

@@ -119,7 +119,7 @@ public class ClauseColumns {
     return Plans.seq(made);
   }
 
-  /** Returns the column that a name means; other expressions as they are. */
+  /** Returns the column that a name refers to; other expressions unchanged. */
   private Expression found(Expression name, LogicalPlan table) {
     if (!(name instanceof UnresolvedAttribute unresolved)) {
       return name;

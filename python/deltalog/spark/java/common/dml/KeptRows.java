@@ -42,7 +42,7 @@ public class KeptRows extends AbstractFunction0 {
     }
     Seq values = Plans.seq(Arrays.asList(new Object[] {analyzed.output()}));
     LogicalPlan unknown = new Expand(values, Plans.seq(columns), analyzed);
-    // Evaluated at once, what a failed evaluation has kept could not be released.
+    // If it were evaluated here, blocks kept by a failed evaluation could not be released.
     query = Dataset.ofRows(given.sparkSession(), unknown).localCheckpoint(false).queryExecution();
     rows = ((LogicalRDD) query.analyzed()).rdd();
     plan = query.analyzed().transformAllExpressions(new Renumbering(ids));
@@ -53,7 +53,7 @@ public class KeptRows extends AbstractFunction0 {
     return rows.id();
   }
 
-  /** Returns a plan that reads the rows. Its columns have the ids of those that were given. */
+  /** Returns a plan that reads the rows. Its columns have the ids of the given columns. */
   public LogicalPlan plan() {
     return plan;
   }

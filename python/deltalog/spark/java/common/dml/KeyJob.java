@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.types.DataType;
 
-/** The job that looks at the keys of a MERGE's source, in one pass without a shuffle. */
+/** The job that examines the keys of a MERGE's source, in one pass without a shuffle. */
 public class KeyJob extends AnswerJob {
   private final DataType[] types;
   private final KeySummary summary;

@@ -63,7 +63,7 @@ public class KeySummary implements Serializable {
     }
   }
 
-  /** Adds what a part of the source has. */
+  /** Adds the summary of a part of the source. */
   public void add(KeySummary other) {
     count += other.count;
     if (other.rows == null) {

@@ -17,8 +17,8 @@ import scala.Option;
 /**
  * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
  *
- * <p>The source never is the side of the join whose rows are all kept, so that it can be broadcast
- * for every combination of clauses: which rows of the source have matched is noted while rows are
+ * <p>The source is never the outer side of the join, so that it can be broadcast for every
+ * combination of clauses. The rows of the source that have matched are recorded while rows are
  * written (SourceMatches).
  */
 public class MergePlans {
@@ -86,7 +86,7 @@ public class MergePlans {
     }
   }
 
-  /** Returns the parts of the condition that look at the target alone. */
+  /** Returns the parts of the condition that read only the target. */
   public static List targetFilters(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
     List filters = new ArrayList();

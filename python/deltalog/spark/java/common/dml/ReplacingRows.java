@@ -33,10 +33,10 @@ public class ReplacingRows {
   private final List names = new ArrayList();
   private final List values = new ArrayList();
 
-  /** The rows as they are written. */
+  /** The rows in the form in which they are written. */
   private final LogicalPlan written;
 
-  /** The rows, under the name that the user has given them. */
+  /** The rows, under the name that the user gave them. */
   private final LogicalPlan rows;
 
   private ReplacingRows(LogicalPlan written) {
@@ -50,7 +50,7 @@ public class ReplacingRows {
     }
   }
 
-  /** Marks the rows of a write as the user has given them, before they are fitted by position. */
+  /** Marks the rows of a write as the user passed them, before they are fitted by position. */
   public static Dataset marked(SparkSession session, Dataset rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     return Dataset.ofRows(session, SubqueryAlias$.MODULE$.apply(MARK, plan));
@@ -75,7 +75,7 @@ public class ReplacingRows {
     return rows;
   }
 
-  /** Returns an expression with what is computed in place of its columns. */
+  /** Returns an expression with its columns replaced by the expressions that compute them. */
   private static Expression value(Expression expression, Map computed) {
     if (expression instanceof Attribute column) {
       return (Expression) computed.getOrDefault(column.exprId(), column);

@@ -67,7 +67,7 @@ public class RowPlans {
     return records ? withBefore(columns, scan, rows) : new Project(Plans.seq(columns), rows);
   }
 
-  /** Returns all rows of the scan as they are. Rows of files with negative numbers are gone. */
+  /** Returns all rows of the scan unchanged. Rows of files with negative numbers are removed. */
   public static LogicalPlan copy(StatementScan scan) {
     List columns = new ArrayList();
     Attribute[] table = scan.storedColumns();

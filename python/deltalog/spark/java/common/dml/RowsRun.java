@@ -45,7 +45,7 @@ public class RowsRun extends StatementRun {
     return Json.text(filters);
   }
 
-  /** Takes note of the rows to delete. */
+  /** Records the rows to delete. */
   public Object delete(String relation, String description) throws IOException {
     return write(() -> RowPlans.delete(scan(relation), condition()), description);
   }

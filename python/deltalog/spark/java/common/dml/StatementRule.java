@@ -27,7 +27,7 @@ public class StatementRule extends Rule {
     }
     boolean isMerge = plan instanceof MergeIntoTable;
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : (LogicalPlan) plan;
-    // Spark checks only what it sees.
+    // Spark only checks plans that it can see.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
     AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));

@@ -46,7 +46,7 @@ public class StatementRun {
     return write(() -> RowPlans.copy(scan(relation)), description);
   }
 
-  /** Returns what the tasks of a step that has failed have reported before. */
+  /** Returns the earlier reports of the tasks of a failed step. */
   public Object reports() throws IOException {
     FileJob failed = job;
     return failed == null ? new byte[0] : failed.reports();

@@ -38,7 +38,7 @@ public class StatementScan {
     values = new AssignedValues(target.label());
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
-    // A column of the table may have the name.
+    // A column of the table may have the same name.
     Column metadata = rows.metadataColumn("_metadata");
     List selected = new ArrayList();
     selected.add(functions.col("*"));
@@ -62,7 +62,7 @@ public class StatementScan {
     Map ids = new HashMap();
     for (int i = 0; i < all.size(); i++) {
       Attribute column = (Attribute) all.get(i);
-      // A column of the table may have the name of one of ours.
+      // A column of the table may have the same name as a marker column.
       boolean isMetadata = shown != null && i == all.size() - 1;
       Attribute known =
           i < width ? (Attribute) targets.get(column.name()) : isMetadata ? shown : null;

@@ -33,7 +33,7 @@ public class StatementTarget {
     this.plan = plan;
   }
 
-  /** Returns whether the plan is a statement that changes rows of a table of ours. */
+  /** Returns whether the plan is a statement that changes rows of a deltalog table. */
   public static boolean isStatement(Object plan) {
     return (plan instanceof DeleteFromTable
             || plan instanceof UpdateTable

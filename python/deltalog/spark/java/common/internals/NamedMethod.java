@@ -3,7 +3,7 @@ package io.deltalog.spark;
 import java.lang.reflect.Method;
 
 /**
- * Methods of Spark that are found by their names alone, because releases change their parameters.
+ * Methods of Spark that are found only by their names, because releases change their parameters.
  */
 public class NamedMethod {
   private NamedMethod() {}

@@ -137,8 +137,8 @@ public final class DriverClasses {
   }
 
   /**
-   * Returns a class of this package by its simple name, as Spark has it; null if FeatureGroup
-   * refuses it.
+   * Returns a class of this package by its simple name; null if FeatureGroup refuses it because
+   * this build of Spark lacks something that it needs.
    */
   public Class<?> type(String name) throws ReflectiveOperationException {
     Object refusal =

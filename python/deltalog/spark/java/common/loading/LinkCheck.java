@@ -61,7 +61,7 @@ final class LinkCheck {
     return missing;
   }
 
-  /** Returns the groups of the classes of ours, by their names. */
+  /** Returns the groups of this package's classes, by their names. */
   Map<String, Set<String>> owners() {
     return owners;
   }
@@ -167,7 +167,7 @@ final class LinkCheck {
     return MethodType.methodType(returned, parameters).descriptorString();
   }
 
-  /** Notes the methods that a class of ours leaves open. */
+  /** Records the abstract methods that a class of this package does not implement. */
   private void checkOwn(String file) {
     String name = file.substring(0, file.length() - ".class".length()).replace('/', '.');
     try {
@@ -185,7 +185,7 @@ final class LinkCheck {
     }
   }
 
-  /** Notes what a class of ours lacks, for its groups. */
+  /** Records what a class of this package lacks, for its groups. */
   private void noteForAll(String own, String symbol) {
     owners.getOrDefault(own, Set.of(FIRST)).forEach(group -> note(group, symbol));
   }

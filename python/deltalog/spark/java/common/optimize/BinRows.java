@@ -64,7 +64,7 @@ public class BinRows extends MarkedRows {
     return session;
   }
 
-  /** Returns a copy of a session that copies values as they are. */
+  /** Returns a copy of a session that copies values unchanged. */
   static SparkSession copied(SparkSession given) {
     SparkSession session = given.cloneSession();
     set(session, SETTINGS);
@@ -85,7 +85,7 @@ public class BinRows extends MarkedRows {
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
     String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
     Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
-    // A column of the table may have the name.
+    // A column of the table may have the same name.
     Column metadata = rows.metadataColumn("_metadata");
     List selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
     if (tracking.length > 0) {

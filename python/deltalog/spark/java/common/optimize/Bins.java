@@ -18,7 +18,7 @@ public class Bins implements Serializable {
 
   private final boolean[] ordered;
 
-  /** How many rows the old files have; -1 if the log does not tell. */
+  /** How many rows the old files have; -1 if the log does not have the number. */
   private final long[] rows;
 
   /** The directory of the new files; null for the root. */

@@ -23,7 +23,7 @@ public class CopiedRows {
     this.file = start - 1;
   }
 
-  /** Takes note of a row of a file, by its position there. */
+  /** Counts a row of a file, given its position there. */
   public void note(int number, long position) {
     if (number != file) {
       if (number < file || number >= end) {

@@ -34,7 +34,7 @@ public class KeyedRows extends AbstractFunction1 implements Serializable {
     return CollectionConverters.asScala(new KeyedIterator(this, (Iterator) rows));
   }
 
-  /** Returns a row with its keys. The next call makes another row of it. */
+  /** Returns a row with its keys. The next call changes the same object. */
   InternalRow keyed(InternalRow row, JoinedRow joined, GenericInternalRow added, int[] cell) {
     int number = row.getInt(file);
     byte[] place = places.place(row, columns, cell, number, row.getLong(file + 1));

@@ -33,7 +33,7 @@ import scala.reflect.ClassTag$;
  * are identified by position.
  */
 public class OrderedRows {
-  /** The columns behind a scan's (BinRows). */
+  /** The columns that follow a scan's (BinRows). */
   private static final String TASK = "__deltalog_task";
 
   private static final String PLACE = "__deltalog_place";
@@ -63,7 +63,7 @@ public class OrderedRows {
     sample.run();
   }
 
-  /** Returns a copy of a session that shuffles rows to as many tasks as it is asked for. */
+  /** Returns a copy of a session that shuffles rows to exactly the requested number of tasks. */
   public static SparkSession session(SparkSession given) {
     SparkSession session = BinRows.copied(given);
     session.conf().set("spark.sql.adaptive.enabled", "false");

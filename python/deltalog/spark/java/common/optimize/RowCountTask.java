@@ -61,7 +61,7 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
         continue;
       }
       int found = Arrays.binarySearch(asked[task], place, order);
-      // The first of the rows that is behind this one.
+      // The first of the rows that is after this one.
       int next = found >= 0 ? found + 1 : -found - 1;
       if (next < asked[task].length) {
         before[firsts[task] + next]++;

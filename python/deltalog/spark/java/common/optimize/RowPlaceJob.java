@@ -12,7 +12,7 @@ public class RowPlaceJob extends AnswerJob {
     places = new byte[count][];
   }
 
-  /** Returns the places of so many rows, by their numbers; null for those that were not read. */
+  /** Returns the places of this many rows, by their numbers; null for rows that were not read. */
   public byte[][] places(RowPlaceTask task) {
     run(task);
     return places;

@@ -68,7 +68,7 @@ public class SampleJob extends AnswerJob {
     run(new SampleTask(bins, columns, limits, most));
   }
 
-  /** Takes what a task has counted and drawn. */
+  /** Adds the counts and the sample of a task. */
   @Override
   protected void add(byte[] drawn) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(drawn));

@@ -2,7 +2,7 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 
-/** The rows that a task copies in an order of its own, counted by their old files. */
+/** The rows that a task copies in a different order, counted by their old files. */
 public class ShuffledRows extends CopiedRows {
   private final int start;
   private final long[] rows;

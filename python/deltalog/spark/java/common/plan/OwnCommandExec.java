@@ -8,8 +8,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A statement of ours, which is executed when the plan runs, but not when it is explained. It has
- * no children.
+ * A statement that deltalog executes when the plan runs, but not when it is explained. It has no
+ * children.
  */
 public abstract class OwnCommandExec extends V2CommandExec {
   protected final LogicalPlan statement;

@@ -15,7 +15,7 @@ public class OwnScript {
 
   private OwnScript() {}
 
-  /** Returns a script with calls of procedures; any other text as it is. */
+  /** Returns a script with calls of procedures; any other text unchanged. */
   public static String of(String text, ParserInterface spark) throws ParseException {
     SqlTokens tokens = new SqlTokens(text);
     if (!tokens.skip("BEGIN")) {

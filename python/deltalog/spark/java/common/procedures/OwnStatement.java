@@ -112,7 +112,7 @@ public class OwnStatement {
    * column of a table of this name.
    */
   public static OwnStatement about(String text, ParserInterface spark) throws ParseException {
-    // Only these words are read of any other statement.
+    // Of any other statement, only these words are read.
     SqlTokens tokens = new SqlTokens(text);
     String explain = explained(tokens);
     if (!tokens.skip("DESCRIBE") && !tokens.skip("DESC")) {
@@ -206,7 +206,7 @@ public class OwnStatement {
       } else if (tokens.skip("DRY")) {
         isNew = tokens.skip("RUN") && arguments.put("dry_run", true) == null;
       } else if (tokens.skip("RETAIN")) {
-        // A negative number is refused for what it is.
+        // A negative number is parsed, so that it is refused with the right error.
         String sign = tokens.skip("-") ? "-" : "";
         String hours = tokens.skipDecimal();
         isNew =
@@ -349,7 +349,7 @@ public class OwnStatement {
     tokens.skip("TO");
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
       if (version == null) {
         return null;
       }
@@ -383,7 +383,7 @@ public class OwnStatement {
     return tokens.isEnd() ? statement : null;
   }
 
-  /** Returns FSCK REPAIR TABLE, also of damaged files. */
+  /** Returns FSCK REPAIR TABLE, which may include damaged files. */
   private static OwnStatement repair(String explain, SqlTokens tokens, ParserInterface spark)
       throws ParseException {
     if (!tokens.skip("REPAIR") || !tokens.skip("TABLE")) {
@@ -464,7 +464,7 @@ public class OwnStatement {
     statement.arguments.put("mode", mode);
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
       if (version == null) {
         return null;
       }

@@ -85,7 +85,7 @@ public class ProcedurePlans {
     return new Call(procedure, Plans.seq(arguments), call.execute());
   }
 
-  /** Returns the name of a procedure of ours, or null. */
+  /** Returns the name of a deltalog procedure, or null. */
   private static Identifier name(List parts) {
     int first =
         parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;

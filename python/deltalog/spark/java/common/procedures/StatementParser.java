@@ -26,7 +26,7 @@ public class StatementParser implements InvocationHandler {
     this.next = next;
   }
 
-  /** Returns our parser in front of another one, the session's. */
+  /** Returns our parser, which wraps the session's parser. */
   static ParserInterface before(SparkSession session, ParserInterface next) {
     ClassLoader loader = StatementParser.class.getClassLoader();
     return (ParserInterface)
@@ -90,7 +90,7 @@ public class StatementParser implements InvocationHandler {
       }
     }
     FeatureGroup.OWN_SQL.require();
-    // Spark's parser takes care of parameters, which the arguments may contain.
+    // Spark's parser handles parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();
     return ProcedurePlans.of((LogicalPlan) spark(method, call), statement, next);

@@ -115,7 +115,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return name(options, name) != null;
   }
 
-  /** Returns the name of an option as it was given, or null. */
+  /** Returns the name of an option as the user spelled it, or null. */
   private static String name(Map options, String name) {
     scala.collection.Iterator names = options.keysIterator();
     while (names.hasNext()) {

@@ -39,7 +39,7 @@ public class Listings extends LinkedHashMap {
     take(key);
   }
 
-  /** Hands a listing over to the caller; returns null if there is none. */
+  /** Passes a listing to the caller; returns null if there is none. */
   public synchronized PackedListing take(Object key) {
     Listing listing = (Listing) get(key);
     if (listing == null || listing.files == null) {

@@ -35,7 +35,7 @@ class CheckedRowGroups implements InvocationHandler {
     }
   }
 
-  /** Lets a batch reader read what the handler answers. */
+  /** Makes a batch reader read the row groups that the handler returns. */
   static void set(VectorizedParquetRecordReader records, InvocationHandler handler)
       throws IllegalAccessException {
     Class type = ParquetReaders.ROW_GROUPS.getType();

@@ -17,10 +17,10 @@ public final class FatalFiles {
 
   private static final String VECTORS = "org.apache.spark.sql.execution.vectorized.";
 
-  /** What the JVM says of an array that is longer than any can be, however much memory it has. */
+  /** The JVM's message for an array longer than the maximum, no matter how much memory there is. */
   private static final String LONGER_THAN_ARRAYS = "Requested array size exceeds VM limit";
 
-  /** Spark looks at so many causes. */
+  /** Spark examines this many causes. */
   private static final int CAUSES = 5;
 
   private FatalFiles() {}
@@ -60,7 +60,8 @@ public final class FatalFiles {
   }
 
   /**
-   * Returns whether a claim of the file has asked for the memory, and not what it really contains.
+   * Returns whether the memory was requested because of a false claim of the file, and not for its
+   * real contents.
    */
   private static boolean isClaimed(Throwable error, PageClaims claims) {
     if (isOf(error, HEADERS)) {

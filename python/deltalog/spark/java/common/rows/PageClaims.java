@@ -26,10 +26,10 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName;
  * <p>Sizes up to LARGE are not looked at: no process ends for them.
  */
 final class PageClaims {
-  /** As many bytes are there for every page. */
+  /** Every page may have this many bytes. */
   static final long LARGE = 64L << 20;
 
-  /** The bytes that are taken for a byte of a page at most: an int for a bit, and the page. */
+  /** The maximum memory per byte of a page, in bytes: an int for each bit, and the page itself. */
   private static final long BYTES_FOR_BYTE = 33;
 
   private final ParquetFileReader file;

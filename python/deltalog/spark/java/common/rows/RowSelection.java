@@ -48,7 +48,7 @@ public class RowSelection {
     return shown;
   }
 
-  /** Does the same for consecutive rows, by the gaps between deleted rows. */
+  /** Does the same for consecutive rows, using the gaps between deleted rows. */
   private int between(long first, int count, int[] positions) {
     int shown = 0;
     int i = 0;

@@ -15,7 +15,7 @@ public class SelectedRows {
     rows[size++] = row;
   }
 
-  /** Returns how many of them are among so many rows from the first on. */
+  /** Returns how many selected rows are among the given number of rows from the first on. */
   public int count(long first, long length) {
     return from(first + length) - from(first);
   }

@@ -23,7 +23,7 @@ import scala.runtime.AbstractFunction1;
  * decode them. So all rows are read if half of the stretches of a file have one.
  */
 public class SelectingReader extends AbstractFunction1 implements Serializable {
-  /** So many rows are looked at before it is decided whether to go on. */
+  /** The number of rows that are examined before it decides whether to continue. */
   private static final int LOOK = 1 << 16;
 
   /**

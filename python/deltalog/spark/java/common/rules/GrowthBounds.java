@@ -36,7 +36,7 @@ public class GrowthBounds {
 
   private GrowthBounds() {}
 
-  /** Returns the bytes that a call takes at most, or a fourth of them. */
+  /** Returns the maximum bytes that a call takes, or a quarter of that number. */
   public static double of(Expression call, Object[] values, DataType[] types, double arguments) {
     String function =
         call instanceof StaticInvoke invoke
@@ -97,7 +97,10 @@ public class GrowthBounds {
     return bytes * OF_CHARACTER + conversions * (arguments + OF_NUMBER);
   }
 
-  /** Each match gets the replacement, and what its groups hold; only lookaround reads it twice. */
+  /**
+   * Each match becomes the replacement with the contents of its groups; only lookaround reads text
+   * twice.
+   */
   private static double ofRegex(Object[] values) {
     double length = bytes(values[0]);
     double groups = GROUP.matcher(text(values[2])).results().count();

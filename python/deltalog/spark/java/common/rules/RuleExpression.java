@@ -21,8 +21,8 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /**
- * The gate for an expression of a table's log: a generated column, a default value, a constraint or
- * an invariant. A stranger may have written it, and its value may end in the stranger's table.
+ * The check of an expression in a table's log: a generated column, a default value, a constraint or
+ * an invariant. An attacker may have written it, and may read its values in the table later.
  *
  * <ul>
  *   <li>The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
@@ -209,7 +209,7 @@ public class RuleExpression {
     try {
       RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge)).eval(null);
     } catch (RuntimeException e) {
-      // Spark meets all other errors itself, if it needs the value.
+      // Spark itself raises all other errors, if it needs the value.
       if (tooLarge.sql().equals(e.getMessage())) {
         throw tooLarge;
       }

@@ -20,7 +20,7 @@ public class RuleFunctions {
     return has("always", name);
   }
 
-  /** Returns whether a function tells the time at which the statement began. */
+  /** Returns whether a function returns the time at which the statement began. */
   public static boolean ofMoment(String name) {
     return has("byStatement", name);
   }

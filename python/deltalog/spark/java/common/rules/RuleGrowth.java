@@ -18,11 +18,11 @@ import org.apache.spark.sql.types.ObjectType;
  * Bounds the values of an expression of a table. `repeat('x', 2000000000)` is a small text and a
  * large value, and so is a `replace` of a `replace`.
  *
- * <p>An expression that consists of functions whose values are no larger than all their arguments,
- * once each, stays as it is. In another one, each value that varies in its size is bounded.
+ * <p>An expression is unchanged if the values of all its functions are at most as large as their
+ * arguments together. In any other expression, each value of variable size is bounded.
  */
 public class RuleGrowth {
-  /** What computes only some of its operands, and gives back one of them. */
+  /** Expressions that compute only some of their operands, and return one of them. */
   private static final Set CHOICES =
       new HashSet(
           Arrays.asList(
@@ -148,7 +148,7 @@ public class RuleGrowth {
     return made instanceof HigherOrderFunction ? reference(made, allowance) : call(made);
   }
 
-  /** Returns a value that is computed with its operands, and counted. */
+  /** Returns a value that is computed together with its operands, and whose size is counted. */
   private static Expression reference(Expression value, RuleAllowance allowance) {
     Expression reference = new BoundReference(0, value.dataType(), value.nullable());
     return new BoundedValue(reference, new Expression[] {value}, allowance);
@@ -171,7 +171,7 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /** Returns whether no part of it is computed for each row, and no part is bounded. */
+  /** Returns whether no part of the value is computed for each row, and no part is bounded. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }

@@ -20,7 +20,7 @@ public class RuleRefusal extends RuntimeException {
     return Bridge.refusals().expression(Json.text(parts));
   }
 
-  /** Returns an expression that is no constant, and whose text holds the error. */
+  /** Returns an expression that is not constant, and whose text contains the error. */
   public String sql() {
     byte[] text = Json.text(parts).getBytes(StandardCharsets.UTF_8);
     return "raise_error('deltalog refuses " + Base64.getEncoder().encodeToString(text) + "')";

@@ -244,7 +244,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     }
   }
 
-  /** Returns a procedure of ours; Spark's own catalog has none. */
+  /** Returns a deltalog procedure; Spark's own catalog has no procedures. */
   @Override
   public UnboundProcedure loadProcedure(Identifier name) {
     FeatureGroup.OWN_SQL.require();

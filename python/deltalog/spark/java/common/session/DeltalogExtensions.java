@@ -22,7 +22,7 @@ import scala.runtime.BoxedUnit;
  */
 public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
-  /** The extensions that have ours, as keys: more than one way may lead here. */
+  /** The extensions that already have ours, as keys: they may be added in more than one way. */
   private static final Map EXTENDED = Collections.synchronizedMap(new WeakHashMap());
 
   @Override
@@ -34,7 +34,7 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
     return BoxedUnit.UNIT;
   }
 
-  /** Adds what is ours, once. */
+  /** Adds our extensions, once. */
   static void extend(SparkSessionExtensions extensions) {
     if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;

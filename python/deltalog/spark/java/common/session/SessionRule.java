@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
 
-/** Makes a rule of ours for the analyzer of a session. */
+/** Creates a deltalog rule for the analyzer of a session. */
 public class SessionRule extends AbstractFunction1 {
   /** The rules before Spark resolves anything. */
   static final Class[] HINTS =

@@ -28,8 +28,8 @@ public class SessionSetup {
   private SessionSetup() {}
 
   /**
-   * Gives our extensions to a session that exists, and so to all sessions that are made from it
-   * later.
+   * Adds our extensions to an existing session, and thereby to all sessions that are created from
+   * it later.
    */
   public static void extend(SparkSession session) {
     Installation.accept();

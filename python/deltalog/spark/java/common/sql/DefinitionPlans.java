@@ -38,7 +38,7 @@ public class DefinitionPlans {
     this.parser = session.sessionState().sqlParser();
   }
 
-  /** Returns the JSON of a type, which is given as SQL text. */
+  /** Returns the JSON of a type that is given as SQL text. */
   public String type(String text) throws Exception {
     return parser.parseDataType(text).json();
   }

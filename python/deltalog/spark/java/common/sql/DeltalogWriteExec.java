@@ -19,7 +19,7 @@ public class DeltalogWriteExec extends OwnCommandExec {
     super(statement);
   }
 
-  /** Returns whether the plan writes to a table of ours. */
+  /** Returns whether the plan writes to a deltalog table. */
   public static boolean isWrite(LogicalPlan plan) {
     Option write = write(plan);
     return write.isDefined() && write.get() instanceof DeltalogWrite;

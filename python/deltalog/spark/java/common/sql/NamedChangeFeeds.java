@@ -52,7 +52,7 @@ public class NamedChangeFeeds extends Rule {
     return isSame ? plan : plan.withNewChildren(Plans.seq(children));
   }
 
-  /** Returns the change data feed that a function reads; any other function as it is. */
+  /** Returns the change data feed that a function reads; any other function unchanged. */
   private TreeNode feed(UnresolvedTableValuedFunction function) {
     UnresolvedRelation relation = ChangeFunctions.relation(session, function);
     if (relation == null) {

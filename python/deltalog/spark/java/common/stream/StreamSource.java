@@ -40,11 +40,11 @@ public final class StreamSource
   private Map<String, String> metrics = Map.of();
 
   private StreamSource(
-      SparkSession session, scala.collection.immutable.Map options, String schema) {
+      SparkSession session, scala.collection.immutable.Map options, String schema, String place) {
     this.session = session;
     this.options = options;
     this.schema = columns(schema);
-    this.stream = Bridge.streamSources().open(session, TableOptions.json(options), schema);
+    this.stream = Bridge.streamSources().open(session, TableOptions.json(options), schema, place);
   }
 
   /**
@@ -62,9 +62,17 @@ public final class StreamSource
     return columns(found);
   }
 
-  /** Returns the stream with these options, whose columns must still be the analyzed ones. */
+  /**
+   * Returns the stream with these options, whose columns must still be the analyzed ones.
+   *
+   * @param expected the columns that the user expects, or null
+   * @param place where the checkpoint of the query has the source
+   */
   public static StreamSource create(
-      SparkSession session, scala.collection.immutable.Map options, StructType expected) {
+      SparkSession session,
+      scala.collection.immutable.Map options,
+      StructType expected,
+      String place) {
     String analyzed = AnalyzedSchemas.of(options);
     if (analyzed == null) {
       analyzed =
@@ -72,7 +80,7 @@ public final class StreamSource
               .columns(
                   session, TableOptions.json(options), expected == null ? null : expected.json());
     }
-    return new StreamSource(session, options, analyzed);
+    return new StreamSource(session, options, analyzed, place);
   }
 
   private static StructType columns(String json) {
@@ -133,7 +141,7 @@ public final class StreamSource
 
   @Override
   public void commit(org.apache.spark.sql.execution.streaming.Offset end) {
-    Bridge.streamSources().release(stream, end.json());
+    Bridge.streamSources().release(session, stream, end.json());
   }
 
   /**

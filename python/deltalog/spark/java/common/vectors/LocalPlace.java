@@ -35,7 +35,7 @@ final class LocalPlace {
     BasicFileAttributes found = checkLinks(root, file);
     try {
       String path = file.toUri().getPath();
-      // Files that are beneath no root of ours may be read, because users have allowed it.
+      // Files outside of the table's root may be read, because users have allowed it.
       found =
           found == null
               ? Files.readAttributes(
@@ -57,7 +57,10 @@ final class LocalPlace {
     }
   }
 
-  /** Returns what is at the path; null if it does not exist or is not beneath the root. */
+  /**
+   * Returns the attributes of the file at the path; null if it does not exist or is not beneath the
+   * root.
+   */
   private static BasicFileAttributes checkLinks(String root, Path file) {
     Path top = new Path(root);
     String start = top.isRoot() ? "" : top.toUri().getPath();

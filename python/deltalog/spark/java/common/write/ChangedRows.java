@@ -103,7 +103,7 @@ public class ChangedRows {
         "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table");
   }
 
-  /** Takes note that a row of the source has matched, by its monotonically increasing id. */
+  /** Records that a row of the source has matched, by its monotonically increasing id. */
   public void match(long source) {
     long row = source & 0x1ffffffffL;
     bitmap(matched, key((int) (source >>> 33), row)).add((int) row);

@@ -99,7 +99,7 @@ public class ColumnFit {
     }
   }
 
-  /** Returns the rows with the casts that Spark leaves to those who write. */
+  /** Returns the rows with the casts that Spark leaves to writers. */
   private static Dataset cast(
       SparkSession session, Dataset rows, StructType schema, boolean byName) {
     SQLConf conf = session.sessionState().conf();

@@ -15,14 +15,14 @@ import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
  */
 public class CommitPermission extends OutputCommitter {
 
-  /** Throws an exception, for which Spark gives up the attempt, if it may not commit. */
+  /** Throws an exception if the attempt may not commit, which makes Spark give it up. */
   public static void request(TaskAttemptContext context) {
     TaskAttemptID attempt = context.getTaskAttemptID();
     SparkHadoopMapRedUtil$.MODULE$.commitTask(
         new CommitPermission(), context, attempt.getJobID().getId(), attempt.getTaskID().getId());
   }
 
-  /** Returns true: else Spark does not ask the driver. */
+  /** Returns true; otherwise Spark does not ask the driver. */
   @Override
   public boolean needsTaskCommit(TaskAttemptContext context) {
     return true;

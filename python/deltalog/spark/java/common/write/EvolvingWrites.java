@@ -54,7 +54,10 @@ public class EvolvingWrites extends Rule {
         && ColumnFit.lacksFields(write.query(), table.table().schema());
   }
 
-  /** Returns the relation of a table of ours so that it accepts any schema; others as they are. */
+  /**
+   * Returns the relation of a deltalog table, changed to accept any schema; other relations
+   * unchanged.
+   */
   private static LogicalPlan accepting(LogicalPlan plan) {
     if (!(plan instanceof DataSourceV2Relation relation)
         || !(relation.table() instanceof DeltalogTable table)

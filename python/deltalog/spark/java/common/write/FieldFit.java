@@ -132,7 +132,8 @@ public class FieldFit {
   }
 
   /**
-   * Returns whether a type has the fields of another in the same order, also in arrays and maps.
+   * Returns whether a type has the fields of another in the same order, including in arrays and
+   * maps.
    */
   private static boolean isFit(DataType from, DataType to) {
     if (from instanceof StructType struct && to instanceof StructType wanted) {

@@ -25,7 +25,10 @@ public class IdentityNumbers implements UDF2 {
     this.step = step;
   }
 
-  /** Returns the column of values. A plan must have it in one projection, right below the write. */
+  /**
+   * Returns the column of values. A plan must have it in a single projection, right below the
+   * write.
+   */
   public static Column of(String column, long first, long step) {
     UDF2 numbers = new IdentityNumbers(column, first, step);
     UserDefinedFunction function =

@@ -8,7 +8,7 @@ final class JobTag {
 
   /** Runs something whose jobs in this thread have the tag. */
   static void during(SparkContext context, String tag, Runnable work) {
-    // A write whose other jobs have the tag as well has given it to the thread.
+    // If other jobs of the write have the tag as well, the write has set it on the thread.
     boolean isNew = !context.getJobTags().contains(tag);
     if (isNew) {
       context.addJobTag(tag);

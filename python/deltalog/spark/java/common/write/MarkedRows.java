@@ -27,7 +27,9 @@ public class MarkedRows {
     this.tracking = tracking;
   }
 
-  /** Returns them by the fields of a description (`dml/statement.py`); NONE for null. */
+  /**
+   * Returns the marked rows for the fields of a description (`dml/statement.py`); NONE for null.
+   */
   static MarkedRows of(Map fields) {
     if (fields == null) {
       return NONE;

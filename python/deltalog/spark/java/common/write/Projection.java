@@ -7,14 +7,14 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 
-/** Rows with some columns replaced by others. Columns are known by their positions. */
+/** Rows with some columns replaced by others. Columns are identified by their positions. */
 public class Projection {
   private final Dataset rows;
   private final Attribute[] attributes;
   private final List columns = new ArrayList();
   private boolean isChanged;
 
-  /** Begins with the columns as they are. */
+  /** Begins with all columns unchanged. */
   public Projection(Dataset rows) {
     this.rows = rows;
     this.attributes = attributes(rows);
@@ -45,7 +45,7 @@ public class Projection {
     return attributes[position];
   }
 
-  /** Returns the column as it is. */
+  /** Returns the column unchanged. */
   public Column column(int position) {
     return ExpressionUtils.column(attributes[position]);
   }

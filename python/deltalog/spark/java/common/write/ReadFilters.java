@@ -93,8 +93,7 @@ public class ReadFilters {
   }
 
   /**
-   * Returns whether a condition looks at columns of the relation alone, and at none of its hidden
-   * ones.
+   * Returns whether a condition reads only columns of the relation, and none of its hidden columns.
    */
   private static boolean looksAtColumns(Expression condition, LogicalPlan relation) {
     Iterator each = condition.references().iterator();

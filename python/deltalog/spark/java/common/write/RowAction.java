@@ -17,10 +17,10 @@ public class RowAction {
   /** The clause is one of WHEN NOT MATCHED BY SOURCE. */
   public static final int BY_SOURCE = 8;
 
-  /** The row is written as it is. */
+  /** The row is written unchanged. */
   public static final int COPY = 16;
 
-  /** The row is what a row was before a change. It goes to the change data feed only. */
+  /** The row has the values before a change. It only goes to the change data feed. */
   public static final int BEFORE = 32;
 
   /** The row has been removed before. It goes to the change data feed only. */

@@ -41,7 +41,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private static final String CHANGES = "_change_data/";
   private static final String NUL = String.valueOf((char) 0);
 
-  /** Set in the driver's process, which makes the files of its own tasks durable all at once. */
+  /**
+   * Set in the driver's process, which makes the files of its own tasks durable all at the same
+   * time.
+   */
   private static boolean isDriver;
 
   private final String root;
@@ -52,7 +55,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
 
-  /** The places in the table of the files that this attempt has named, by their whole paths. */
+  /** The paths within the table of the files that this attempt has named, by their whole paths. */
   private transient Map places;
 
   private transient List opened;
@@ -161,7 +164,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return partitions.ofFileIn(directory);
   }
 
-  /** Adds to the report what the task has done beside writing files. */
+  /** Adds to the report what the task has done in addition to writing files. */
   protected void addTo(TaskReport added, int task) throws IOException {
     if (changed != null) {
       changed.reportTo(added);
@@ -192,7 +195,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
-  /** Takes note that the file exists from now on, unless a link leads elsewhere. */
+  /** Records that the file exists from now on, unless a link leads elsewhere. */
   public void opened(String path) {
     LocalPlace.checkWrite(root, new Path(path));
     opened.add(path);
@@ -263,10 +266,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
 
   @Override
   public void abortJob(JobContext context) {
-    // The one who runs the job has the reports.
+    // The caller that runs the job has the reports.
   }
 
-  /** Returns the reports of all accepted attempts, also for a job that failed. */
+  /** Returns the reports of all accepted attempts, even for a job that failed. */
   public synchronized List reports() {
     return accepted == null ? new ArrayList() : new ArrayList(accepted);
   }

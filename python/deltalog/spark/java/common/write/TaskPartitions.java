@@ -27,7 +27,7 @@ public class TaskPartitions {
     this.opensSeveral = opensSeveral;
   }
 
-  /** Takes note of the values of the next partition. */
+  /** Records the values of the next partition. */
   public void announce(InternalRow values) {
     announced = new String[values.numFields()];
     for (int i = 0; i < announced.length; i++) {

@@ -19,7 +19,7 @@ import org.apache.hadoop.fs.Path;
  * statistics.
  */
 public class WrittenFile {
-  /** Footers are usually shorter, so that one request reads all of them. */
+  /** Footers are usually shorter, so one request reads the whole footer. */
   private static final int READ = 1 << 16;
 
   /** The length of the metadata, and the magic word. */

@@ -132,7 +132,7 @@ pub(super) fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
         return Err(Error::schema_mismatch(format!(
             "the new column '{name}' is not nullable, but existing rows have NULL in it"
         ))
-        .with_hint("add it as a nullable column, fill it, and forbid NULL then"));
+        .with_hint("add it as a nullable column, fill it, and then forbid NULL"));
     }
     let of_one = StructType::try_new(vec![field.clone()])?;
     let mut unknown = None;

@@ -82,8 +82,7 @@ impl<'a> History<'a> {
                 Ok(found) => return Ok(found),
                 Err(failure) => failure,
             };
-            // A clean-up may have deleted what was listed. What the versions after it have must be read from a
-            // checkpoint.
+            // A clean-up may have deleted the listed files. The later versions must then be read from a checkpoint.
             let now = LogInventory::read(base.storage())?;
             if !inventory.has_lost_files(&now) {
                 return Err(failure);
@@ -141,7 +140,7 @@ impl<'a> History<'a> {
                 Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
                 Source::Checkpoint(version) => {
                     self.look_at_commits(&std::mem::take(&mut commits), base)?;
-                    // `base` may still have what was cleaned up since it was opened.
+                    // `base` may still list files that were cleaned up since it was opened.
                     let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
                     self.checkpoints.insert(*version, traces);
                 }

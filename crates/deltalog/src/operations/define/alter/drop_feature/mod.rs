@@ -54,7 +54,7 @@ const MOST_CONFLICTS: u32 = 10;
 /// The maximum number of commits of a drop before the last one. It is only reached if other writers undo the steps.
 const MOST_STEPS: u32 = 50;
 
-/// The conflicts with rows of others.
+/// The number of conflicts with rows of other writers.
 const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "concurrent_delete_delete"];
 
 /// Drops a table feature, so that clients without it can work with the table.
@@ -113,13 +113,13 @@ struct Course<'a> {
     history: History<'a>,
     /// How many commits were made.
     steps: u32,
-    /// How many conflicts there were since the last of them.
+    /// How many conflicts there were since the last commit.
     conflicts: u32,
     has_unset_property: bool,
 }
 
 impl Course<'_> {
-    /// Takes note of a commit.
+    /// Records a commit.
     fn note_step(&mut self) {
         (self.steps, self.conflicts) = (self.steps + 1, 0);
     }
@@ -203,7 +203,7 @@ impl FeatureDrop<'_> {
         Ok(Progress::Dropped(committed))
     }
 
-    /// Returns whether the conflict is with rows of others. With row tracking, these change a domain.
+    /// Returns whether the conflict is with rows of other writers. With row tracking, their commits change a domain.
     fn is_of_rows(&self, conflict: &Error) -> bool {
         conflict.reason().is_some_and(|reason| {
             OF_ROWS.contains(&reason)

@@ -180,7 +180,7 @@ impl<'a> Removal<'a> {
         Ok(draft)
     }
 
-    /// Writes files again, if there are any, and changes nothing else. Returns whether there were.
+    /// Rewrites files, if there are any, and changes nothing else. Returns whether there were any.
     fn move_rows(&self, rewriter: &Rewriter<'_>, base: &Snapshot, purges_rows: bool) -> Result<bool> {
         let rewritten = rewriter.rewrite(base)?;
         if rewritten.is_empty() {
