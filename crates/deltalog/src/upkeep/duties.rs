@@ -22,7 +22,7 @@ pub(super) enum DueChecksum {
     /// A checkpoint is due first.
     Derived(Box<Derived>),
     /// A request of the store may be needed for it, which the commit does not wait for.
-    Underived(Since),
+    Underived(Box<Since>),
 }
 
 /// A version that was committed, and what is needed for the work that follows it.

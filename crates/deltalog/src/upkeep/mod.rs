@@ -62,7 +62,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
     let has_checkpoint = checkpoint::is_due(base, version);
     // A checkpoint counts the files, with which the checksum is compared before it is written.
     let checksum = if environment.background().is_some() && !storage.has_directories() {
-        DueChecksum::Underived(since)
+        DueChecksum::Underived(Box::new(since))
     } else {
         let derived = attempt((storage, version), NO_CHECKSUM, || checksum::derive(&since)).flatten();
         match derived {
