@@ -18,7 +18,7 @@ def stream(spark: SparkSession, path: Path | str, **options: Any) -> DataFrame:
 
 
 def start(
-    frame: DataFrame, checkpoint: Path, each: Callable[[DataFrame, int], None], **trigger: Any
+    frame: DataFrame, checkpoint: Path, each: Callable[[DataFrame, int], object], **trigger: Any
 ) -> StreamingQuery:
     writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
     return (writer.trigger(**trigger) if trigger else writer).start()
