@@ -1,9 +1,11 @@
 //! Other versions of the table of a snapshot.
 //!
-//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and what continues
-//!   of it is used again ([`LogSegment::newer_in`]). What begins with a newer checkpoint forgets the commits before it.
-//! - The commit of the snapshot must still be there, as the same object. Otherwise the table was replaced, or a clean-up
-//!   has passed the version: then the newest version is opened as if nothing was known, and its metadata decide.
+//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and what
+//!   continues is used again ([`LogSegment::newer_in`]). A newest version with a newer checkpoint forgets the commits
+//!   before it.
+//! - The commit of the snapshot must still be there, as the same object. Otherwise the table was replaced, or a
+//!   clean-up has passed the version: then the newest version is opened as if nothing was known, and its metadata
+//!   decide.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

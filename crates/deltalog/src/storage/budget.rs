@@ -9,7 +9,6 @@
 //! - A read that is larger than the whole budget is allowed while nothing else is held.
 //! - A forked child begins with an unused budget: it never releases memory that its parent held.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -84,9 +83,7 @@ impl Budget {
     }
 
     fn account(&self) -> &Account {
-        let account: Result<_, Infallible> = self.account.get_or_make(|| Ok(Account::default()), drop);
-        let Ok(account) = account;
-        account
+        self.account.get()
     }
 
     /// Returns the bytes that are taken, and the most that were at the same time.

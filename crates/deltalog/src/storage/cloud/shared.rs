@@ -1,7 +1,6 @@
 //! The clients that tables of this process share.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +25,7 @@ static PROOFS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess:
 
 /// Returns the flag that says whether a create is known to replace nothing in this bucket of an endpoint.
 pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
-    let proofs: Result<_, Infallible> = PROOFS.get_or_make(|| Ok(Mutex::default()), drop);
-    let Ok(proofs) = proofs;
+    let proofs = PROOFS.get();
     let mut proofs = proofs.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(proofs.entry(bucket.to_owned()).or_default())
 }
@@ -40,8 +38,7 @@ pub(super) fn find_or_insert<E>(
     files: impl IntoIterator<Item = (String, String)>,
     make: impl FnOnce() -> Result<Remote, E>,
 ) -> Result<Remote, E> {
-    let known: Result<_, Infallible> = KNOWN.get_or_make(|| Ok(Mutex::default()), drop);
-    let Ok(known) = known;
+    let known = KNOWN.get();
     let provider = provider.map(|provider| Arc::as_ptr(provider).cast::<()>().addr());
     let surroundings = environment().into_iter().chain(files).collect();
     let key = (format!("{}://{}", url.scheme(), url.authority()), options, provider, surroundings);
