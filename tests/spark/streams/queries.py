@@ -52,9 +52,13 @@ def append(spark: SparkSession, path: Path | str, *files: range) -> None:
         frame.write.format("deltalog").mode("append").save(str(path))
 
 
+def _count(rows: DataFrame, number: int) -> None:
+    rows.count()
+
+
 def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
     """Returns the error of a query that fails: as Python raises it, and the text that Spark has of it."""
-    query = start(frame, checkpoint, lambda rows, _: rows.count(), availableNow=True)
+    query = start(frame, checkpoint, _count, availableNow=True)
     with pytest.raises(Exception) as raised:  # noqa: PT011 (the caller looks at it)
         query.awaitTermination()
     found = query.exception()

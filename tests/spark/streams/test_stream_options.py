@@ -59,7 +59,7 @@ def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Pa
     moments = {commit["version"]: commit["timestamp"] for commit in table.history()}
     later = datetime.fromtimestamp(moments[1] / 1000, timezone.utc).isoformat()
     first = min(version for version in moments if moments[version] >= moments[1])
-    cases = [
+    cases: list[tuple[dict[str, Any], int]] = [
         ({"startingVersion": 1}, 1),
         ({"startingTimestamp": later}, first),
         ({"startingVersion": "latest"}, 3),
