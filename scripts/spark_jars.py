@@ -42,8 +42,9 @@ SERVICES = {
 MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
-# Warnings that the sources still give, and those that differ by release or by the jars of Spark.
-NOT_CHECKED = "-rawtypes,-unchecked,-serial,-deprecation,-path"
+# Warnings of serial numbers, which the executors do not compare, and those that differ by release or by the jars of
+# Spark.
+NOT_CHECKED = "-serial,-deprecation,-path"
 # Unlike the time of the build, this one gives the same bytes again. It is the earliest that a jar can have.
 TIME = (1980, 1, 1, 0, 0, 0)
 

@@ -40,7 +40,8 @@ public class PythonCalls {
   private final String token;
   private final String target;
   private final int process;
-  private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
+  private final LinkedBlockingDeque<ClientServerConnection> idle =
+      new LinkedBlockingDeque<>(MOST_IDLE);
   private final PythonWatch watch = new PythonWatch(this);
 
   /**
@@ -69,7 +70,7 @@ public class PythonCalls {
 
   /** Calls Python's `call(role, method, *arguments)` and returns its result. */
   public Object call(String role, String method, Object[] arguments) throws Throwable {
-    ClientServerConnection connection = (ClientServerConnection) idle.pollFirst();
+    ClientServerConnection connection = idle.pollFirst();
     if (connection == null) {
       connection = connect();
     }

@@ -7,7 +7,6 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.NamedParameter;
 import org.apache.spark.sql.catalyst.analysis.PosParameter;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import scala.collection.Iterator;
 
 /**
  * The text of a condition with markers of parameters, as an SQL expression that has the text with
@@ -48,9 +47,8 @@ final class BoundText {
     if (part instanceof NamedParameter marker) {
       markers.add(marker);
     }
-    Iterator<Expression> children = part.children().iterator();
-    while (children.hasNext()) {
-      collect(children.next(), markers);
+    for (Expression expression : Plans.each(part.children())) {
+      collect(expression, markers);
     }
   }
 

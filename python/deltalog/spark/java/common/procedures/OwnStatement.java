@@ -19,8 +19,8 @@ public class OwnStatement {
   private final String explain;
   private final String procedure;
   private final boolean hasResult;
-  private final Map arguments = new LinkedHashMap();
-  private final Map expressions = new LinkedHashMap();
+  private final Map<String, Object> arguments = new LinkedHashMap<>();
+  private final Map<String, Object> expressions = new LinkedHashMap<>();
 
   private OwnStatement(String explain, String procedure, boolean hasResult) {
     this.explain = explain;
@@ -30,22 +30,20 @@ public class OwnStatement {
 
   /** Returns the text of a call without the arguments that are known, for Spark's parser. */
   public String call() {
-    return call(ProcedurePlans.NAMESPACE, new ArrayList());
+    return call(ProcedurePlans.NAMESPACE, new ArrayList<>());
   }
 
   /** Returns the text of a call with all arguments, whatever the current catalog is. */
   public String wholeCall() {
-    List known = new ArrayList();
-    for (Object entry : arguments.entrySet()) {
-      Map.Entry argument = (Map.Entry) entry;
+    List<String> known = new ArrayList<>();
+    for (Map.Entry<String, Object> argument : arguments.entrySet()) {
       known.add(argument.getKey() + " => " + Literal$.MODULE$.apply(argument.getValue()).sql());
     }
     return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, known);
   }
 
-  private String call(String namespace, List given) {
-    for (Object entry : expressions.entrySet()) {
-      Map.Entry argument = (Map.Entry) entry;
+  private String call(String namespace, List<String> given) {
+    for (Map.Entry<String, Object> argument : expressions.entrySet()) {
       given.add(argument.getKey() + " => " + argument.getValue());
     }
     return explain + "CALL " + namespace + "." + procedure + "(" + String.join(", ", given) + ")";
@@ -80,7 +78,7 @@ public class OwnStatement {
    * Returns the arguments that are known, texts, arrays of them or booleans, by the names of the
    * parameters.
    */
-  public Map arguments() {
+  public Map<String, Object> arguments() {
     return arguments;
   }
 
@@ -177,7 +175,7 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "vacuum", true);
-    Map arguments = statement.arguments;
+    Map<String, Object> arguments = statement.arguments;
     statement.take("table", table);
     boolean isNew = true;
     while (isNew && !tokens.isEnd()) {
@@ -308,7 +306,7 @@ public class OwnStatement {
    */
   private static String[] columns(SqlTokens tokens) {
     boolean isEnclosed = tokens.skip("(");
-    List names = new ArrayList();
+    List<String> names = new ArrayList<>();
     do {
       String name = tokens.skipName();
       if (name == null) {
@@ -316,7 +314,7 @@ public class OwnStatement {
       }
       names.add(name);
     } while (tokens.skip(","));
-    return isEnclosed && !tokens.skip(")") ? null : (String[]) names.toArray(new String[0]);
+    return isEnclosed && !tokens.skip(")") ? null : names.toArray(new String[0]);
   }
 
   /** Returns RESTORE of a version or of a time. */
@@ -458,7 +456,7 @@ public class OwnStatement {
       statement.expressions.put("timestamp", "CAST(" + time + " AS TIMESTAMP)");
     }
     if (tokens.skip("TBLPROPERTIES")) {
-      Map properties = properties(tokens, spark);
+      Map<String, String> properties = properties(tokens, spark);
       if (properties == null) {
         return null;
       }
@@ -475,8 +473,9 @@ public class OwnStatement {
   }
 
   /** Returns properties in parentheses, whose names and values are texts; or null. */
-  private static Map properties(SqlTokens tokens, ParserInterface spark) throws ParseException {
-    Map properties = new LinkedHashMap();
+  private static Map<String, String> properties(SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    Map<String, String> properties = new LinkedHashMap<>();
     boolean isOpen = tokens.skip("(");
     while (isOpen) {
       String quoted = tokens.skipString();
@@ -544,9 +543,9 @@ public class OwnStatement {
       return "";
     }
     String[] modes = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
-    for (int i = 0; i < modes.length; i++) {
-      if (tokens.skip(modes[i])) {
-        return "EXPLAIN " + modes[i] + " ";
+    for (String mode : modes) {
+      if (tokens.skip(mode)) {
+        return "EXPLAIN " + mode + " ";
       }
     }
     return "EXPLAIN ";

@@ -2,11 +2,11 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
@@ -25,34 +25,31 @@ public class ProcedurePlans {
 
   /** Returns the plan with our procedure if it calls one, for any current catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
-    return replaced(plan, new ArrayList(), true);
+    return replaced(plan, new ArrayList<>(), true);
   }
 
   /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
   public static LogicalPlan of(LogicalPlan plan, OwnStatement statement) throws Exception {
-    List arguments = new ArrayList();
-    Iterator each = statement.arguments().entrySet().iterator();
-    while (each.hasNext()) {
-      Map.Entry entry = (Map.Entry) each.next();
+    List<Expression> arguments = new ArrayList<>();
+    for (Map.Entry<String, Object> entry : statement.arguments().entrySet()) {
       arguments.add(
-          new NamedArgumentExpression(
-              (String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
+          new NamedArgumentExpression(entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
     }
     return replaced(plan, arguments, statement.hasResult());
   }
 
-  private static LogicalPlan replaced(LogicalPlan plan, List arguments, boolean hasResult)
-      throws Exception {
+  private static LogicalPlan replaced(
+      LogicalPlan plan, List<Expression> arguments, boolean hasResult) throws Exception {
     if (plan instanceof ExplainCommand explainCommand) {
       LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult);
-      return (LogicalPlan)
-          CaseClass.with((scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
+      return CaseClass.with(plan, Collections.singletonMap("logicalPlan", explained));
     }
-    if (!(plan instanceof Call call) || !(call.procedure() instanceof UnresolvedProcedure)) {
+    if (!(plan instanceof Call call)
+        || !(call.procedure() instanceof UnresolvedProcedure unresolved)) {
       return plan;
     }
 
-    Identifier name = name(Plans.list(((UnresolvedProcedure) call.procedure()).nameParts()));
+    Identifier name = name(Plans.list(unresolved.nameParts()));
     if (name == null) {
       return plan;
     }
@@ -64,12 +61,11 @@ public class ProcedurePlans {
   }
 
   /** Returns the name of a procedure of ours, or null. */
-  private static Identifier name(List parts) {
-    int first =
-        parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;
-    if (parts.size() - first != 2 || !CatalogEntries.isOurs((String) parts.get(first))) {
+  private static Identifier name(List<String> parts) {
+    int first = parts.size() == 3 && "spark_catalog".equalsIgnoreCase(parts.get(0)) ? 1 : 0;
+    if (parts.size() - first != 2 || !CatalogEntries.isOurs(parts.get(first))) {
       return null;
     }
-    return Procedures.identifier((String) parts.get(first + 1));
+    return Procedures.identifier(parts.get(first + 1));
   }
 }
