@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.LinkedBlockingDeque;
 import py4j.ClientServerConnection;
 import py4j.Gateway;
@@ -43,6 +44,7 @@ public class PythonCalls {
   private final LinkedBlockingDeque<ClientServerConnection> idle =
       new LinkedBlockingDeque<>(MOST_IDLE);
   private final PythonWatch watch = new PythonWatch(this);
+  private volatile Runnable whenSilent = () -> {};
 
   /**
    * Creates a client for the object with the id target of a process, through the port of 127.0.0.1.
@@ -57,6 +59,16 @@ public class PythonCalls {
 
   int process() {
     return process;
+  }
+
+  /** Sets what is done when the process does not answer any more. */
+  void whenSilent(Runnable action) {
+    whenSilent = action;
+  }
+
+  /** Does what was set for a process that does not answer any more. */
+  void reportSilence() {
+    whenSilent.run();
   }
 
   /** Returns whether the process still has its port. It may be too busy to answer. */
@@ -107,8 +119,8 @@ public class PythonCalls {
     StringBuilder command = new StringBuilder("c\n").append(target).append("\ncall\n");
     append(command, role);
     append(command, method);
-    for (int i = 0; i < arguments.length; i++) {
-      append(command, arguments[i]);
+    for (Object argument : arguments) {
+      append(command, argument);
     }
     return command.append("e\n").toString();
   }
@@ -163,6 +175,9 @@ public class PythonCalls {
       ClientServerConnection connection = connect(watch.milliseconds());
       connection.getSocket().setSoTimeout(0);
       return connection;
+    } catch (SocketTimeoutException e) {
+      reportSilence();
+      throw watch.error();
     } catch (IOException e) {
       throw new UncheckedIOException(
           "deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);
