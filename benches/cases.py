@@ -21,10 +21,12 @@ from benches.contender import (
     SPARK_JVM,
     SPARK_OURS,
     SPARK_PARQUET,
-    SPARK_START,
+    START_JVM,
+    START_OURS,
+    START_PARQUET,
     Contender,
 )
-from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, TableSpec
+from benches.tables import Broad, Checkpointed, Commits, Data, Littered, Plain, Streamed, TableSpec
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -389,13 +391,18 @@ CASES = (
         limits=(Limit("partitions", "ours", peak_bytes=600 * _MEBI),),
     ),
     Case(
-        name="spark-enable",
-        about="Spark: enable a session that has executed one statement; a first SELECT; each in a new JVM",
-        operation="enable",
-        setup=setups.table_alone,
+        name="spark-start",
+        about="Spark: enable a session that has executed one statement; first and second SELECT and MERGE of a row",
+        operation="start",
+        setup=setups.with_target,
         tables={"small": Data(400_000)},
-        contenders=(SPARK_START,),
-        ratios=(),
+        contenders=(START_OURS, START_PARQUET, START_JVM),
+        ratios=(
+            Ratio("first SELECT", "ours", "parquet"),
+            Ratio("second SELECT", "ours", "parquet"),
+            Ratio("first MERGE of a row", "ours", "jvm"),
+            Ratio("second MERGE of a row", "ours", "jvm"),
+        ),
         limits=(Limit("enable", "ours", seconds=1.0),),
     ),
     Case(
@@ -493,6 +500,19 @@ CASES = (
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=tuple(Ratio(f"{width} columns", "ours", "jvm") for width in (150, 750, 1500)),
         warm_up=1,
+    ),
+    Case(
+        name="spark-stream",
+        about="Spark: streams from table to table, of 500,000 rows in each batch and of ten; each in a new JVM",
+        operation="stream",
+        setup=setups.with_target,
+        tables={"small": Streamed(20, 3, 20_000), "full": Streamed(100, 8, 500_000)},
+        contenders=(START_OURS, START_JVM),
+        ratios=(
+            Ratio("first batch of a session", "ours", "jvm", time=0.4),
+            Ratio("large batch", "ours", "jvm", time=0.35),
+            Ratio("tiny batch", "ours", "jvm", time=0.2),
+        ),
     ),
     Case(
         name="spark-vacuum",

@@ -22,6 +22,8 @@ class Contender:
     name: str
     module: str
     session: str | None = None
+    fresh: bool = False
+    """Starts the session in a new process for each measurement."""
     program: bool = False
     """Runs the program of `benches/kernel`, which its process finds by `DELTALOG_BENCH_KERNEL`."""
 
@@ -34,8 +36,10 @@ POLARS = Contender("polars", "benches.contenders.polars_lazy")
 DUCKDB = Contender("duckdb", "benches.contenders.duck")
 ARROW_DATASET = Contender("pyarrow.dataset", "benches.contenders.arrow_dataset")
 SPARK_OURS = Contender("ours", "benches.contenders.spark_ours", OUR_SESSION)
-SPARK_START = Contender("ours", "benches.contenders.spark_ours")
 SPARK_EXECUTORS = Contender("executors", "benches.contenders.spark_executors", OUR_SESSION)
 SPARK_PARQUET = Contender("parquet", "benches.contenders.spark_parquet", OUR_SESSION)
 SPARK_JVM = Contender("jvm", "benches.contenders.spark_jvm", JVM_SESSION)
+START_OURS = Contender("ours", "benches.contenders.spark_ours", OUR_SESSION, fresh=True)
+START_PARQUET = Contender("parquet", "benches.contenders.spark_parquet", OUR_SESSION, fresh=True)
+START_JVM = Contender("jvm", "benches.contenders.spark_jvm", JVM_SESSION, fresh=True)
 JVM_PARQUET = Contender("parquet beside jvm", "benches.contenders.spark_parquet", JVM_SESSION)

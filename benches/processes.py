@@ -132,7 +132,7 @@ class Pool:
 
     def ask(self, contender: Contender, operation: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         request = {"contender": contender.module, "operation": operation, "arguments": arguments}
-        if contender.session is None:
+        if contender.session is None or contender.fresh:
             worker = self._start(contender)
             try:
                 return worker.ask(request, self._seconds)

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The flights of the last day are late. Spark appends the flights of one airport while a second writer appends the
-# others.
+# The flights of the last day are late. A second writer appends the flights of one airport while Spark appends the
+# flights of another one. Reports of the third airport arrive as files, after the complete reports of flights that were
+# in the air.
 LATE_DAY = (12, 31)
-LATE_AIRPORTS = ("EWR", "LGA")
+LATE_AIRPORTS = ("EWR",)
+FILES_AIRPORT = "JFK"
 # Flights that take off at nine in the evening of the day before, or later, are reported twice: first without their
 # arrival, because they are in the air when the month is reported, and completely with the late day.
 IN_THE_AIR = (12, 30, 2100)

@@ -1,6 +1,7 @@
 """A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the
-JVM connector. Late reports are merged into silver, rows are deleted on request, and the change data feed of silver
-brings gold up to date. Then the tables are maintained: small files are joined, rows are ordered, a mistake is undone.
+JVM connector. Late reports are merged into silver. More of them arrive as files, which a stream merges, while another
+stream keeps sums of bronze. Rows are deleted on request, and the change data feed of silver brings gold up to date.
+Then the tables are maintained: small files are joined, rows are ordered, a mistake is undone.
 
     python -m demo.pipeline [--output DIRECTORY]
 
@@ -30,7 +31,7 @@ from rich.table import Table
 
 import deltalog
 import deltalog.spark
-from demo import flights, maintenance, plot, silver
+from demo import flights, maintenance, plot, silver, streams
 
 console = Console(highlight=False)
 
@@ -58,6 +59,10 @@ class Places:
     @property
     def carriers(self) -> str:
         return str(self.root / "gold" / "carriers")
+
+    @property
+    def reports(self) -> str:
+        return str(self.root / "gold" / "reports")
 
     @property
     def plot(self) -> Path:
@@ -154,7 +159,8 @@ def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
             raise SystemExit("the second writer did not start")
         second.stdin.write("go\n")
         second.stdin.flush()
-        append_bronze(late.where(~is_late() | ~F.col("origin").isin(*flights.LATE_AIRPORTS)), places.bronze)
+        others = ~F.col("origin").isin(*flights.LATE_AIRPORTS, flights.FILES_AIRPORT)
+        append_bronze(late.where(is_late() & others), places.bronze)
         output, _ = second.communicate(timeout=120)
     if second.returncode != 0:
         raise SystemExit(f"the second writer failed with exit code {second.returncode}")
@@ -182,10 +188,41 @@ def build_carriers(spark: SparkSession, places: Places) -> None:
     )
 
 
+def stream_files(spark: SparkSession, raw: DataFrame, late: DataFrame, places: Places) -> None:
+    """Merges the last reports, which arrive as files, and keeps sums of bronze, by two streams that are stopped between
+    the files. Then silver must have all flights, and the sums must be right.
+    """
+    inbox, checkpoints = places.root / "inbox", places.root / "checkpoints"
+    tables = streams.Tables(places.bronze, places.silver, places.reports)
+    of_files = F.col("origin") == flights.FILES_AIRPORT
+    for reports in (late.where(is_in_the_air()), late.where(is_late() & of_files)):
+        inbox.mkdir(exist_ok=True)
+        with streams.merging(spark, inbox, tables, checkpoints / "silver"):
+            streams.deliver(reports, inbox)
+        streams.keep_sums(spark, tables, checkpoints / "gold")
+    history = deltalog.spark.DeltaTable.forPath(spark, places.reports).history().orderBy("version")
+    show(history.select("version", "operation", "operationParameters.epochId"), "the batches of gold")
+    flown = [
+        frame.agg(F.count("*"), F.sum("arr_delay"), F.sum("air_time")).collect()[0]
+        for frame in (silver.cleaned(raw), spark.read.format("deltalog").load(places.silver))
+    ]
+    if flown[0] != flown[1]:
+        raise SystemExit(f"silver: the reports of all flights have {flown[0]}, silver has {flown[1]}")
+    kept = spark.read.format("deltalog").load(places.reports)
+    wrong = streams.sums(spark.read.format("deltalog").load(places.bronze)).exceptAll(kept).count()
+    if wrong:
+        raise SystemExit(f"gold: {wrong} sums of the stream differ from the sums of bronze")
+    console.print(f"two streams, each stopped and started again: silver has all {flown[1][0]:,} flights once")
+
+
 def change_silver(spark: SparkSession, places: Places, since: int) -> None:
-    """Merges the reports that bronze has received after its version `since`, and deletes rows on request."""
+    """Merges the reports that bronze has received after its version `since`."""
     merged = silver.merge_reports(spark, places.bronze, since, places.silver)
     show(merged, "MERGE of the late reports into silver")
+
+
+def forget(spark: SparkSession, places: Places) -> None:
+    """Deletes rows on request."""
     forgotten = silver.forget(spark, places.silver).collect()[0].num_affected_rows
     console.print(f"DELETE of {forgotten:,} flights of the aircraft {', '.join(silver.FORGOTTEN)}")
 
@@ -287,12 +324,13 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
         raise SystemExit(
             f"bronze has {after:,} rows instead of {flights.ROWS + twice:,}: an append was lost or doubled"
         )
+    newest = deltalog.DeltaTable(places.silver).version()
     known = [
         version_of(spark, places.silver, version).where(F.col("tailnum").isin(*silver.FORGOTTEN)).count()
-        for version in (0, 2)
+        for version in (0, newest)
     ]
     console.print(
-        f"flights of these aircraft in silver at version 0: {known[0]:,}; at version 2: {known[1]:,}"
+        f"flights of these aircraft in silver at version 0: {known[0]:,}; at version {newest}: {known[1]:,}"
     )
     if known[1] != 0:
         raise SystemExit("silver still has rows that were deleted")
@@ -314,6 +352,7 @@ def check_with_deltalake(spark: SparkSession, places: Places) -> None:
         ("silver", places.silver, "arr_delay"),
         ("gold delays", places.delays, "flights"),
         ("gold carriers", places.carriers, "miles"),
+        ("gold reports", places.reports, "reports"),
     ):
         ours = spark.read.format("deltalog").load(path).agg(F.count("*"), F.sum(column)).collect()[0]
         theirs = pa.table(deltalake.DeltaTable(path).scan(columns=[column]))
@@ -371,8 +410,14 @@ def run(places: Places) -> None:
     step("Late reports: two writers append at once")
     append_late_rows(late, places, csv)
 
-    step("Silver: late reports are merged, rows are deleted on request")
+    step("Silver: late reports are merged")
     change_silver(spark, places, reported)
+
+    step("Streams: files are merged into silver, and gold follows bronze")
+    stream_files(spark, raw, late, places)
+
+    step("Silver: rows are deleted on request")
+    forget(spark, places)
 
     step("Gold: brought up to date by the change data feed of silver")
     changed = carry_on(spark, places)
@@ -420,6 +465,7 @@ def run(places: Places) -> None:
         ("silver", places.silver),
         ("gold", places.delays),
         ("", places.carriers),
+        ("", places.reports),
         ("plots", places.plot),
         ("", places.skipping),
     ):

@@ -1,4 +1,4 @@
-"""Appends the late flights of two airports, one commit each, in a separate process without Spark.
+"""Appends the late flights of some airports, one commit each, in a separate process without Spark.
 
     python -m demo.second_writer TABLE CSV
 

@@ -2,6 +2,7 @@
 
 ```text
 bronze ──► silver ◄── MERGE: reports that bronze has received since
+             │    ◄── MERGE: reports that arrive as files, by a stream
              │    ◄── DELETE: aircraft whose owners ask for it
              ▼
      change data feed ──► MERGE into gold
@@ -69,8 +70,13 @@ def build(bronze: DataFrame, path: str) -> None:
 def merge_reports(spark: SparkSession, bronze: str, since: int, silver: str) -> DataFrame:
     """Merges the reports that bronze has received after the version `since`; returns the numbers of rows."""
     feed = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", since + 1)
-    cleaned(feed.load(bronze)).createOrReplaceTempView("reports")
-    return spark.sql(f"""
+    return merge(feed.load(bronze), silver)
+
+
+def merge(reports: DataFrame, silver: str) -> DataFrame:
+    """Merges reports into silver: what is known is brought up to date; returns the numbers of rows."""
+    cleaned(reports).createOrReplaceTempView("reports")
+    return reports.sparkSession.sql(f"""
         MERGE INTO deltalog.`{silver}` AS known USING reports
         ON known.date = reports.date AND known.scheduled = reports.scheduled AND known.flight = reports.flight
         WHEN MATCHED THEN UPDATE SET *

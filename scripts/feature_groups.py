@@ -65,6 +65,7 @@ ENTRIES = {
         "VerbPlans",
     ),
     "own SQL": ("ProcedurePlans", "Procedures"),
+    "streams": ("StreamSink", "StreamSource"),
 }
 
 

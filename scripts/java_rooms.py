@@ -21,6 +21,7 @@ ROOMS = {
     "rows": "reading a file in a task: names, types, row numbers, selected rows",
     "rules": "what a table demands of its rows: expressions, what may be in them, default values",
     "relation": "a version of a table as a relation of files: location, listing, filters",
+    "stream": "tables as sources and sinks of streams",
     "catalog": "what a table is to Spark's analyzer: source, name, entry, table and scan",
     "plan": "pruning, sizes and aggregates in Spark's planner",
     "write": "fitting rows to the table, the write job, its files and reports",

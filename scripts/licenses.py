@@ -1,9 +1,7 @@
-"""Checks the licenses of the crates that deltalog is built from, and collects their texts for the wheel.
+"""Collects the licenses of the crates in the wheel: `python scripts/licenses.py FILE` writes their texts.
 
-    python scripts/licenses.py --check        every crate comes from crates.io, under a license that is accepted
-    python scripts/licenses.py FILE           also writes the texts of the crates in the wheel
-
-`cargo deny` and `cargo about` do this, too; they would have to be compiled, which takes longer than deltalog itself.
+`deny.toml` says which crates and licenses there may be. `cargo about` collects texts, too; it would have to be
+compiled, which takes longer than deltalog itself.
 """
 
 from __future__ import annotations
@@ -20,9 +18,8 @@ from typing import Any
 from license_expression import LicenseSymbol, LicenseWithExceptionSymbol, Licensing, get_spdx_licensing
 
 ROOT = Path(__file__).parent.parent
-REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
-# The accepted licenses, those first that are taken if a crate offers a choice, and words of the text of each.
+# The licenses of `deny.toml`, those first that are taken if a crate offers a choice, and words of the text of each.
 ACCEPTED = {
     "Apache-2.0": "Apache License",
     "MIT": "Permission is hereby granted, free of charge",
@@ -40,11 +37,9 @@ LICENSE_FILES = re.compile(r"(?i)(licen[cs]e|copying)")
 Package = dict[str, Any]
 
 
-def metadata(platform: str | None = None) -> dict[str, Any]:
-    """Returns the packages and their dependencies, of all platforms or of one."""
-    command = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    if platform is not None:
-        command += ["--filter-platform", platform]
+def metadata(platform: str) -> dict[str, Any]:
+    """Returns the packages and their dependencies."""
+    command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", platform]
     found: dict[str, Any] = json.loads(
         subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     )
@@ -80,22 +75,6 @@ def chosen(expression: str) -> list[str]:
     if licenses is None:
         raise ValueError(f"{expression} is not accepted")
     return licenses
-
-
-def check(packages: list[Package]) -> list[str]:
-    """Returns what is wrong with the packages: where they come from, and their licenses."""
-    wrong = []
-    for package in packages:
-        name = f"{package['name']} {package['version']}"
-        if package["source"] is None:
-            continue
-        if package["source"] != REGISTRY:
-            wrong.append(f"{name} comes from {package['source']}, not from crates.io")
-        try:
-            chosen(package["license"] or "no license")
-        except Exception as error:  # noqa: BLE001 - the parser has errors of many classes
-            wrong.append(f"{name}: {error}")
-    return wrong
 
 
 def linked(graph: dict[str, Any]) -> list[Package]:
@@ -169,16 +148,10 @@ def collected(packages: list[Package]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Check and collect the licenses of Rust crates.")
-    parser.add_argument("--check", action="store_true", help="only check")
-    parser.add_argument("file", type=Path, nargs="?", help="file for the texts; replaced")
-    arguments = parser.parse_args()
-    if arguments.check == (arguments.file is not None):
-        parser.error("either --check or a file")
-    if wrong := check(metadata()["packages"]):
-        raise SystemExit("licenses: " + "\nlicenses: ".join(wrong))
-    if arguments.file is not None:
-        arguments.file.write_text(collected(linked(metadata(host()))))
+    parser = argparse.ArgumentParser(description="Collect the licenses of Rust crates.")
+    parser.add_argument("file", type=Path, help="file for the texts; replaced")
+    file: Path = parser.parse_args().file
+    file.write_text(collected(linked(metadata(host()))))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ ROOMS = {
     "location": "paths of Spark and of the core",
     "read": "scans of tables and of change data feeds",
     "write": "rows that a job writes, and their commit",
+    "streams": "tables as sources and sinks of streams",
     "dml": "DELETE, UPDATE and MERGE",
     "sql": "definitions, changes and maintenance of tables",
     "connect": "what a Connect client and its server do",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs make targets one after another, stops at the first that fails, and prints at the end what ran, how long
-# it took and how many tests passed. The output of each stage is kept in .cache/stages/.
+# Runs make targets one after another, stops at the first that fails, and prints at the end the slowest tests, what ran,
+# how long it took and how many tests passed. The output of each stage is kept in .cache/stages/.
 #
 #   scripts/stages.sh TARGET...
 set -uo pipefail
@@ -28,10 +28,26 @@ counts() { # counts LOG
         }' "$1"
 }
 
+# Prints the slow tests of pytest with their seconds, and those of cargo test that take more than a minute.
+slowest() { # slowest LOG...
+    awk '
+        FNR == 1 { spark = "" }
+        /^== Spark / { spark = "Spark " $3 }
+        /^[0-9.]+s (call|setup|teardown) / {
+            seconds = $1; sub(/s$/, "", seconds); what = $2; $1 = $2 = ""; sub(/^ +/, "")
+            printf "%8.1f s  %-8s %s", seconds, what, $0
+            print $0 ~ /^tests\/spark/ && spark ? "  (" spark ")" : ""
+        }
+        /^test .* has been running for over 60 seconds$/ { printf "%8.1f s  or more  %s\n", 60, $2 }
+    ' "$@" | sort -rn | head -n 25
+}
+
 summary=()
+logs_of_run=()
 code=0
 for target in "$@"; do
     log=$logs/${target//\//_}.log
+    logs_of_run+=("$log")
     start=$SECONDS
     printf '\n== %s\n' "$target"
     "${MAKE:-make}" --no-print-directory "$target" 2>&1 | tee "$log" || code=$?
@@ -43,6 +59,10 @@ for target in "$@"; do
     fi
 done
 
+slow=$(slowest "${logs_of_run[@]}")
+if [[ -n $slow ]]; then
+    printf '\n== slow tests\n%s\n' "$slow"
+fi
 printf '\n== what ran\n'
 printf '%s\n' "${summary[@]}"
 printf '%-24s %5d s   %s\n' "in all" "$SECONDS" "$( ((code == 0)) && echo "all stages passed" || echo "exit $code")"

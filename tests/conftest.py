@@ -10,15 +10,14 @@ from typing import NoReturn
 
 import pytest
 
+from scripts.class_archive import java_options
+from tests.slices import Candidate, taken
+
 # Spark's Python workers use the environment under test, and Spark listens on the loopback address only.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-# A test's driver lives for minutes and runs most of its code once, so that optimizing it costs more than it gains. The
-# room for compiled code would be a fifth then, and sweeping it would take a fifth of the time.
-os.environ.setdefault(
-    "SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
-)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options())
 
 ROOT = Path(__file__).parent.parent
 OUTCOMES = pytest.StashKey[Counter[str]]()
@@ -47,13 +46,19 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the thorough tests in CI, which has limited time. The summary counts them as deselected."""
-    if os.environ.get("DELTALOG_TESTS") != "quick":
-        return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
-    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
-    config.hook.pytest_deselected(items=left_out)
+    """Leaves out what `tests/slices.py` does not take. The summary counts it as deselected."""
+    tests = [_test(item) for item in items]
+    names = taken(tests, os.environ.get("DELTALOG_TESTS", ""), os.environ.get("DELTALOG_SLICE", ""))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
+    items[:] = [item for item in items if item.nodeid in names]
+
+
+def _test(item: pytest.Item) -> Candidate:
+    thorough = item.get_closest_marker("thorough")
+    every = None if thorough is None else thorough.kwargs.get("every")
+    return Candidate(item.nodeid.partition("::")[0], item.nodeid, thorough is not None, every)
 
 
 def pytest_configure(config: pytest.Config) -> None:

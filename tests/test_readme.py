@@ -16,7 +16,7 @@ from tests.stores.s3_server import S3Server
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-DOCUMENTS = ["README", "MIGRATING", "OPERATING", "docs/python", "docs/spark", "docs/stores"]
+DOCUMENTS = ["README", "MIGRATING", "OPERATING", "docs/python", "docs/spark", "docs/stores", "docs/streams"]
 
 
 def program_of(text: str) -> str:

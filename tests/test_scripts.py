@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.class_archive import java_options
+
 
 def prerequisites(root: Path, directory: Path, **programs: str) -> subprocess.CompletedProcess[str]:
     """Runs the check with only `programs` (name to shell text) and basic system tools on the path."""
@@ -123,6 +125,25 @@ def test_stages_add_up_what_ran(root: Path, tmp_path: Path) -> None:
     assert "3 passed" in (tmp_path / ".cache" / "stages" / "first.log").read_text()
 
 
+def test_stages_list_slow_tests_with_their_seconds(root: Path, tmp_path: Path) -> None:
+    """The last run of a file of tests/spark was on the Spark that was named before it."""
+    script = """
+if [[ $target = first ]]; then
+    echo 'test seeds::the_promises has been running for over 60 seconds'
+else
+    echo '12.50s call     tests/python/test_a.py::test_b[c d]'
+    echo '== Spark 4.0.5'
+    echo '100.25s setup    tests/spark/test_e.py::test_f'
+fi"""
+    lines = stages(root, tmp_path, script).stdout.splitlines()
+    at = lines.index("== slow tests")
+    assert lines[at + 1 : at + 4] == [
+        "   100.2 s  setup    tests/spark/test_e.py::test_f  (Spark 4.0.5)",
+        "    60.0 s  or more  seeds::the_promises",
+        "    12.5 s  call     tests/python/test_a.py::test_b[c d]",
+    ]
+
+
 def test_stages_stop_at_the_first_failure(root: Path, tmp_path: Path) -> None:
     ran = stages(root, tmp_path, "echo '= 1 failed, 2 passed in 0.10s ='; exit 3")
     assert ran.returncode == 3
@@ -153,6 +174,7 @@ def steps(root: Path, tmp_path: Path) -> Steps:
         "scripts/jvm_connector.py",
         "scripts/mini_hdfs.py",
         "scripts/spark_jars.py",
+        "scripts/class_archive.py",
         "scripts/class_symbols.py",
         "scripts/feature_groups.py",
     ]
@@ -200,3 +222,29 @@ def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Step
     outdated = tmp_path / "python/deltalog/spark/jars/deltalog-spark-4.1.jar"
     outdated.touch()
     assert f"rm -rf dist {outdated.relative_to(tmp_path)} &&" in steps("build")
+
+
+def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) -> None:
+    """The second command fails in the first of two rounds, and the third one always, without a word."""
+    flaky = tmp_path / "flaky"
+    said = "test a::b ... FAILED\\ntest a::c ... ok\\nFAILED tests/t.py::d[e f] - AssertionError"
+    commands = ["true", f"test -e {flaky} || {{ touch {flaky}; printf '{said}\\n'; false; }}", "exit 3"]
+    script = str(root / "scripts" / "stress.py")
+    ran = subprocess.run(
+        [sys.executable, script, "--rounds", "2", "--load", "1", "--logs", str(tmp_path / "logs"), *commands],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stderr
+    listed = [line.strip() for line in ran.stdout.splitlines() if " of 2  " in line]
+    assert listed[0] == "2 of 2  exit 3"
+    assert sorted(listed[1:]) == ["1 of 2  a::b", "1 of 2  tests/t.py::d[e f]"]
+
+
+def test_jvms_use_an_archive_of_classes_if_there_is_one(tmp_path: Path) -> None:
+    archive = tmp_path / "classes.jsa"
+    assert "Archive" not in java_options(archive)
+    archive.touch()
+    assert java_options(archive).endswith(f"-XX:SharedArchiveFile={archive} -Xlog:disable")

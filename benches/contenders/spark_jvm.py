@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import ordered, spark_changed, spark_session, spark_wide
+from benches.contenders import ordered, spark_changed, spark_session, spark_start, spark_stream, spark_wide
 from benches.watch import Watch
+
+
+def start(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    spark = spark_start.started()
+    found = spark_start.selects(watch, spark, "delta", table)
+    return {**found, **spark_start.merges(watch, spark, "delta", target)}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
@@ -26,6 +32,10 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def wide_merge(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_wide.wide_merge(watch, spark_session.session(), "delta", target)
+
+
+def stream(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_stream.stream(watch, spark_session.session(), "delta", table, target)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:

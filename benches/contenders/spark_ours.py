@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import deltalog.spark
-from benches.contenders import ordered, spark_changed, spark_session, spark_wide
+from benches.contenders import ordered, spark_changed, spark_session, spark_start, spark_stream, spark_wide
 from benches.watch import Watch
 from deltalog._internal import forget_snapshots
 from deltalog.spark.read import planner
@@ -19,15 +19,12 @@ def session() -> SparkSession:
     return spark
 
 
-def enable(watch: Watch, table: str) -> dict[str, Any]:
-    """Enables a session that has executed a statement, as all but the first cells of a notebook have."""
-    spark = spark_session.session()
-    spark.range(10).selectExpr("sum(id)").collect()
+def start(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    spark = spark_start.started()
     with watch("enable"):
         deltalog.spark.enable(spark)
-    with watch("first SELECT"):
-        [[total]] = spark.sql(f"SELECT sum(i1) FROM deltalog.`{table}`").collect()
-    return {"sum": total}
+    found = spark_start.selects(watch, spark, "deltalog", table)
+    return {**found, **spark_start.merges(watch, spark, "deltalog", target)}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
@@ -48,6 +45,10 @@ def statements(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 def wide_merge(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_wide.wide_merge(watch, session(), "deltalog", target)
+
+
+def stream(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_stream.stream(watch, session(), "deltalog", table, target)
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:

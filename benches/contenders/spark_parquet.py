@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from benches.contenders import spark_changed, spark_session
+from benches.contenders import spark_changed, spark_session, spark_start
 from benches.watch import Watch
+
+
+def start(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_start.selects(watch, spark_start.started(), "parquet", table)
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

@@ -12,5 +12,6 @@ from benches.tables.commits import Commits
 from benches.tables.data import Data
 from benches.tables.littered import Littered
 from benches.tables.plain import Plain
+from benches.tables.streamed import Streamed
 
-__all__ = ["Broad", "Checkpointed", "Commits", "Data", "Littered", "Plain", "TableSpec", "build"]
+__all__ = ["Broad", "Checkpointed", "Commits", "Data", "Littered", "Plain", "Streamed", "TableSpec", "build"]

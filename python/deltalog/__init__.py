@@ -44,6 +44,7 @@ from deltalog.table.alter import TableAlterer
 from deltalog.table.log import Commit
 from deltalog.table.merge import TableMerger
 from deltalog.table.optimize import TableOptimizer
+from deltalog.table.stream import StreamBacklog, StreamBatch, TableStream
 from deltalog.table.vacuum import VacuumPlan, VacuumResult
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
@@ -83,12 +84,15 @@ __all__ = [
     "Protocol",
     "Schema",
     "SchemaMismatchError",
+    "StreamBacklog",
+    "StreamBatch",
     "StructType",
     "TableAlreadyExistsError",
     "TableAlterer",
     "TableMerger",
     "TableOptimizer",
     "TableReplacedError",
+    "TableStream",
     "Transaction",
     "UnavailableError",
     "UnknownCommitInterrupt",

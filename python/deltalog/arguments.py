@@ -1,15 +1,16 @@
 """Checks the arguments of users and converts them to the form that the binary takes.
 
-Each function names the parameter in its message, and says in the hint what to pass. What a parameter's annotation says
-in full is checked by `deltalog.checked`.
+Each function names the parameter in its message, and says in the hint what to pass. Parameters whose annotation says
+everything are checked by `deltalog.checked`.
 """
 
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
+from deltalog.arrow_types import ArrowData
 from deltalog.checked import is_text
 from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 Names: TypeAlias = list[str] | tuple[str, ...]
-"""Several names. A `Sequence[str]` could be a single text, too."""
+"""Several names. `Sequence[str]` would also accept a single text."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
@@ -89,7 +90,7 @@ def location_argument(table_uri: object, name: str = "table_uri") -> str:
 
 
 def _path(value: object) -> object:
-    """Returns what a path says of itself; None for an object that is none."""
+    """Returns the text of a path object; None for an object that is not a path."""
     try:
         return os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     except TypeError:
@@ -107,7 +108,7 @@ def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> 
 
 
 def _items(name: str, values: object, expected: str) -> list[object]:
-    """Returns the items of a list. A single text would be taken apart into its letters."""
+    """Returns the items of a list. Refuses a single text, which would be split into its letters."""
     if isinstance(values, (str, bytes, os.PathLike, Mapping)) or not isinstance(values, Iterable):
         raise wrong_argument(name, values, expected)
     return list(values)
@@ -150,7 +151,7 @@ def size_argument(size: int | None, name: str) -> int | None:
 
 
 def whole_argument(value: object, name: str, expected: str, least: int = _LEAST) -> int:
-    """Returns a whole number of 64 bits, which may be one of numpy."""
+    """Returns a whole number of 64 bits, which may be one of numpy's."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -196,7 +197,7 @@ def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, 
 def store_argument(
     location: str, storage_options: Mapping[str, str] | None, credential_provider: CredentialProvider | None
 ) -> StoreOptions:
-    """Options of a store, and what hands out its credentials. A session of boto3 also says in which region it works."""
+    """Options of a store, and the provider of its credentials. A session of boto3 also has a region."""
     options = _storage_options(storage_options)
     if credential_provider is None:
         return StoreOptions(options)
@@ -218,7 +219,7 @@ _REGIONS = {"aws_region", "region", "aws_default_region", "default_region"}
 
 
 def _storage_options(options: object) -> dict[str, str]:
-    """Returns options of a store. No error shows a value of them: it may be a secret."""
+    """Returns options of a store. No error shows their values, which may be secrets."""
     if options is None:
         return {}
     hint = "pass a dictionary of text to text, such as {'aws_region': 'eu-west-1'}"
@@ -245,7 +246,9 @@ def table_options(
     name: str | None,
     description: str | None,
 ) -> TableOptions:
-    """Returns what users say of a new table; one column to partition by may be given as it is."""
+    """Returns the definition of a new table that a user has passed. A single partition column may be given without a
+    list.
+    """
     columns = None if partition_by is None else names_argument(partition_by, "partition_by", one=True)
     return TableOptions(columns, options_argument(configuration, "configuration"), name, description)
 
@@ -269,14 +272,14 @@ def _staged(commit: object) -> "str | tuple[int, bytes]":
     return path
 
 
-def stream_argument(data: object, name: str = "data") -> object:
-    """Returns data that are rows of Arrow, as they are: a stream, an array, or several of them."""
+def stream_argument(data: object, name: str = "data") -> ArrowData:
+    """Returns Arrow data unchanged: a stream, an array, or several of them."""
     if isinstance(data, (list, tuple)):
         for item in data:
             _ensure_arrow(item, f"an item of {name}")
     elif not isinstance(data, Iterator):
         _ensure_arrow(data, name)
-    return data
+    return cast(ArrowData, data)
 
 
 def _ensure_arrow(data: object, name: str) -> None:
@@ -308,7 +311,7 @@ def timestamp_argument(
     if given.tzinfo is None:
         given = given.replace(tzinfo=timezone.utc)
     since_epoch: object = given - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    # NaT of pandas is a datetime, and no time.
+    # pandas' NaT is an instance of datetime, but not a time.
     if not isinstance(since_epoch, timedelta):
         raise wrong_argument(name, timestamp, expected)
     return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)
@@ -316,7 +319,7 @@ def timestamp_argument(
 
 def iso_time(text: str) -> datetime:
     """Reads a time in ISO 8601; raises `ValueError` if it is not one."""
-    # Python 3.10 does not know Z.
+    # Python 3.10 does not parse Z.
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 

@@ -4,37 +4,41 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from deltalog.arrow_types import ArrowData
+
 if TYPE_CHECKING:
     import pyarrow
 
 __all__ = ["importable"]
 
 
-def importable(data: Any) -> Any:
-    """Returns data that are an Arrow stream, as they are, or pyarrow's without the offsets of deeply nested columns.
+def importable(data: ArrowData) -> ArrowData:
+    """Returns an Arrow stream unchanged, except that deeply nested columns of pyarrow lose their offsets.
 
-    A slice of pyarrow is an offset into the array of the whole. The C interface passes it on, and arrow-rs 59 counts it
-    again for each struct or list of fixed size inside, until it panics. Such columns are copied, batch by batch.
+    A slice in pyarrow is an offset into the whole array. The C interface passes it on, and arrow-rs 59 adds it again
+    for each nested struct or fixed-size list, until it panics. Such columns are copied, batch by batch.
     """
     # Data can only be pyarrow's if it was imported.
     if "pyarrow" not in sys.modules:
         return data
     import pyarrow
 
-    if not isinstance(data, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.RecordBatchReader)):
+    given: Any = data
+    if not isinstance(given, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.RecordBatchReader)):
         return data
-    deep = {index for index, field in enumerate(data.schema) if _is_deep(field.type)}
+    deep = {index for index, field in enumerate(given.schema) if _is_deep(field.type)}
     if not deep:
         return data
-    if isinstance(data, pyarrow.RecordBatchReader):
-        batches = iter(data)
+    if isinstance(given, pyarrow.RecordBatchReader):
+        batches = iter(given)
     else:
-        batches = iter(data.to_batches() if isinstance(data, pyarrow.Table) else [data])
-    return pyarrow.RecordBatchReader.from_batches(data.schema, _copied(batches, deep))
+        batches = iter(given.to_batches() if isinstance(given, pyarrow.Table) else [given])
+    copied: ArrowData = pyarrow.RecordBatchReader.from_batches(given.schema, _copied(batches, deep))
+    return copied
 
 
 def _is_deep(data_type: "pyarrow.DataType") -> bool:
-    """Returns whether a slice of the type has an array inside that is sliced with it and has arrays inside itself."""
+    """Returns whether slicing an array of the type also slices a child array that has children itself."""
     import pyarrow.types
 
     data_type = _stored(data_type)

@@ -11,7 +11,7 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warns at the innermost line outside of this package, however many decorators and helpers are in between."""
+    """Warns at the innermost line outside of this package, no matter how many decorators and helpers are in between."""
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

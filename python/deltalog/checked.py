@@ -64,7 +64,7 @@ def checks_arguments(kind: _Class) -> _Class:
 
 
 def _expected(annotation: Any) -> _Expected | None:
-    """Returns what an annotation says; None if it says more than this module checks."""
+    """Returns the types that an annotation accepts; None if it says more than this module can check."""
     is_union = get_origin(annotation) in (Union, types.UnionType)
     parts = get_args(annotation) if is_union else (annotation,)
     kinds = [part for part in parts if part is not type(None)]
@@ -92,7 +92,7 @@ def _expected_of(kind: Any) -> _Expected | None:
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Returns whether a value is a text of Unicode. Half of a surrogate pair is none, and has no form in UTF-8."""
+    """Returns whether a value is valid Unicode text. A lone surrogate is not: it cannot be encoded in UTF-8."""
     if not isinstance(value, str):
         return False
     try:
@@ -107,7 +107,7 @@ def _is_of_spark(kind: Any) -> bool:
 
 
 def _of_spark(kinds: list[Any]) -> _Expected | None:
-    """Returns what takes objects of Spark's classes, or text instead of them."""
+    """Returns the types for a parameter that takes objects of Spark's classes, or text instead of them."""
     if not all(kind is str or _is_of_spark(kind) for kind in kinds):
         return None
     names = ["text" if kind is str else f"a {kind.__name__}" for kind in kinds]

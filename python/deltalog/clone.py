@@ -10,7 +10,7 @@ __all__ = ["CloneArguments", "CloneResult"]
 
 
 class CloneArguments(NamedTuple):
-    """The arguments of `clone` that the binary gets."""
+    """The arguments of `clone`, as the binary takes them."""
 
     shallow: bool
     mode: str
@@ -25,8 +25,9 @@ class CloneResult:
     """The result of a CLONE."""
 
     metrics: dict[str, int]
-    """By the names of the JVM connector: `sourceTableSize`, `sourceNumOfFiles`, `numRemovedFiles`, `removedFilesSize`,
-    `numCopiedFiles` and `copiedFilesSize`."""
+    """The metrics by the names of the JVM connector: `sourceTableSize`, `sourceNumOfFiles`, `numRemovedFiles`,
+    `removedFilesSize`, `numCopiedFiles` and `copiedFilesSize`.
+    """
     version: int | None
     """The version of the clone's commit; None if nothing was committed, because there was nothing to do."""
     allowed_roots: list[str]

@@ -1,4 +1,4 @@
-"""What a writer says about its commit."""
+"""What a writer records with its commit."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,8 +40,8 @@ class CommitProperties:
             JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
             itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
-        max_commit_retries: taken as `deltalake` takes it, and without effect. A commit is retried for as long as
-            it does not conflict, and only because another writer has committed first.
+        max_commit_retries: accepted for compatibility with `deltalake`, but without effect. A commit is retried for as
+            long as it does not conflict, and only because another writer has committed first.
         app_transactions: the progress of applications, recorded with the commit. If the table has recorded the
             same or a later version of one of them, nothing is written and `write_deltalake` returns an
             `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them again.)
@@ -75,7 +75,7 @@ class CommitArguments(NamedTuple):
 
 
 class WriteArguments(NamedTuple):
-    """The arguments of `write_deltalake` that the binary gets, except for the data and the table's location."""
+    """The arguments of `write_deltalake`, as the binary takes them, except for the data and the table's location."""
 
     mode: str
     options: TableOptions
@@ -85,7 +85,7 @@ class WriteArguments(NamedTuple):
     schema_mode: str | None = None
     target_file_size: int | None = None
     file_format: str | None = None
-    """The JSON form of what the core calls a `FileFormat`."""
+    """The JSON form of the core's `FileFormat`."""
 
 
 def commit_arguments(

@@ -1,4 +1,4 @@
-"""CONVERT: a directory of Parquet files becomes a table, where it is."""
+"""CONVERT: turns a directory of Parquet files into a table, in place."""
 
 import os
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ConvertArguments(NamedTuple):
-    """The arguments of `convert_to_delta` that the binary gets."""
+    """The arguments of `convert_to_delta`, as the binary takes them."""
 
     mode: str
     options: TableOptions
@@ -75,7 +75,7 @@ class ConversionPlan:
         return self._plan.files()
 
     def commit(self) -> int | None:
-        """Commits the files as version 0, and returns it; None if there is a table by now, and the mode is `ignore`.
+        """Commits the files as version 0, and returns it; None if a table exists by now, and the mode is `ignore`.
 
         Raises:
             TableAlreadyExistsError: another writer has created a table since.
@@ -111,8 +111,8 @@ def convert_to_delta(
 
     All files become part of the table, except for those that begin with `_` or `.`, or are in such directories,
     and empty ones; links to directories are not followed. Their footers give the schema and the statistics.
-    Columns that some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing
-    may write to the directory at the same time: what comes later is not part of the table, and VACUUM deletes it.
+    Columns that some files lack are NULL there; `byte`, `short` and `integer` become the widest of them. Nothing may
+    write to the directory at the same time: later files are not part of the table, and VACUUM deletes them.
 
     Args:
         uri: a path, or a URL.
@@ -129,8 +129,7 @@ def convert_to_delta(
             `modification_time` (milliseconds since the epoch, or a timestamp). With partition columns also
             `partition_values`, a map of texts in the form of the log, or a struct with a field for each column;
             directories do not matter then.
-        collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows are in
-            any case.
+        collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows always are.
         time_zone: the zone of timestamps in the names of directories that have none: a region, or an offset such as
             `+02:00`.
         name, description, configuration: of the table. Columns cannot be mapped by a conversion.
@@ -224,7 +223,7 @@ def convert_to_deltalake(
     collect_stats: bool = True,
     commit_properties: CommitProperties | None = None,
 ) -> None:
-    """Does what `convert_to_delta` does, with the arguments that `deltalake` has."""
+    """Does the same as `convert_to_delta`, with the arguments of `deltalake`."""
     convert_to_delta(
         uri,
         mode=mode,

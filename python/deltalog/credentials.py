@@ -1,6 +1,6 @@
-"""Credentials that a program hands over with `credential_provider=`, and how to get them.
+"""Credentials that a program passes as `credential_provider=`, and how to get them.
 
-| what is passed | how it is asked |
+| what is passed | how credentials are obtained |
 | --- | --- |
 | a function | It is called without arguments. It returns one of the next four, or a mapping, perhaps with its end. |
 | a session of boto3 | `get_credentials()` |
@@ -37,7 +37,7 @@ EXPECTED = (
 _AZURE_SCOPE = "https://storage.azure.com/.default"
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 
-# Credentials that renew themselves do so ten minutes before their end, or earlier.
+# Credentials that renew themselves do so at least ten minutes before they expire.
 _ASK_AGAIN_AFTER = 60.0
 
 # The names in a mapping, without case, underscores and the beginnings `aws`, `azure`, `storage` and `google`.
@@ -127,7 +127,7 @@ def _is_googles(source: object) -> bool:
 
 
 def _of_google(source: Any) -> Answer:
-    # Keys of service accounts are for no service at first.
+    # A service account's credentials have no scope at first.
     if getattr(source, "requires_scopes", False):
         source = source.with_scopes([_GOOGLE_SCOPE])
     if not source.valid:
@@ -136,7 +136,7 @@ def _of_google(source: Any) -> Answer:
 
 
 def _google_request() -> Any:
-    # The package can do without `requests`.
+    # The package does not require `requests`.
     try:
         return import_module("google.auth.transport.requests").Request()
     except ImportError:
@@ -187,7 +187,7 @@ def _end(value: object) -> float | None:
         return None
     if isinstance(value, str):
         try:
-            # Python 3.10 does not know Z.
+            # Python 3.10 does not parse Z.
             value = datetime.fromisoformat(value.replace("Z", "+00:00"))
         except ValueError:
             raise NotCredentialsError("an end of the credentials that is no time in ISO 8601") from None

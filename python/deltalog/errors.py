@@ -1,7 +1,7 @@
 """Errors: one class per kind, all subclasses of `DeltaError`, with the standard class as second parent.
 
-The message of an error says what happened. Its attributes are what is known of the place, `table`, `version`,
-`path` and `line`, a `hint` what to do, and a `reason` for programs.
+The message of an error says what happened. Its attributes are the place, as far as it is known (`table`, `version`,
+`path` and `line`), a `hint` that says what to do, and a `reason` for programs.
 """
 
 from typing import TypeVar
@@ -58,7 +58,7 @@ class DeltaError(Exception):
 
 
 def hinted(error: _Error, hint: str) -> _Error:
-    """Adds what to do to an error of Python, at the end of its message, as in errors of the core."""
+    """Adds a hint to an error of Python, at the end of its message, as in errors of the core."""
     error.args = (f"{error}; {hint}",)
     error.hint = hint
     return error
@@ -70,7 +70,7 @@ def wrong_argument(name: str, value: object, expected: str) -> "InvalidArgumentE
 
 
 def shown(value: object) -> str:
-    """Returns a value as users know it, on one line, and not all of a long one."""
+    """Returns a value as users write it, on one line and shortened if it is long."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 (code of users, and another error is on its way)
@@ -90,7 +90,7 @@ class TableReplacedError(DeltaError, FileNotFoundError):
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
-    """There is already a table where one was to be created.
+    """There is already a table at the location where one should be created.
 
     `reason` is `table_created` if another writer created it during the call.
     """
@@ -101,7 +101,7 @@ class VersionNotFoundError(DeltaError, LookupError):
 
 
 class DeltaProtocolError(DeltaError):
-    """The parent of `CorruptLogError` and `UnsupportedFeatureError`, by the name that `deltalake` has."""
+    """The parent of `CorruptLogError` and `UnsupportedFeatureError`, under the name that `deltalake` uses."""
 
 
 class CorruptLogError(DeltaProtocolError, ValueError):
@@ -172,12 +172,11 @@ class ProtocolChangedException(CommitConflictError):  # noqa: N818 (as in delta.
 
 
 class CommitStateUnknownError(DeltaError):
-    """The store's answer was lost and the commit could not be read back: it may or may not stand.
+    """The store's answer was lost and the commit could not be read back: it may or may not be in the log.
 
     `DeltaTable.find_commit(error.transaction_id)` finds out which, when the store answers again. Until then the data
     files of the write are kept. `reason` says why: `no_answer` (the store did not answer), `access_denied` (it
-    refused to), `contradiction` (its answers contradict each other) or `unreadable` (it answered what is not a
-    commit).
+    refused to), `contradiction` (its answers contradict each other) or `unreadable` (its answer is not a commit).
     """
 
     transaction_id: str | None = None
@@ -185,10 +184,11 @@ class CommitStateUnknownError(DeltaError):
 
 
 class CommittedInterrupt(KeyboardInterrupt):
-    """Ctrl-C came when the call had already committed. Do not repeat it.
+    """Ctrl-C came when the call had already committed. Do not repeat the call.
 
     A call that is interrupted before its commit raises a plain `KeyboardInterrupt`, and has committed nothing. The
-    exception of another signal's handler is raised unchanged; if the call has committed, it has a note that says so.
+    exception of another signal's handler is raised unchanged; if the call has committed, the exception has a note that
+    says so.
     """
 
     table: str | None = None
@@ -214,9 +214,9 @@ class UnknownCommitInterrupt(KeyboardInterrupt):
 
 
 class AfterCommitError(DeltaError):
-    """The write or the change was committed as `version`, and a later step failed. Do not repeat it.
+    """The write or the change was committed as `version`, but a later step failed. Do not repeat the write.
 
-    Spark's writes raise it, and their `hint` says how to do what failed.
+    Spark's writes raise this error, with a `hint` that says how to repeat the failed step.
     """
 
 

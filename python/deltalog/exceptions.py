@@ -1,14 +1,15 @@
-"""The errors that `deltalake.exceptions` and `delta.exceptions` have, by these names. `deltalog.errors` has all.
+"""The errors of `deltalake.exceptions` and `delta.exceptions`, under their names there. `deltalog.errors` has all
+errors.
 
 | `deltalake` | deltalog |
 | --- | --- |
 | `DeltaError` | `DeltaError` |
 | `TableNotFoundError` | `NotATableError` |
-| `CommitFailedError` | `CommitConflictError`: nothing was committed. What is not known is a `CommitStateUnknownError` |
+| `CommitFailedError` | `CommitConflictError`: nothing was committed; if that is unknown, `CommitStateUnknownError` |
 | `DeltaProtocolError` | the parent of `UnsupportedFeatureError` and `CorruptLogError` |
 | `SchemaMismatchError` | `SchemaMismatchError` |
 
-A row that breaks a rule of the table is an `InvalidArgumentError`, and a `DeltaProtocolError` of `deltalake`.
+A row that breaks a rule of the table raises an `InvalidArgumentError`; in `deltalake` it raises a `DeltaProtocolError`.
 
 | `delta` | deltalog |
 | --- | --- |

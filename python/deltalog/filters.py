@@ -1,4 +1,4 @@
-"""Filters as lists of tuples, which pyarrow and `deltalake` know, as SQL."""
+"""Converts filters that are lists of tuples, as in pyarrow and `deltalake`, to SQL."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,15 +76,15 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
     values = ", ".join(_literal(one, kind, condition) for one in value)
     if operator == "in":
         return f"{column} IN ({values})" if values else "false"
-    # As pyarrow has it: NULL is none of the values.
+    # As in pyarrow, NULL is not one of the values.
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
 
 
 def value_as_sql(value: Any, kind: DataType | None, name: str) -> str:
     """Returns the SQL of a value for the column `name` of the type `kind`.
 
-    A list or tuple is an array, or a map of pairs if the column is a map. A dict is a map if the column is one,
-    and else a struct.
+    A list or tuple is an array, or a map of pairs if the column is a map. A dict is a map if the column is a map, and
+    otherwise a struct.
     """
     value = _plain(value)
     if value is None:
@@ -153,7 +153,7 @@ def _literal(value: Any, kind: str, condition: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number, boolean or array of numpy as Python's, and any other value as it is."""
+    """Converts a number, boolean or array of numpy to Python's types, and returns any other value unchanged."""
     if type(value).__module__ != "numpy":
         return value
     import numpy as np

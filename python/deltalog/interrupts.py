@@ -1,4 +1,4 @@
-"""Interrupts that come after Rust has returned: what calls of several steps raise, and what consumers of streams do."""
+"""Interrupts that arrive after Rust has returned, in calls of several steps and in consumers of streams."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | 
 
 
 def raise_in_handler(raised: BaseException) -> None:
-    """Makes the next SIGINT raise `raised`. Later ones are handled as before.
+    """Makes the next SIGINT raise `raised`. Later signals are handled as before.
 
     Raises:
         TypeError: the handler of SIGINT is not one of Python, and could not be restored.

@@ -8,7 +8,7 @@ _Default = TypeVar("_Default")
 
 
 class Metrics(dict[str, int]):
-    """Numbers by the names of the JVM connector, such as `numDeletedRows`, and those that `deltalake` has.
+    """Numbers by the names of the JVM connector, such as `numDeletedRows`, and also by the names of `deltalake`.
 
     `metrics["numDeletedRows"]` and `metrics["num_deleted_rows"]` are the same.
     """
@@ -34,6 +34,6 @@ class Metrics(dict[str, int]):
 
 
 def _own(name: str) -> str:
-    """Returns the JVM connector's name for one of `deltalake`: `numDeletedRows` for `num_deleted_rows`."""
+    """Returns the JVM connector's name for a name of `deltalake`: `numDeletedRows` for `num_deleted_rows`."""
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)

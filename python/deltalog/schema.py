@@ -130,7 +130,7 @@ DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
 @checks_arguments
 @dataclass(frozen=True)
 class Identity:
-    """How the values of an identity column are counted up (protocol: "Identity Columns")."""
+    """How the values of an identity column are generated (protocol: "Identity Columns")."""
 
     start: int = 1
     """The first value."""
@@ -156,13 +156,13 @@ class Field(_Json):
         name: the name.
         type: the type.
         nullable: whether values may be NULL.
-        metadata: more facts about the column.
+        metadata: additional information about the column.
         comment: a description for people.
         generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
             Columns").
         default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
             "Default Columns").
-        identity: makes writers count the values up; the type is `long`.
+        identity: makes writers generate increasing or decreasing numbers; the type is `long`.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
     Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
-    `deltalake`: what is not text is JSON, and `from_arrow` returns the same schema.
+    `deltalake`: values that are not text become JSON, and `from_arrow` returns the same schema again.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
@@ -345,7 +345,7 @@ _JSON = "the JSON form of a schema, as to_json() returns it"
 
 
 def _check(text: str) -> None:
-    """Raises if there is no such schema."""
+    """Raises an error if the schema is invalid."""
     try:
         schema_to_arrow(text)
     except CorruptLogError as error:
@@ -363,7 +363,7 @@ def _field(read: dict[str, Any]) -> Field:
 
 
 def _type(read: Any) -> DataType:
-    """Returns a type from its JSON form, which was checked when the schema was made."""
+    """Returns a type from its JSON form, which was checked when the schema was created."""
     if isinstance(read, str):
         return _primitive(read)
     if read["type"] == "struct":

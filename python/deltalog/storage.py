@@ -35,9 +35,9 @@ class CacheStatistics(NamedTuple):
 
 
 def cache_statistics() -> CacheStatistics:
-    """Returns what this process has asked its caches for, which the storage option `cache_dir` turns on.
+    """Returns the counts of this process's requests to its caches, which the storage option `cache_dir` turns on.
 
-    A forked child counts from zero.
+    A forked child starts at zero.
     """
     return CacheStatistics(*_internal.cache_statistics())
 
@@ -50,18 +50,19 @@ class LogEntry(NamedTuple):
     file_name: str
     """The name of the commit in `_delta_log`, such as `00000000000000000007.json`."""
     temp_path: str
-    """The path of a file with the bytes of the commit, relative to `_delta_log`. No other attempt has the same."""
+    """The path of a file with the bytes of the commit, relative to `_delta_log`. No other attempt has the same path."""
     is_complete: bool
     """Whether the commit is known to be in the log."""
 
 
 class LogStore(Protocol):
-    """A service that decides which writer has a version of a table. See `register_log_store`.
+    """A service that decides which writer gets a version of a table. See `register_log_store`.
 
-    It keeps one entry for each table and file name, and never replaces it by one of another writer. Threads call it at
-    the same time. What a call has done, every later call of every process must see. A method that raises may have had
-    its effect: it is found out with `get`. A `PermissionError` becomes an `AccessDeniedError`, any other exception an
-    `UnavailableError`, or a `CommitStateUnknownError` if the outcome of the commit cannot be determined.
+    It keeps one entry for each table and file name, and never replaces it with another writer's entry. Threads call it
+    concurrently. Every later call, in any process, must see the effect of a call that has returned. A method that
+    raises may have taken effect: `get` shows whether it has. A `PermissionError` becomes an `AccessDeniedError`, any
+    other exception an `UnavailableError`, or a `CommitStateUnknownError` if the outcome of the commit cannot be
+    determined.
     """
 
     def put_if_absent(self, entry: LogEntry, /) -> bool:
@@ -125,11 +126,11 @@ def check(
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
     Every commit relies on that: a store that replaces an object that it should only create loses commits unnoticed. The
-    stores of Amazon, Google and Microsoft are known to be right. With any other, the first commit of a process
-    tries it, too. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
+    stores of Amazon, Google and Microsoft are known to do so. With any other store, the first commit of a process makes
+    the same check. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
 
     Args:
-        table_uri: where a table is, or is to be.
+        table_uri: where a table is or will be.
         storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
 
     Raises:

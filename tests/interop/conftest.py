@@ -51,12 +51,24 @@ class Jvm:
         self._ask({"sql": sql, "to": str(self._result)})
         return _read(self._result)
 
+    def write_stream(self, directory: Path, table: Path, checkpoint: Path, *, by_window: bool) -> None:
+        """Runs the stream of files of `jvm_peer.py` into a table, until all of them are written."""
+        request = {"write_stream": str(directory), "to": str(table), "checkpoint": str(checkpoint)}
+        self._ask({**request, "by_window": by_window})
+
     def versions(self, table: Path, versions: list[int]) -> list[tuple[pa.Table, dict[str, Any]]]:
         """The rows of each version, and its protocol, metadata and application transactions as in the log."""
         self._ask({"table": str(table), "versions": versions, "to": str(self._result)})
         states = json.loads(self._result.read_text())
         files = [self._result.with_name(f"{self._result.name}.{version}") for version in versions]
         return list(zip(map(_read, files), states, strict=True))
+
+    def stream(self, table: Path, checkpoint: Path, **options: str) -> list[list[Any]]:
+        """Continues a stream until it has read all that there is. Returns the first columns of its batches."""
+        request = {"stream": str(table), "options": options, "checkpoint": str(checkpoint)}
+        self._ask({**request, "to": str(self._result)})
+        found: list[list[Any]] = json.loads(self._result.read_text())
+        return found
 
 
 def _read(file: Path) -> pa.Table:

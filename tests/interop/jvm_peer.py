@@ -3,8 +3,12 @@
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
 there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
 into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata,
-application transactions and domains, as a JSON array of objects. Standard output has one answer per line: `ok` or
-`error: …`. What Spark prints goes to standard error.
+application transactions and domains, as a JSON array of objects. `{"write_stream": DIRECTORY, "to": TABLE,
+"checkpoint": PATH, "by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one
+answer per line: `ok` or `error: …`. What Spark prints goes to standard error.
+
+`{"stream": PATH, "options": {}, "checkpoint": PATH, "to": FILE}` continues a stream until it has read all that there
+is, and writes the first columns of its batches into `FILE`, as a JSON array of arrays.
 
 SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
 returns the value.
@@ -17,10 +21,11 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 
 def builder() -> SparkSession.Builder:
@@ -86,6 +91,36 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
     Path(file).write_text(json.dumps(states))
 
 
+def stream_of_files(spark: SparkSession, directory: str, *, by_window: bool) -> DataFrame:
+    """Returns a stream with a batch for each file; either its rows, or their numbers by windows of time."""
+    files = (
+        spark.readStream.schema("id long, time timestamp").option("maxFilesPerTrigger", 1).parquet(directory)
+    )
+    if not by_window:
+        return files
+    late = files.withWatermark("time", "10 seconds")
+    return late.groupBy(functions.window("time", "20 seconds")).count().selectExpr("window.start", "count")
+
+
+def write_stream(spark: SparkSession, request: dict[str, Any]) -> None:
+    frame = stream_of_files(spark, request["write_stream"], by_window=request["by_window"])
+    writer = frame.writeStream.format("delta").option("checkpointLocation", request["checkpoint"])
+    writer.trigger(availableNow=True).start(request["to"]).awaitTermination()
+
+
+def write_batches(spark: SparkSession, request: dict[str, Any]) -> None:
+    """Writes what a stream reads."""
+    found: dict[int, list[object]] = {}
+
+    def each(rows: DataFrame, number: int) -> None:
+        found[number] = sorted(row[0] for row in rows.collect())
+
+    frame = spark.readStream.format("delta").options(**request["options"]).load(request["stream"])
+    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", request["checkpoint"])
+    writer.trigger(availableNow=True).start().awaitTermination()
+    Path(request["to"]).write_text(json.dumps([found[number] for number in sorted(found)]))
+
+
 def wait_at(value: int, meeting: str) -> int:
     done = Path(f"{meeting}.done")
     if not done.exists():
@@ -104,8 +139,12 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if "versions" in request:
+            if "stream" in request:
+                write_batches(spark, request)
+            elif "versions" in request:
                 write_versions(spark, request["table"], request["versions"], request["to"])
+            elif "write_stream" in request:
+                write_stream(spark, request)
             else:
                 frame = spark.sql(request["sql"])
                 if request["to"] is not None:

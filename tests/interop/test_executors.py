@@ -14,7 +14,9 @@ from tests.golden.canonical import rows
 from tests.interop.conftest import Jvm
 
 
-@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+@pytest.mark.parametrize(
+    "mapping", [pytest.param(mapping, marks=pytest.mark.thorough) for mapping in ("none", "id")] + ["name"]
+)
 def test_the_connector_reads_and_continues_what_executors_have_written(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, mapping: str
 ) -> None:

@@ -16,7 +16,7 @@ from tests.golden.canonical import rows
 from tests.interop.conftest import Jvm
 
 
-@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "name"])
 def test_the_connector_skips_files_by_computed_statistics(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
     table = f"delta.`{tmp_path}`"
     jvm.run(

@@ -19,7 +19,7 @@ def ours(path: Path) -> list[str]:
     return rows(pa.table(deltalog.DeltaTable(path).to_arrow()))
 
 
-@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "name"])
 def test_each_reads_and_continues_what_the_other_has_ordered(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
     """Rows and row ids stay, and both describe the same in the same words."""
     table = f"delta.`{tmp_path}`"

@@ -84,7 +84,6 @@ def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
         ([Field("X", "long")], {"parent": "s"}, SchemaMismatchError, "appears twice"),
         ([Field("a", "long", nullable=False)], {}, SchemaMismatchError, "not nullable"),
         ([Field("a b", "long")], {}, SchemaMismatchError, "Parquet"),
-        ([Field("a", "void")], {}, SchemaMismatchError, "void"),
         ([Field("", "long")], {}, SchemaMismatchError, "empty"),
         ([Field("a", "long")], {"parent": "id"}, InvalidArgumentError, "no struct 'id'"),
         ([Field("a", "long")], {"after": "nope"}, InvalidArgumentError, "no column 'nope'"),

@@ -22,7 +22,7 @@ except InvalidArgumentError as error:
     ("value", "expected"),
     [
         ("1MiB", "True"),
-        ("1000", "the values of an expression may have 1000 bytes at once"),
+        ("1000", "the values of an expression may have at most 1000 bytes at once"),
         ("much", "the variable DELTALOG_EXPRESSION_BYTES is not a size: 'much'"),
     ],
 )

@@ -74,6 +74,7 @@ def test_values_have_a_limit(tmp_path: Path, place: Callable[[Path, str], Any]) 
     text = "'b'" if place is default else "CAST(id AS STRING)"
     for number, (sql, function) in enumerate([(GROWN.replace("{}", text), "replace"), (WIDE, "repeat")]):
         with pytest.raises(
-            InvalidArgumentError, match=rf"the values of {function} have \d+ bytes.* may have 134217728"
+            InvalidArgumentError,
+            match=rf"the values of {function} have \d+ bytes.* may have at most 134217728",
         ):
             place(tmp_path / str(number), sql)

@@ -284,7 +284,7 @@ def test_default_values_are_one_moment_for_each_write(tmp_path: Path) -> None:
     ("kind", "sql"), [("string", "uuid()"), ("double", "rand()"), ("string", "concat('a', uuid())")]
 )
 def test_a_default_value_is_the_same_for_all_rows(tmp_path: Path, kind: str, sql: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="another value in each row"):
+    with pytest.raises(InvalidArgumentError, match="differs from row to row"):
         DeltaTable.create(tmp_path, Schema([Field("id", "integer"), Field("key", kind, default=sql)]))
 
 

@@ -1,5 +1,6 @@
 """One classic session for all tests of this folder."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,10 +26,24 @@ EVERY_SPARK = {
     "test_sql",
     "test_statements",
     "test_stored_values",
+    "test_stream_source",
     "test_write",
 }
 
-# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most.
+# What the releases between the oldest and the newest run of these modules: two modules, and the tests with one of these
+# names. The others are thorough there.
+SMOKE = {
+    "test_catalog_writes",
+    "test_sql",
+    "test_delete_removes_the_rows_for_which_the_condition_is_true",
+    "test_every_entry_point_returns_columns_in_the_tables_order",
+    "test_filters_on_partition_columns_are_exact",
+    "test_merge_with_all_clauses",
+    "test_the_scan_is_sparks_own_parquet_scan",
+}
+
+# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most. Each runs there for a
+# quarter of the trees in CI.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
@@ -51,6 +66,7 @@ OLDEST = {
     "test_statement_commits",
     "test_statement_scans",
     "test_statement_values",
+    "test_void_columns",
 }
 
 
@@ -63,18 +79,27 @@ def hadoop_aws() -> list[Path]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
+    missing = (EVERY_SPARK | OLDEST) - {module.stem for module in Path(__file__).parent.rglob("test_*.py")}
     if missing:
         raise pytest.UsageError(
             f"EVERY_SPARK or OLDEST names modules that do not exist: {', '.join(sorted(missing))}"
         )
+    spark = os.environ.get("DELTALOG_SPARK")
     for item in items:
+        if spark == "between" and SMOKE.isdisjoint((item.path.stem, item.name.partition("[")[0])):
+            item.add_marker(pytest.mark.thorough)
         if any(map(item.get_closest_marker, ("newest", "slow"))):
             continue
         if item.path.stem in EVERY_SPARK:
             item.add_marker(pytest.mark.every_spark)
         elif item.path.stem in OLDEST:
             item.add_marker(pytest.mark.oldest)
+        if (
+            spark == "oldest"
+            and item.get_closest_marker("oldest")
+            and not item.get_closest_marker("thorough")
+        ):
+            item.add_marker(pytest.mark.thorough(every=4))
 
 
 @pytest.fixture(scope="session")

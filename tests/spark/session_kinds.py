@@ -59,6 +59,16 @@ class Statement:
     def rows(self) -> Any:
         return self.session.sql(ROWS)
 
+    def stream(self) -> Any:
+        """Returns the writer of a stream of one batch."""
+        files = str(self.path.parent.parent / "files of streams")
+        self.rows().write.mode("overwrite").parquet(files)
+        stream = self.session.readStream.schema("id INT, p STRING").parquet(files)
+        writer = stream.writeStream.format("deltalog").trigger(availableNow=True)
+        return writer.option(
+            "checkpointLocation", str(self.path.parent.parent / f"checkpoint of {self.name}")
+        )
+
 
 def in_sql(text: str) -> Callable[[Statement], Any]:
     return lambda run: run.sql(text)
@@ -84,6 +94,8 @@ WORKS: dict[str, Callable[[Statement], Any]] = {
     "MERGE": in_sql("MERGE INTO {t} USING (SELECT 1 AS k) ON id = k WHEN MATCHED THEN UPDATE SET p = 'm'"),
     "TRUNCATE": in_sql("TRUNCATE TABLE {t}"),
     "DELETE, by path": in_sql("DELETE FROM deltalog.`{p}` WHERE id = 1"),
+    "stream, toTable": lambda run: run.stream().toTable(run.name).awaitTermination(),
+    "stream, by path": lambda run: run.stream().start(str(run.path)).awaitTermination(),
     "SELECT": in_sql("SELECT * FROM {t}"),
     "SELECT, by path": in_sql("SELECT * FROM deltalog.`{p}`"),
     "DESCRIBE HISTORY": in_sql("DESCRIBE HISTORY {t}"),

@@ -130,6 +130,7 @@ def test_a_python_data_source_keeps_the_name(spark: SparkSession, path: str) -> 
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_enable_turns_the_name_off_for_later_sessions(path: str) -> None:
     done = run_python(
         f"""
@@ -159,6 +160,7 @@ def test_enable_turns_the_name_off_for_later_sessions(path: str) -> None:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_settings_alone_bring_the_name(path: str) -> None:
     done = run_python(
         f"""

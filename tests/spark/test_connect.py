@@ -370,6 +370,7 @@ def test_tables_in_a_store(server: tuple[str, Path], s3: S3Server, logs: Path, t
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_maintenance_of_tables_in_a_store(server: tuple[str, Path], s3: S3Server, tmp_path: Path) -> None:
     """The verbs that maintain tables, copy them and make them of files run in the server."""
     options = s3.options()

@@ -188,7 +188,7 @@ merged.whenMatched().updateAll().whenNotMatched().insertAll().merge()
 said["merged"] = sql("SELECT * FROM plain_u ORDER BY ALL")
 said["optimized"] = sql("OPTIMIZE plain_t WHERE p = :p", args={{"p": "b"}})[0][1][:2]
 said["quoted"] = sql("OPTIMIZE plain_t WHERE p = :p AND p IS NOT NULL", args={{"p": "it's"}})[0][1][:2]
-said["nameless"] = outcome(lambda: sql("OPTIMIZE plain_t WHERE p = ?", args=["b"]))[1]
+said["nameless"] = sql("OPTIMIZE plain_t WHERE p = ?", args=["b"])[0][1][:2]
 said["history"] = [row.operation for row in spark.sql("DESCRIBE HISTORY plain_t").collect()]
 said["refused"] = outcome(lambda: sql("VACUUM plain_t RETAIN 0 HOURS"))
 slept = "CAST(java_method('java.lang.Thread', 'sleep', 1500L) AS STRING)"
@@ -212,8 +212,26 @@ said["committed"] = spark.sql("DESCRIBE HISTORY plain_t").count() - version
     assert said["merged"] == [[2, "m"], [3, "m"]]
     assert said["optimized"] == [1, 3]
     assert said["quoted"] == [1, 2]
-    assert "name, as in :name" in said["nameless"]
+    assert said["nameless"] == [0, 0]
     assert said["history"][:3] == ["OPTIMIZE", "OPTIMIZE", "WRITE"]
     assert "retention" in said["refused"][1]
     assert "OPERATION_CANCELED" in said["interrupted"][0] or "cancel" in said["interrupted"][0].lower()
     assert said["committed"] == 0
+
+
+def test_a_stream_of_a_client_is_read_by_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
+    code = f"""
+place, checkpoint = {str(tmp_path / "table")!r}, {str(tmp_path / "checkpoint")!r}
+spark.range(0, 2, 1, 1).write.format("deltalog").save(place)
+spark.range(2, 4, 1, 1).write.format("deltalog").mode("append").save(place)
+def ids(name, reader):
+    writer = reader.writeStream.format("memory").queryName(name).option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return sorted(row.id for row in spark.table(name).collect())
+said["first"] = ids("first", spark.readStream.format("deltalog").option("maxFilesPerTrigger", 1).load(place))
+spark.range(4, 5).write.format("deltalog").mode("append").save(place)
+said["refused"] = outcome(lambda: spark.readStream.format("deltalog").option("versionAsOf", 0).load(place).schema)
+"""
+    said = client(server, tmp_path, WITHOUT_DELTALOG, code)
+    assert said["first"] == [0, 1, 2, 3]
+    assert "versionAsOf does not apply to a stream" in said["refused"][1]

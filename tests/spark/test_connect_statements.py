@@ -198,6 +198,7 @@ print(counted.update("id = 20", {{"id": "30"}}).collect()[0].num_affected_rows)
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_default_values_of_a_stranger_are_computed_without_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
@@ -267,6 +268,7 @@ print(outcome(lambda: table.update(set={{"user": "DEFAULT"}})))
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_a_statement_conflicts_with_commits_on_its_rows(
     spark: SparkSession, server: tuple[str, Path], tmp_path: Path
 ) -> None:

@@ -97,5 +97,9 @@ def test_parameters_in_the_condition_of_optimize(spark: SparkSession, name: str)
     assert (done.metrics.numFilesAdded, done.metrics.numFilesRemoved) == (1, 2)
     [done] = spark.sql(f"OPTIMIZE {name} WHERE p = :p ZORDER BY (id)", args={"p": "b"}).collect()
     assert (done.metrics.numFilesAdded, done.metrics.numFilesRemoved) == (1, 2)
-    with pytest.raises(Exception, match="name, as in :name"):
-        spark.sql(f"OPTIMIZE {name} WHERE p = ?", args=["b"]).collect()
+    spark.sql(f"INSERT INTO {name} VALUES (7, DATE '2024-01-01', \"it's\"), (8, NULL, 'b')")
+    text = f"OPTIMIZE {name} WHERE day <=> ? AND p IN (?, ?, 'c')"
+    [done] = spark.sql(text, args=[day, "it's", None]).collect()
+    assert (done.metrics.numFilesAdded, done.metrics.numFilesRemoved) == (1, 2)
+    [done] = spark.sql(f"OPTIMIZE {name} WHERE p = ? AND day IS NULL", args=["b"]).collect()
+    assert (done.metrics.numFilesAdded, done.metrics.numFilesRemoved) == (1, 2)

@@ -196,6 +196,7 @@ SCRIPT = """
 
 @pytest.mark.newest
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_executors_write_and_each_row_stays_once(tmp_path: Path) -> None:
     """What failed attempts have written is deleted, or belongs to no version."""
     done = run_python(SCRIPT, ROOT=str(tmp_path), PYSPARK_PYTHON=sys.executable)

@@ -72,6 +72,7 @@ def refused(found: str, group: str, symbol: str) -> bool:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_rows_are_read_and_written_without_statements_and_own_sql(tmp_path: Path) -> None:
     lost = {"statements": "org.apache.spark.NoStatements", "own SQL": "org.apache.spark.NoProcedures"}
     found = seen(

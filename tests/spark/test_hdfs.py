@@ -22,7 +22,7 @@ from deltalog.tables import DeltaTable as SparkTable
 from tests.spark.statement_tables import in_one_task
 from tests.stores.mini_hdfs import MiniHdfs
 
-pytestmark = pytest.mark.newest
+pytestmark = [pytest.mark.newest, pytest.mark.thorough]
 
 Rows = list[tuple[Any, ...]]
 

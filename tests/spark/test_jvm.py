@@ -40,6 +40,7 @@ def vector_table(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     vector_table: str, tmp_path: Path
 ) -> None:
@@ -234,6 +235,7 @@ def test_the_newest_jar_serves_if_it_fits(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_the_portable_source_is_used_if_no_jar_fits(path: str, tmp_path: Path) -> None:
     symbols = f"class org.apache.spark.Gone\n{text(SYMBOLS)}"
     changed(tmp_path / "jars", f"deltalog-spark-{release()}.jar", BUILD="another", SYMBOLS=symbols)

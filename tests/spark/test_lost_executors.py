@@ -132,6 +132,7 @@ SCRIPT = """
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_a_statement_whose_executors_die_is_carried_out_once_or_not_at_all(tmp_path: Path) -> None:
     """A MERGE that loses its source fails: evaluated again, it could be another one."""
     done = run_python(SCRIPT, ROOT=str(tmp_path), PYSPARK_PYTHON=sys.executable)

@@ -418,6 +418,7 @@ def test_queries_of_what_python_workers_read(spark: SparkSession, path: str, que
             assert sorted(map(str, frame.collect())) == expected != []
 
 
+@pytest.mark.thorough
 def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
     """Reads are right, and nothing that anybody sees has the secret; writes are refused."""
     s3.set(secret_key=CANARY)

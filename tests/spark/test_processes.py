@@ -52,6 +52,7 @@ STARTED = """
 """
 
 
+@pytest.mark.thorough
 def test_a_process_does_not_take_the_sessions_of_another_one_that_runs(path: str, tmp_path: Path) -> None:
     """A process that has ended is replaced."""
     attached = tmp_path / "attached.py"

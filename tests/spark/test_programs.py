@@ -58,6 +58,7 @@ DESCRIBE HISTORY t;
 
 
 @pytest.mark.newest
+@pytest.mark.thorough
 def test_spark_sql_executes_a_file(tmp_path: Path) -> None:
     file = tmp_path / "statements.sql"
     file.write_text(STATEMENTS)
@@ -111,7 +112,7 @@ def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, 
 
 @pytest.mark.newest
 def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
-    found = steps(job, tmp_path, "others", "statements")
+    found = steps(job, tmp_path, "others", "statements", "streams", "sinks")
     assert found["sidecars of others"] == "0", "what is not of deltalog needs no Python"
     assert found["select"] == "[[1,a], [2,b], [3,c]]"
     assert found["merge"] == "[[1,1,0,0]]"
@@ -121,6 +122,12 @@ def test_a_java_job_has_everything_and_ends(job: Path, tmp_path: Path) -> None:
     assert found["rows of the clone"] == "[[1,a], [2,z]]"
     assert found["default session"] == "true"
     assert found["sidecars"] == "1"
+    assert (found["stream"], found["sidecars after the stream"]) == ("[[0], [1], [2]]", "1")
+    assert found["sink"] == "[[0], [1], [2]]"
+    assert found["history of the sink"] == f"[{'[STREAMING UPDATE], ' * 3}[CREATE TABLE]]"
+    assert found["update"].startswith(f"{EXCEPTION} 0AKDD deltalog does not have the output mode update")
+    assert found["stopped"] == "None, table false"
+    assert found["sidecars after the sinks"] == "1"
 
 
 @pytest.mark.newest

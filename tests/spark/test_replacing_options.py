@@ -52,6 +52,15 @@ def test_no_rows_replace_none_and_columns_go_by_name(spark: SparkSession, new: D
     assert deltalog.DeltaTable(table).schema().names == ["id", "v", "more"]
 
 
+def test_rows_in_files_of_another_table_are_replaced(new: DataFrame, table: str, tmp_path: Path) -> None:
+    cloned = str(tmp_path / "cloned")
+    deltalog.DeltaTable(table).clone(cloned, shallow=True)
+    overwrite(new, cloned, replaceUsing="id", allowedRoots=table)
+    found = deltalog.DeltaTable(cloned, allowed_roots=[table]).to_pyarrow_table().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == sorted([(1, "old"), (3, "old"), *NEW])
+    assert rows(table) == sorted(OLD)
+
+
 def test_a_table_that_does_not_exist_is_created(new: DataFrame, path: str) -> None:
     overwrite(new, path, replaceUsing="id")
     assert rows(path) == sorted(NEW)

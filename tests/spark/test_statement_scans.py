@@ -118,7 +118,13 @@ def test_statements_do_not_pass_over_files_that_cannot_be_read(
 
 
 @pytest.mark.newest
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind in ("plain", "rewriting") else pytest.param(kind, marks=pytest.mark.thorough)
+        for kind in KINDS
+    ],
+)
 def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kind: str) -> None:
     table = created(spark, path, kind)
     expected = data(spark)

@@ -172,6 +172,8 @@ def test_names_in_statements_of_ours_are_expressions(spark: SparkSession, table:
     assert len(spark.sql("DESCRIBE HISTORY IDENTIFIER(:t) LIMIT :n", {"t": table, "n": 1}).collect()) == 1
     spark.sql("OPTIMIZE IDENTIFIER('default.' || :t)", {"t": table}).collect()
     spark.sql("CREATE TABLE IDENTIFIER(:c) SHALLOW CLONE IDENTIFIER(:t)", {"t": table, "c": "copied"})
+    spark.sql("DROP TABLE copied")
+    spark.sql("CREATE TABLE IDENTIFIER(?) SHALLOW CLONE IDENTIFIER(?)", ["copied", table])
     try:
         assert rows(spark, "copied") == rows(spark, table)
     finally:

@@ -141,6 +141,7 @@ SCRIPT = """
 
 @pytest.mark.newest
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_no_executor_ends(tmp_path: Path) -> None:
     done = run_python(SCRIPT, ROOT=str(tmp_path), PYSPARK_PYTHON=sys.executable)
     assert done.stdout.endswith("executors that ended: 0\n"), done.stdout + done.stderr

@@ -14,7 +14,7 @@ from deltalog.spark.configuration import jar
 from tests.conftest import missing
 from tests.spark.servers import HOME, free_port, running, thrift_command
 
-pytestmark = [pytest.mark.newest, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 try:
     from pyhive import hive
@@ -159,7 +159,6 @@ def test_a_cancelled_statement_and_a_closed_session_commit_nothing(server: Serve
     session.close()
 
 
-@pytest.mark.thorough
 def test_beeline(server: Server) -> None:
     statements = (
         "CREATE TABLE b (id INT, p STRING) USING deltalog",
@@ -184,7 +183,6 @@ def test_beeline(server: Server) -> None:
     assert done.stdout.splitlines()[-1] == "2,two"
 
 
-@pytest.mark.thorough
 def test_a_server_that_has_the_jar_in_spark_jars_alone_does_not_start(tmp_path: Path) -> None:
     command = thrift_command(free_port(), tmp_path, "--jars", jar())
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path)

@@ -91,6 +91,7 @@ PROGRAM = """
 
 @pytest.mark.newest
 @pytest.mark.oldest
+@pytest.mark.thorough
 def test_everything_works_without_pinned_threads(tmp_path: Path) -> None:
     """In the first thread, in another one, and in several at once."""
     program = PROGRAM.format(warehouse=str(tmp_path / "warehouse"), directory=f"{tmp_path}/")

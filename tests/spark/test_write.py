@@ -101,10 +101,10 @@ def test_invalid_writes_are_refused_before_any_file_is_written(
     assert sorted(Path(path).rglob("*")) == before
 
 
-@pytest.mark.parametrize("column", ["NULL", "INTERVAL '1' DAY", "INTERVAL '1' MONTH"])
+@pytest.mark.parametrize("column", ["INTERVAL '1' DAY", "INTERVAL '1' MONTH"])
 def test_types_that_delta_lacks_are_refused(spark: SparkSession, path: str, column: str) -> None:
     with pytest.raises(
-        (SchemaMismatchError, AnalysisException), match=r"column 'c'.*(void|type 'interval (day|month))"
+        (SchemaMismatchError, AnalysisException), match=r"column 'c'.*type 'interval (day|month)"
     ):
         spark.sql(f"SELECT 1 AS a, {column} AS c").write.format("deltalog").save(path)
     assert not data_files(path)

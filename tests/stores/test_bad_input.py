@@ -120,7 +120,7 @@ def test_a_web_page_is_not_an_empty_place() -> None:
             "aws_secret_access_key": "secret",
             "allow_http": "true",
         }
-        with pytest.raises(deltalog.UnavailableError, match=r"answers with a web page.*check the endpoint"):
+        with pytest.raises(deltalog.UnavailableError, match=r"answered with a web page.*check the endpoint"):
             DeltaTable.is_deltatable("s3://tables/t", storage_options=options)
         server.shutdown()
 

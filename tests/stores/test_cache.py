@@ -243,7 +243,7 @@ def test_bad_options(s3: S3Server, tmp_path: Path) -> None:
     for options, message in [
         ({"cache_dir": str(tmp_path), "cache_size": "10 boxes"}, "'cache_size' is not a size: '10 boxes'"),
         ({"cache_dir": str(tmp_path), "cache_size": "1MiB"}, "'cache_size' is less than 64MiB"),
-        ({"cache_size": "1GiB"}, "of no use without 'cache_dir'"),
+        ({"cache_size": "1GiB"}, "has no effect without 'cache_dir'"),
         ({"cach_dir": str(tmp_path)}, "spell it 'cache_dir'"),
     ]:
         with pytest.raises(deltalog.errors.InvalidArgumentError, match=message):

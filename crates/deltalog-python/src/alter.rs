@@ -139,6 +139,7 @@ impl TableChange {
         call(py, || {
             let unknown = || Error::invalid_argument(format!("there is no primitive type '{data_type}'"));
             let data_type = PrimitiveType::from_name(data_type).ok_or_else(unknown)?;
+            let data_type = data_type.into();
             Ok(Self(CoreChange::WidenColumn { column: ColumnPath::parse(column), data_type }))
         })
     }

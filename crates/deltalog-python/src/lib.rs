@@ -35,9 +35,11 @@
 //! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `write_token` | a write in a form that other processes can read |
+//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
 //! | `spark_statement` | `SparkStatement` |
@@ -46,8 +48,12 @@
 //! | `write_arguments` | what a writer asks for beside its data |
 //! | `fragment` | fragments of scans for other processes |
 
-// The functions that Python sees are documented in `_internal.pyi`.
+// The functions that Python sees are documented in the stubs, `python/deltalog/_internal`.
 #![allow(missing_docs)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the end of the process waits a moment for the binding's threads"
+)]
 
 mod alter;
 mod analyze;
@@ -71,12 +77,12 @@ mod logging;
 mod manifest;
 mod optimize;
 mod panics;
-mod registry;
 mod repair;
 mod restore;
 mod several;
 mod small_append;
 mod snapshot;
+mod spark_batch;
 mod spark_changes;
 mod spark_clone;
 mod spark_optimize;
@@ -88,6 +94,7 @@ mod statements;
 mod store_options;
 mod stream;
 mod table_options;
+mod table_stream;
 mod upkeep;
 mod vacuum;
 mod write;
@@ -112,6 +119,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::DistributedWrite>()?;
     module.add_class::<distributed::Fragment>()?;
     module.add_class::<distributed::WriteTask>()?;
+    module.add_class::<spark_batch::SparkBatch>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_clone::SparkClone>()?;
     module.add_class::<spark_optimize::SparkOptimize>()?;
@@ -121,6 +129,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;
     module.add_class::<vacuum::VacuumPlan>()?;
@@ -157,7 +166,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statements::merge_rows, module)?)?;
     module.add_function(wrap_pyfunction!(vacuum::plan_vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
-    module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
+    module.add_function(wrap_pyfunction!(snapshot::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::wait_for_upkeep, module)?)?;
     Ok(())

@@ -25,11 +25,11 @@ use crate::call::call;
 use crate::error::IntoPython;
 use crate::fragment;
 use crate::handle::Commits;
-use crate::registry::{Key, recent};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::store_options::StoreOptions;
 use crate::stream::{ArrowStream, Origin};
+use crate::upkeep;
 
 /// Parses the predicate of a user. Timestamps without a zone are in UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
@@ -100,6 +100,12 @@ fn change_bound(
     }
 }
 
+/// Empties the registry of snapshots, so that the next call opens a table as a new process does. For measurements.
+#[pyfunction]
+pub(crate) fn forget_snapshots(py: Python<'_>) {
+    py.detach(deltalog::engine::snapshot::forget_snapshots);
+}
+
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Snapshot(pub(crate) CoreSnapshot);
 
@@ -141,9 +147,6 @@ impl Snapshot {
         call(py, || {
             let options = storage_options.unwrap_or_default();
             let storage = options.open(uri)?;
-            let is_newest =
-                version.is_none() && timestamp_ms.is_none() && staged_commits.is_none() && table_id.is_none();
-            let key = is_newest.then(|| Key::new(&storage, allowed_roots.as_deref().unwrap_or_default()));
             let mut builder = CoreSnapshot::builder(&storage);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
@@ -153,10 +156,7 @@ impl Snapshot {
             if let Some(staged) = staged_commits {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
-            match key {
-                Some(key) => recent(key, max_age.unwrap_or_default(), || builder.open()),
-                None => builder.open(),
-            }
+            builder.open_registered(max_age.unwrap_or_default(), &upkeep::environment())
         })
         .map(Self)
     }

@@ -333,6 +333,14 @@ impl SparkWrite {
         is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
+    /// Returns whether files lack columns of the table, or fields of structs, because they are void. Refuses a table
+    /// with rows that files cannot hold.
+    fn lacks_void(&self) -> PyResult<bool> {
+        let refused = |error: Error| error.in_table(self.storage.url());
+        self.spec.ensure_storable().map_err(refused).into_python()?;
+        Ok(self.spec.lacks_void())
+    }
+
     /// The options of Spark's Parquet writer that the table requires: the codec and the Bloom filters.
     #[getter]
     fn parquet_options(&self) -> BTreeMap<String, String> {

@@ -1,5 +1,5 @@
 //! How long a plan takes: `cargo run --release --example plan -- <table> <predicate> [rounds]`.
-#![allow(clippy::print_stdout, reason = "it is what a command does")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it is what a command does")]
 
 use std::time::Instant;
 

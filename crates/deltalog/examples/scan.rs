@@ -1,6 +1,6 @@
 //! How long reading rows takes: `cargo run --release --example scan -- <table> [columns, comma between]
 //! [predicate] [rounds] [views]`.
-#![allow(clippy::print_stdout, reason = "it is what a command does")]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "it is what a command does")]
 
 use std::time::Instant;
 

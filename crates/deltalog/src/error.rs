@@ -1,11 +1,11 @@
 //! The kinds of errors, by what a caller can do about them.
 //!
-//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is
-//! context: the table, the version, the file, the line, a hint what to do, and the source. Each layer adds
-//! what it knows (`in_table`, `at_version`, `at_path`, `at_line`) as the error travels up; what is already
-//! known is never overwritten, because the layer nearest to the fault knows best.
+//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is context: the
+//! table, the version, the file, the line, a hint, and the source. Each layer adds what it knows (`in_table`,
+//! `at_version`, `at_path`, `at_line`) as the error travels up; what is already known is never overwritten, because the
+//! layer nearest to the fault knows best.
 //!
-//! - No message carries a credential: locations are put in without user information and query.
+//! - No message carries a credential: locations are shown without user information and query.
 //! - A conflict between writers is not an error of this crate's commit loop but a value, see
 //!   [`crate::commit`].
 
@@ -20,11 +20,11 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is definitely no Delta table at the location (never said because of a failed request).
+    /// There is definitely no Delta table at the location (never reported because of a failed request).
     NotATable,
     /// The table that was opened no longer exists: it was dropped and another one was created in its place.
     TableReplaced,
-    /// There is already a table where one was to be created.
+    /// There is already a table at the location where one should be created.
     TableAlreadyExists,
     /// The version or timestamp asked for is not in the readable range.
     VersionNotFound,
@@ -43,14 +43,14 @@ pub enum ErrorKind {
     SchemaMismatch,
     /// Another writer's commit makes this one impossible; nothing was committed.
     CommitConflict,
-    /// The store's answer was lost and the commit could not be read back: it may or may not stand.
+    /// The store's answer was lost and the commit could not be read back: it may or may not be in the log.
     /// [`Error::transaction_id`] names it, and [`find_commit`](crate::commit::find_commit) finds out.
     CommitStateUnknown,
     /// The store refused or failed a request; the same call may succeed later.
     Unavailable,
     /// The store refused the caller's credentials or permissions.
     PermissionDenied,
-    /// The call was interrupted, as by Ctrl-C in Python. What it was about to commit was not committed.
+    /// The call was interrupted, as by Ctrl-C in Python. Its pending commit was not made.
     Interrupted,
 }
 
@@ -175,7 +175,8 @@ impl Error {
         self
     }
 
-    /// Returns the same error, for another one who waits for the same request. The source becomes its text.
+    /// Returns a copy of the error for another caller that waits for the same request. The source is replaced by its
+    /// text.
     pub(crate) fn again(&self) -> Self {
         let inner = &self.0;
         Self(Box::new(Inner {
@@ -240,7 +241,7 @@ impl Error {
     ///   `concurrent_delete_read`, `concurrent_delete_delete`, `app_transaction` or `domain_changed`.
     /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not
     ///   answer, `access_denied` if it refused to, `contradiction` if its answers contradict each other, and
-    ///   `unreadable` if what it answered is not a commit.
+    ///   `unreadable` if its answer is not a commit.
     pub fn reason(&self) -> Option<&'static str> {
         self.0.reason
     }

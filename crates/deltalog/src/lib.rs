@@ -17,13 +17,13 @@
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | drop table features | [`drop_feature`] |
-//! | make fewer, larger files of small ones, or order rows by several columns | [`optimize`], [`Curve`] |
+//! | combine small files into larger ones, or order rows by several columns | [`optimize`], [`Curve`] |
 //! | make an earlier version the newest one | [`restore`] |
 //! | compute statistics of files that have none | [`recompute_statistics`] |
 //! | find files that are missing or damaged, and repair the log | [`check_files`], [`repair`] |
 //! | write manifests of its files for Presto and Athena | [`generate_manifests`] |
 //! | make a copy of a table, or a table that refers to its files | [`clone_table`] |
-//! | make a table of Parquet files | [`plan_conversion`] |
+//! | turn Parquet files into a table | [`plan_conversion`] |
 //! | delete files that are no longer needed | [`plan_vacuum`], [`VacuumRequest`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -74,6 +74,8 @@
 //! # Ok(())
 //! # }
 //! ```
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests wait for threads and measure"))]
 
 mod commit;
 #[doc(hidden)]
@@ -136,7 +138,8 @@ pub use operations::maintain::vacuum::{
     VacuumPlan, VacuumReason, VacuumRequest, VacuumSource, Vacuumed, plan_vacuum,
 };
 pub use operations::stream::{
-    ChangeHandling, StreamBatch, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
+    AllowedVersion, ChangeHandling, SchemaChange, SchemaTracking, StreamBacklog, StreamBatch, StreamLimits,
+    StreamOffset, StreamOptions, StreamStart, TableStream,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
+//! | [`coverage`] | which code has run, if the compiler counts it |
 //! | [`meter`] | an allocator that measures the peak memory of a piece of code |
 //! | [`random`] | random numbers that depend on a seed alone |
 //! | [`store`] | a store in memory, and the ways in which its requests fail |
@@ -12,6 +13,7 @@
 //!
 //! This crate does not use deltalog, so the judge does not share deltalog's mistakes.
 
+pub mod coverage;
 pub mod judge;
 pub mod meter;
 pub mod random;

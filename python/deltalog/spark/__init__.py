@@ -1,9 +1,9 @@
 """Delta tables in Spark at Spark's own speed.
 
-Make the session with `configure`, or call `enable(spark)` once, and then use the format `deltalog`.
+Create the session with `configure`, or call `enable(spark)` once, and then use the format `deltalog`.
 
-- In a classic session, Spark itself scans and writes Parquet files. Rust selects the files to read and commits
-  those that were written.
+- In a classic session, Spark itself scans and writes Parquet files. Rust selects the files to read and commits the
+  written files.
 - Under Spark Connect, a Python Data Source with the same name reads and writes through Rust.
 """
 

@@ -1,4 +1,4 @@
-"""The settings with which Spark has deltalog from its start: its jar and its extensions."""
+"""The settings with which Spark starts with deltalog: its jar and its extensions."""
 
 import functools
 import os
@@ -77,7 +77,7 @@ def _enabling(make: Any, alias_delta: bool | None) -> Any:
 
 
 def _with(given: str, ours: str) -> str:
-    """Returns the list in the text, with what is ours at its end."""
+    """Returns the list in the text, with our own items added at its end."""
     names = [name for name in map(str.strip, given.split(",")) if name]
     return ",".join(names if ours in names else [*names, ours])
 

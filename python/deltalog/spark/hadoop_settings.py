@@ -15,21 +15,21 @@ from urllib.parse import urlsplit
 
 from deltalog._internal import UnsupportedFeatureError
 
-# The last parts of the names of classes that take `fs.s3a.access.key` and so on.
+# The simple names of the provider classes that use `fs.s3a.access.key` and so on.
 _TEMPORARY_KEYS = "TemporaryAWSCredentialsProvider"
 _KEYS = "SimpleAWSCredentialsProvider"
 _ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
 _AMAZON = ".amazonaws.com"
 _DYNAMODB = "S3DynamoDBLogStore"
-# The settings that name the class, and the scheme of the paths that it is for.
+# The settings that name the class, and the scheme of the paths for which it is used.
 _LOG_STORES = {
     "spark.delta.logStore.s3a.impl": "s3a",
     "spark.delta.logStore.class": "s3a",
     "spark.delta.logStore.s3.impl": "s3",
     "spark.delta.logStore.s3n.impl": "s3n",
 }
-# The name under which the user whom a session names to HDFS is among the settings.
+# The key under which the settings contain the user name that a session sends to HDFS.
 HDFS_USER = "hdfs_user"
 # How Spark logs in.
 _KERBEROS = {
@@ -74,7 +74,7 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
     host = urlsplit(endpoint).hostname or ""
     if host.endswith(_AMAZON):
         region = region or _region_of(host)
-        # The region says it all. An endpoint within a private network is kept.
+        # The region implies the endpoint. An endpoint in a private network is kept.
         if host == "s3" + _AMAZON or host == f"s3.{region}{_AMAZON}":
             endpoint = ""
     if endpoint:
@@ -97,7 +97,7 @@ def _s3(bucket: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns the keys that the first class of the list which has some would take."""
+    """Returns the keys of the first class in the list for which there are keys."""
     access, secret, token = setting("access.key"), setting("secret.key"), setting("session.token")
     keys = {"aws_access_key_id": access, "aws_secret_access_key": secret}
     for provider in (providers or f"{_TEMPORARY_KEYS},{_KEYS}").split(","):
@@ -133,7 +133,7 @@ def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
 def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
     """Returns the commit coordinator, if the session has the class of the JVM connector that uses DynamoDB.
 
-    If some writers asked it and others did not, they would overwrite each other's commits.
+    If only some of the writers used it, they would overwrite each other's commits.
     """
     schemes = {scheme for name, scheme in _LOG_STORES.items() if settings.get(name, "").endswith(_DYNAMODB)}
     if not schemes:
@@ -142,14 +142,16 @@ def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
         "log_store": "dynamodb",
         "dynamodb_table": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.tableName", ""),
         "dynamodb_region": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.region", ""),
-        # It knows a table by its path, which has the scheme.
+        # It identifies a table by its path, which includes the scheme.
         "dynamodb_scheme": "" if "s3a" in schemes else min(schemes),
     }
     return {name: value for name, value in options.items() if value}
 
 
 def _region_of(host: str) -> str:
-    """Returns the region in the name of a host of Amazon's, such as `s3.eu-west-1.amazonaws.com`; empty if none."""
+    """Returns the region in the name of one of Amazon's hosts, such as `s3.eu-west-1.amazonaws.com`; empty if there is
+    none.
+    """
     parts = host.removesuffix(_AMAZON).split(".")
     return parts[-1] if parts[0] == "s3" and len(parts) > 1 else ""
 
@@ -226,7 +228,7 @@ def _hdfs(_name_node: str, settings: Mapping[str, str]) -> dict[str, str]:
         for name, value in named.items()
         if value and name.startswith(("dfs.", "hadoop.", "hdfs_"))
     }
-    # The ticket of the user, unless Spark has both.
+    # The user's Kerberos ticket, unless Spark has both principal and keytab.
     if not {*_KERBEROS.values()} <= options.keys():
         options = {name: value for name, value in options.items() if name not in _KERBEROS.values()}
     return options

@@ -45,7 +45,7 @@ _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector
 
 
 class Location:
-    """Where a table is, and how its store is reached."""
+    """Where a table is, and how its store is accessed."""
 
     def __init__(
         self,
@@ -75,16 +75,16 @@ _KEPT = 1024
 
 _lock = threading.Lock()
 _numbers = itertools.count(1)
-# How the stores of tables were reached, by number, and the last one of this thread. What refers to a version of a table
-# is a text that Spark keeps and shows, so it cannot have credentials, and has the number.
+# How the stores of tables are accessed, by number, and the last one that this thread used. References to a version of a
+# table are texts that Spark keeps and shows. They must not contain credentials, so they contain the number.
 _reached: "OrderedDict[int, Location]" = OrderedDict()
 _of_thread = threading.local()
 
 
 def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
-    """Returns the location that the options name, which also say how its store is reached.
+    """Returns the location that the options name. They also say how its store is accessed.
 
-    Hadoop's settings come from the session and from the options. The names of storage options come before them.
+    Hadoop's settings come from the session and from the options. Storage options take precedence over them.
 
     Raises `InvalidArgumentError` if the text is not a path, and `UnsupportedFeatureError` if it is in another store.
     """
@@ -101,7 +101,7 @@ def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
 
 
 def _remembered(uri: str, storage_options: Mapping[str, str], obstacle: str | None) -> Location:
-    """Returns the location, with the number that it has had before if nothing has changed."""
+    """Returns the location, with its previous number if nothing has changed."""
     with _lock:
         same = (
             known
@@ -127,7 +127,7 @@ def location_with(number: int, uri: str) -> Location:
 
 
 def last_location(uri: str) -> Location:
-    """Returns the location with this canonical URL that this thread has asked for last."""
+    """Returns the location with this canonical URL that this thread used last."""
     last: Location | None = getattr(_of_thread, "last", None)
     return last if last is not None and last.uri == uri else location_with(0, uri)
 
@@ -146,11 +146,11 @@ class _Found(NamedTuple):
 
     url: str
     scheme: str | None
-    """The scheme by which Hadoop reaches the store; None if it has no class for it."""
+    """The scheme with which Hadoop accesses the store; None if Hadoop has no class for it."""
     settings: dict[str, str]
     hadoop_version: str
     user: str | None
-    """In HDFS, whom the session names to the name node."""
+    """In HDFS, the user name that the session sends to the name node."""
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, path: str) -> "_Found":

@@ -13,7 +13,7 @@ from deltalog.spark.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-# What asks for a version; the last one is TIMESTAMP AS OF, evaluated by Spark.
+# Options that select a version. The last one is TIMESTAMP AS OF, evaluated by Spark.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # Options as the documentation spells them.
 _SPELLED = {
@@ -42,7 +42,17 @@ _STATEMENT = "deltalog.statement"
 _WRITER = ("compression", "maxrecordsperfile")
 BASE_VERSION = "baseVersion"
 _NEWEST = "newest"
-# The names of options of stores, the same as in `storage_options` in Python.
+# Options of batch writes that have no meaning for the batches of a stream.
+_NOT_OF_STREAMS = {
+    BASE_VERSION: "each batch is based on the newest version",
+    "replaceWhere": "a stream appends rows or replaces all of them",
+    "replaceOn": "a stream appends rows or replaces all of them",
+    "replaceUsing": "a stream appends rows or replaces all of them",
+    "targetAlias": "a stream appends rows or replaces all of them",
+    "txnAppId": "each batch records the id of its query",
+    "txnVersion": "each batch records its number",
+}
+# The names of the stores' options, the same as in `storage_options` in Python.
 _STORE_PREFIXES = ("aws_", "azure_", "google_", "dynamodb_", "hdfs_", "backoff_config.")
 _STORE_NAMES = (
     "allow_http",
@@ -89,9 +99,9 @@ _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns options that say how a store is reached, and which roots outside of a table its files may have.
+    """Returns the options that say how a store is accessed, and below which roots outside of the table files may be.
 
-    Raises `InvalidArgumentError` for another one.
+    Raises `InvalidArgumentError` for any other option.
     """
     options = Options(given)
     others = sorted(options.values.keys() - options.storage.keys() - options.hadoop.keys() - {_ALLOWED_ROOTS})
@@ -125,7 +135,7 @@ class Options:
 
     @property
     def storage(self) -> dict[str, str]:
-        """The options that say how a store is reached, by the names of Python's `storage_options`."""
+        """The options that say how a store is accessed, by the names of Python's `storage_options`."""
         return {
             name: value
             for name, value in self.values.items()
@@ -139,7 +149,7 @@ class Options:
 
     @property
     def sources(self) -> list[Source] | None:
-        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has noted them."""
+        """The tables that the rows of a write are read from, if `DynamicOverwrites.java` has recorded them."""
         text = self.values.get(_SOURCES)
         if text is None:
             return None
@@ -177,12 +187,12 @@ class Options:
 
     @property
     def wants_positions(self) -> bool:
-        """Whether the rows that a statement reads come with their positions, under Spark Connect."""
+        """Whether the rows that a statement reads have their positions, under Spark Connect."""
         return self.values.get(_POSITIONS) == "true"
 
     @property
     def condition(self) -> tuple[str, str] | None:
-        """A condition by which a statement leaves out files, and its time zone, under Spark Connect."""
+        """A condition by which a statement skips files, and its time zone, under Spark Connect."""
         text = self.values.get(_CONDITION)
         if text is None:
             return None
@@ -196,7 +206,7 @@ class Options:
 
     @property
     def wants_version(self) -> bool:
-        """Whether the options ask for a version of the table, which may be an older one."""
+        """Whether the options select a version of the table, which may be an older one."""
         return not self.values.keys().isdisjoint(_VERSION)
 
     @property
@@ -214,8 +224,9 @@ class Options:
         return value.strip().lower() == "true"
 
     def _warn_of_misspelled(self) -> None:
-        """Warns of options that nearly have the name of one of ours. Spark and other sources ignore options in the
-        same way."""
+        """Warns about options whose names are almost one of ours. Like Spark and other sources, we ignore unknown
+        options.
+        """
         for name in sorted(self.values.keys() - {known.lower() for known in _KNOWN}):
             if "." in name or name.startswith(("__", *_STORE_PREFIXES)):
                 continue
@@ -254,9 +265,9 @@ class Options:
         if not {"startingversion", "startingtimestamp"} & self.values.keys():
             raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
-    def check_write(self, replaces: bool = False) -> None:
-        """Raises an error for options that do not apply to writes; `replaces` allows those that name the replaced rows
-        by the data.
+    def check_write(self, replaces: bool = False, streams: bool = False) -> None:
+        """Raises an error for options that do not apply to writes; `replaces` allows the options that determine the
+        replaced rows from the data, and `streams` the clustering columns of a stream.
         """
         self._warn_of_misspelled()
         if _STATEMENT in self.values:
@@ -268,13 +279,44 @@ class Options:
                     f"the option {_REPLACING[name]} is for save, saveAsTable and insertInto with the mode overwrite, "
                     "in a classic session"
                 )
-        if _CLUSTERING in self.values:
+        if _CLUSTERING in self.values and not streams:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
-        for name in ("versionasof", "timestampasof"):
+        for name in _VERSION:
             if name in self.values:
                 raise InvalidArgumentError(
                     f"the option {name} is for reading; a write always goes to the newest version"
                 )
+
+    def check_stream_write(self, is_complete: bool) -> None:
+        """Raises an error for options that do not apply to the batches of a stream, which has the output mode complete
+        or append.
+        """
+        for name, reason in _NOT_OF_STREAMS.items():
+            if name.lower() in self.values:
+                raise InvalidArgumentError(
+                    f"the option {name} is not for streams: {reason}; use foreachBatch for other writes"
+                )
+        self.check_write(streams=True)
+        if self.is_true("overwriteSchema") and not is_complete:
+            raise InvalidArgumentError(
+                "overwriteSchema is for the output mode complete, which replaces all rows: use mergeSchema to add "
+                "columns"
+            )
+        if is_complete and self.values.get("partitionoverwritemode", "static").strip().lower() != "static":
+            raise InvalidArgumentError(
+                "the output mode complete replaces all rows, so that partitionOverwriteMode cannot be "
+                f"{self.values['partitionoverwritemode']!r}: leave it out"
+            )
+
+    def clustering(self) -> list[str] | None:
+        """Returns the columns that the user passed to `clusterBy` of a stream, or None."""
+        encoded = self.values.get(_CLUSTERING)
+        columns: list[str] | None = json.loads(encoded) if encoded else None
+        return columns or None
+
+    def with_value(self, name: str, value: str) -> "Options":
+        """Returns the options with another value of one of them."""
+        return Options({**self.values, name: value})
 
     def partition_by(self) -> list[str] | None:
         """Returns the columns that the user passed to `partitionBy`, or None."""

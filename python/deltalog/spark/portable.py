@@ -57,7 +57,8 @@ from deltalog.spark.write.record import Record, log_applied
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
-# The most tasks that count values of identity columns. A worker does not know how many tasks its job has.
+# The maximum number of tasks that can generate values of identity columns. A worker does not know how many tasks its
+# job has.
 _TASKS = 1 << 16
 _DEFAULT_PARTITIONS = 16
 _BOUNDS = ("starting", "ending")
@@ -66,7 +67,7 @@ _BOUNDS = ("starting", "ending")
 def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
     """Registers the source, also under the name `delta` unless `alias_delta` is false. Later calls have no effect.
 
-    Without `alias_delta`, the name of another source is left alone; if it is true, that is an error. Files are pruned
+    If another source has that name, it keeps it; if `alias_delta` is true, that is an error. Files are pruned
     by filters if the session allows it (Spark 4.1 and newer).
     """
     has_name = alias_delta is not False and _may_have_alias(spark, insists=alias_delta is True)
@@ -77,7 +78,7 @@ def enable(spark: SparkSession, alias_delta: bool | None = None) -> None:
 
 
 def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
-    """Returns whether `delta` is free or ours. Raises an error if it is not and the caller insists."""
+    """Returns whether the name `delta` is free or ours. Raises an error if it is not, but the caller requires it."""
     try:
         has_alias(spark)
     except InvalidArgumentError:
@@ -88,7 +89,7 @@ def _may_have_alias(spark: SparkSession, insists: bool) -> bool:
 
 
 def has_alias(spark: SparkSession) -> bool:
-    """Returns whether `delta` is a name of ours in a session. Raises an error if another source has it.
+    """Returns whether the name `delta` is ours in a session. Raises an error if another source has it.
 
     A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
     """
@@ -414,8 +415,8 @@ class DeltalogWriter(DataSourceArrowWriter):
     def _numbered_task(self) -> WriteTask:
         """Returns the task with the number of Spark's task, which decides the values of identity columns.
 
-        An attempt that repeats a task gives the same values, and Spark commits the message of only one attempt. A task
-        with a number that is too high cannot count.
+        A repeated attempt of a task generates the same values, and Spark commits the message of only one attempt. A
+        task whose number is too high cannot generate values.
         """
         context = TaskContext.get()
         number = _TASKS if context is None else context.partitionId()
@@ -442,8 +443,8 @@ class DeltalogWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of a job that failed; then the message of at least one task is missing.
 
-        Spark also calls this method after a failed commit, in another process. The commit has already deleted the
-        files then, unless it is unknown whether it was made.
+        Spark also calls this method after a failed commit, in another process. In that case the commit has already
+        deleted the files, unless its outcome is unknown.
         """
         if None in messages:
             self._delete()
@@ -454,7 +455,7 @@ class DeltalogWriter(DataSourceArrowWriter):
 
 
 class NothingToWrite(DataSourceArrowWriter):
-    """The writer of a write that an application has done before. It does not read the rows."""
+    """The writer for a write that an application has already done. It does not read the rows."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         return WriterCommitMessage()

@@ -10,7 +10,7 @@ from deltalog.spark.errors import InvalidArgumentError
 
 _READER, _WRITER = "delta.minReaderVersion", "delta.minWriterVersion"
 FEATURE = "delta.feature."
-# The features that each version has for the first time. The last ones of both list their features by name.
+# The features that each version introduces. The last version of both protocols lists its features by name.
 _OF_READERS = {1: (), 2: ("columnMapping",), 3: ()}
 _OF_WRITERS = {
     1: (),

@@ -1,9 +1,9 @@
 """Options of stores that may be secrets, and where they must not be seen.
 
-- Spark hides options in plans by their names, and so in its event log and its user interface. It knows only some of
-  those that are secrets: `aws_access_key_id` and the keys of accounts of Azure are not among them.
-- The options of a table are in the session catalog, whose database has them as they are. So those that may be secrets
-  are refused, before a plan has them.
+- Spark hides options by their names in plans, and therefore in its event log and its user interface. It recognizes only
+  some of the secret ones: `aws_access_key_id` and the keys of accounts of Azure are not among them.
+- The session catalog stores the options of a table in its database as plain text. So options that may be secrets are
+  refused before they become part of a plan.
 - At the level DEBUG, py4j logs the messages between this package and the JVM.
 """
 
@@ -82,11 +82,11 @@ _WITH_USER = re.compile(r"://[^/]*@")
 
 _SETTING = "spark.sql.redaction.options.regex"
 _SPARKS_OWN = "(?i)url"
-# By names of storage options, and by names of Hadoop's settings.
+# Names of storage options, and names of Hadoop's settings.
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
-# Settings of Hadoop whose values are no secrets, by the ends of their names.
+# Settings of Hadoop whose values are not secret, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
-# A text in JSON, which may itself be in a text. It ends with a quote that is escaped as often as the first one.
+# A JSON string, which may be nested in other strings. It ends with a quote that is escaped as often as its first one.
 _IN_JSON = re.compile(
     r"""(?is)(\\*"(?:fs[.]|google[.]|aws_|azure_|google_)[^"\\]*(?:key|sas|secret|token|password|credential)"""
     r"""[^"\\]*\\*": ?(?P<escape>\\*)")(?:(?!(?<!\\)(?P=escape)").)+"""
@@ -116,14 +116,14 @@ def check_table_options(options: Options) -> None:
 
 def hide_secrets(spark: SparkSession) -> None:
     """Makes plans of the session hide store options that may be secrets, in addition to what they already hide."""
-    # Under Connect, a setting that was not made has no value.
+    # Under Connect, a setting that was never set has no value.
     hidden = str(spark.conf.get(_SETTING, _SPARKS_OWN))
     if _HIDDEN not in hidden:
         spark.conf.set(_SETTING, f"{hidden}|{_HIDDEN}" if hidden else _HIDDEN)
 
 
 def hide_from_py4j() -> None:
-    """Has py4j log no values that may be secrets in the JSON texts of this package, and no users of URLs."""
+    """Keeps possible secrets in this package's JSON texts, and user names and passwords in URLs, out of py4j's log."""
     logger = logging.getLogger("py4j.clientserver")
     if _hide_values not in logger.filters:
         logger.addFilter(_hide_values)

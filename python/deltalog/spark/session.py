@@ -31,14 +31,14 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
     """Enables the format `deltalog` in `spark` and in all sessions that are created later, and returns `spark`.
 
     Later sessions are `newSession()` and `cloneSession()`, the batches of streams, new Spark contexts, and Spark
-    Connect's clients of this application. Further calls only look at `alias_delta`. A session that was in use before
-    needs its own call; until then, it refuses statements on tables that are named.
+    Connect's clients of this application. Further calls only apply `alias_delta`. A session that was already in use
+    needs its own call; until then, it refuses statements on tables by name.
 
     The format is also called `delta`, so that existing notebooks and catalogs work: `format("delta")`, `USING delta`,
     ``delta.`/path` `` and tables whose provider is `delta`. This is so unless another source has the name, such as the
-    JVM connector, whose tables stay its own. `alias_delta=False` turns the name off and `alias_delta=True` insists on
-    it, in `spark` and later sessions. Where the Python Data Source is used instead of the native path, `delta` is only
-    the name of the format, `format("delta")`, and applies only to `spark`.
+    JVM connector, whose tables stay its own. `alias_delta=False` turns the name off and `alias_delta=True` requires it,
+    in `spark` and later sessions. Where the Python Data Source is used instead of the native path, `delta` is only the
+    name of the format, `format("delta")`, and applies only to `spark`.
 
     Raises:
         UnsupportedFeatureError: the JVM has classes of another version of deltalog, or another Python process has
@@ -75,7 +75,7 @@ def enable(spark: SparkSession, *, alias_delta: bool | None = None) -> SparkSess
 
 
 def _enable_connect(spark: SparkSession, alias_delta: bool | None) -> SparkSession:
-    """Registers the Python Data Source with a server, unless its catalog is ours: it has everything then."""
+    """Registers the Python Data Source with a server, unless the server uses our catalog and already has everything."""
     if not has_our_catalog(spark):
         try:
             return _enable_portable(spark, alias_delta)
@@ -114,7 +114,8 @@ def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
 def _bridge(jvm: Jvm) -> None:
     """Lets the JVM call this process; does nothing if it already can.
 
-    Raises an error if the JVM calls another process that still runs, whose statements would lose it.
+    Raises an error if the JVM calls another process that is still running and whose statements would lose this
+    connection.
     """
     global _bridged
     if _bridged is not jvm.gateway:
@@ -151,7 +152,7 @@ def _parse_statements(jvm: Jvm, spark: SparkSession) -> None:
 
 
 def _check_catalog(spark: SparkSession) -> None:
-    """Warns if the session has a catalog of the user's, which is not changed."""
+    """Warns if the user has configured another catalog, which is not replaced."""
     current = str(spark.conf.get(_CATALOG))
     if not current.startswith(f"{PACKAGE}."):
         warn_caller(

@@ -26,7 +26,7 @@ from deltalog.spark.secrecy import hide_from_py4j
 
 def main() -> int:
     """Serves the JVM until it ends, and returns the exit status."""
-    # Ctrl-C in a terminal is for the JVM, which cancels the statement.
+    # Ctrl-C in a terminal is meant for the JVM, which cancels the statement.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         connect()
@@ -40,7 +40,7 @@ def main() -> int:
 def connect() -> None:
     """Lets the JVM call this process.
 
-    Raises `UnsupportedFeatureError` if deltalog or PySpark is of another version here than there.
+    Raises `UnsupportedFeatureError` if deltalog or PySpark has a different version here than there.
     """
     SparkContext._ensure_initialized()
     gateway: Any = SparkContext._gateway
@@ -73,5 +73,5 @@ if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
     sys.stderr.flush()
-    # Threads that still serve calls would be waited for, but the JVM that asked is gone.
+    # Python would wait for threads that still serve calls, although the JVM that made them is gone.
     os._exit(status)

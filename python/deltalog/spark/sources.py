@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Source(NamedTuple):
-    """A table at a version, and the rows of it that matter to a plan."""
+    """A table at a version, and the rows of it that a plan depends on."""
 
     planner: str
     """The key of the planner."""

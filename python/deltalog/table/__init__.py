@@ -1,14 +1,15 @@
-"""A table at a version, and what can be asked of it.
+"""A table at a version, and its operations.
 
-`DeltaTable` (`delta_table`) opens, creates and copies tables. What it can do otherwise is in a file for each part:
+`DeltaTable` (`delta_table`) opens, creates and copies tables. Its other methods are in one file per topic:
 
-- `rows` and `dataset`: reading rows, and handing them to pyarrow;
+- `rows` and `dataset`: reading rows, and passing them to pyarrow;
+- `stream`: rows as a sequence of batches, each once;
 - `log`: history, checkpoints, actions;
 - `statements`: DELETE, UPDATE, MERGE (`merge`), and appends;
 - `alter`, `optimize`: `table.alter` and `table.optimize`;
 - `maintenance`: VACUUM (`vacuum`), statistics, FSCK and manifests.
 
-All of them stand on `handle`, the snapshot that is open.
+All of them build on `handle`, which holds the open snapshot.
 """
 
 from deltalog.table.alter import TableAlterer

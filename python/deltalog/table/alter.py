@@ -22,9 +22,9 @@ class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
     Each method makes one commit (`drop_feature` may make several) and returns its version. The table is then at that
-    version. If the table is already as it would be, nothing is committed. A change begins with a look at the log, and
-    is one of the newest version. A table that is pinned to a version refuses it. A concurrent commit that has changed
-    the metadata, or rows that the change depends on, is a conflict.
+    version. If the change would have no effect, nothing is committed. A change first reads the log, and applies to the
+    newest version. A table that is pinned to a version refuses changes. A concurrent commit that has changed the
+    metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
     part of an array is `element`, and the parts of a map are `key` and `value`.
@@ -83,7 +83,7 @@ class TableAlterer:
         return self._commit(change, commit_properties)
 
     def set_table_name(self, name: str, *, commit_properties: CommitProperties | None = None) -> int:
-        """Sets the name of the table, which the log keeps. A catalog may have another one."""
+        """Sets the name of the table, which the log keeps. A catalog may have a different name."""
         return self._commit(TableChange.set_name(name), commit_properties)
 
     def set_table_description(
@@ -162,7 +162,7 @@ class TableAlterer:
         try:
             versions = _internal.drop_feature(newest, feature, truncate_history, arguments)
         except InvalidArgumentError:
-            # Only the history may be left, and the table has what was done about the feature.
+            # Perhaps only the history is left to clean up, and the feature's traces in the table are already removed.
             if truncate_history:
                 self._table._newest_to_change()
             raise
@@ -209,9 +209,9 @@ class TableAlterer:
     ) -> int:
         """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
 
-        Columns that a constraint or a generated column refers to cannot be renamed. Files note the names of the
-        columns that they were clustered by, as files of the JVM connector do. So `optimize.cluster(full=True)`
-        clusters them again after a rename, and takes them for clustered if another column gets the old name.
+        Columns that a constraint or a generated column refers to cannot be renamed. Files record the names of the
+        columns by which they were clustered, as in the JVM connector. So `optimize.cluster(full=True)` clusters them
+        again after a rename, and treats them as clustered if another column gets the old name.
 
         Args:
             column: the path of the column.
@@ -249,16 +249,15 @@ class TableAlterer:
     ) -> int:
         """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
 
-        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint or a generated column
-        refers to keep their type.
+        The table property `delta.enableTypeWidening` must be `true`, except for a void column, which gets any type.
+        Columns that a constraint or a generated column refers to keep their type.
 
         Args:
             column: the path of the column; it may lead into arrays and maps.
             data_type: the new type, such as `long` or `decimal(20,2)`.
             commit_properties: what to record with the commit.
 
-        Raises:
-            SchemaMismatchError: the type does not hold all values of the old one.
+        Raises: SchemaMismatchError: the type cannot hold all values of the old one.
         """
         if isinstance(data_type, PrimitiveType):
             data_type = data_type.type
@@ -308,7 +307,8 @@ class TableAlterer:
     def cluster_by(
         self, columns: Names | str | None, *, commit_properties: CommitProperties | None = None
     ) -> int:
-        """Clusters the table by columns, or no longer (protocol: "Clustered Table"). No file is rewritten.
+        """Sets the columns by which the table is clustered, or turns clustering off (protocol: "Clustered Table"). No
+        file is rewritten.
 
         Args:
             columns: at most four columns, which may be fields of structs (`struct.field`); None for no clustering.

@@ -68,8 +68,8 @@ class TableDataset(TableHandle):
     ) -> "pyarrow.dataset.Dataset":
         """Returns the files of the table as a dataset of pyarrow, which reads them without deltalog. Needs pyarrow.
 
-        Each file is a fragment with what is known of its rows: the values of partition columns, and bounds of whole
-        numbers, dates and texts. What pyarrow cannot read right is refused; `to_arrow()` reads it.
+        Each file is a fragment with the known properties of its rows: the values of partition columns, and bounds of
+        whole numbers, dates and texts. Tables that pyarrow cannot read correctly are refused; `to_arrow()` reads them.
 
         Args:
             partitions: which files: SQL or tuples as in `files()`. Files that may have a matching row are taken whole.
@@ -123,7 +123,7 @@ class TableDataset(TableHandle):
         return pyarrow.dataset.FileSystemDataset(fragments, columns, format_, filesystem)
 
     def _ensure_plain(self) -> None:
-        """Refuses tables whose rows pyarrow would read wrong."""
+        """Refuses tables whose rows pyarrow would read incorrectly."""
         mode = self._snapshot.column_mapping_mode
         if mode != "none":
             refused = UnsupportedFeatureError(f"to_pyarrow_dataset cannot map columns by {mode}")
@@ -168,7 +168,7 @@ def _inside(path: str) -> str:
 
 
 def _known(file: dict[str, Any]) -> Any:
-    """Returns what is known of the rows of a file."""
+    """Returns what is known about the rows of a file."""
     import pyarrow.dataset
 
     conditions = []
@@ -189,8 +189,8 @@ def _known(file: dict[str, Any]) -> Any:
 
 
 def _is_bound(value: object) -> bool:
-    """Returns whether a value is sure to bound a column.
+    """Returns whether a value certainly bounds a column.
 
-    Bounds of floats leave out NaN. Other writers cut off times, and write wrong bounds of large decimals.
+    Bounds of floats ignore NaN. Other writers truncate times, and write wrong bounds for large decimals.
     """
     return isinstance(value, (int, str, date)) and not isinstance(value, (bool, datetime))

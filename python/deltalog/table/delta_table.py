@@ -39,6 +39,7 @@ from deltalog.table.maintenance import TableMaintenance
 from deltalog.table.optimize import TableOptimizer
 from deltalog.table.rows import TableRows
 from deltalog.table.statements import TableStatements
+from deltalog.table.stream import TableStreams
 from deltalog.writer_properties import WriterProperties, file_format_argument
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
@@ -71,6 +72,7 @@ class Protocol:
 class DeltaTable(
     TableRows,
     TableDataset,
+    TableStreams,
     TableLog,
     TableStatements,
     TableMaintenance,
@@ -79,7 +81,7 @@ class DeltaTable(
 
     - Reads are of the version that is open. It stays until `update_incremental()`, `load_as_version()`, or a change of
       the table through this object.
-    - What changes the table begins with a look at the log, and acts on the newest version: `delete`, `update`, `merge`,
+    - Operations that change the table first read the log, and act on the newest version: `delete`, `update`, `merge`,
       `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
       `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
       at a later one with the same rows.
@@ -188,14 +190,14 @@ class DeltaTable(
         """Creates a table, or replaces it, in one commit, and opens it.
 
         The protocol gets the table features that columns and properties need (protocol: "Table Features for New and
-        Existing Tables"). What no table can be, and what deltalog could not write, is refused before anything is
-        written.
+        Existing Tables"). Definitions that are invalid, or that deltalog could not write, are refused before anything
+        is written.
 
         A table that is replaced (mode `overwrite`) keeps its history, its features, the progress of applications and
         the domains of users, and, unless `configuration` sets them, `delta.enableRowTracking`,
-        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. All else is as in a new table: schema, partitioning,
-        clustering, constraints, other properties, rows and the id. Every writer that has read the old table
-        conflicts with the replacement.
+        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. Everything else is as in a new table: schema,
+        partitioning, clustering, constraints, other properties, rows and the id. Every writer that has read the old
+        table conflicts with the replacement.
 
         Args:
             table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
@@ -326,9 +328,9 @@ class DeltaTable(
         new, and a clone of the same version changes nothing.
 
         A shallow clone refers to the files of this table. Its readers must allow that: `DeltaTable(target_uri,
-        allowed_roots=result.allowed_roots)`; the JVM connector does without. A VACUUM of this table does not know of
-        its clones, and breaks them when it deletes files that they refer to. A VACUUM of the clone only deletes files
-        in its own directory.
+        allowed_roots=result.allowed_roots)`; the JVM connector does without. A VACUUM of this table does not know about
+        its clones, and breaks them if it deletes files that they refer to. A VACUUM of the clone only deletes files in
+        its own directory.
 
         Args:
             target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. A
@@ -377,8 +379,8 @@ class DeltaTable(
         """Restores an earlier version as the newest one: its rows, schema, properties and clustering columns.
 
         It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
-        of them. Features of the protocol stay, and values that the table counts up (identity columns, row ids, ids of
-        columns) continue. The progress of applications stays, too.
+        of them. Features of the protocol stay, and generated numbers (identity columns, row ids, column ids) continue.
+        The progress of applications stays, too.
 
         Args:
             target: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -392,7 +394,7 @@ class DeltaTable(
         Returns:
             The metrics by the names of the JVM connector: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
             `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, those
-            that were left out. If the table is as that version already, nothing is committed.
+            that were left out. If the table already equals that version, nothing is committed.
 
         Raises:
             VersionNotFoundError: there is no such version or time.
@@ -449,7 +451,7 @@ class DeltaTable(
         return table
 
     def __deepcopy__(self, _: dict[int, Any]) -> "DeltaTable":
-        """As a copy: what both have in common does not change."""
+        """The same as `copy`: the parts that both share are immutable."""
         return self.__copy__()
 
     def __repr__(self) -> str:
@@ -487,7 +489,7 @@ def target_argument(
     mode: str,
     name: str = "table_or_uri",
 ) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
-    """Returns where to write with `mode`, what opens its store, and the version that a table bases the write on."""
+    """Returns where to write with `mode`, how to open its store, and the version on which a table bases the write."""
     if not isinstance(table_or_uri, DeltaTable):
         location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None

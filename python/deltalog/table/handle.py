@@ -1,4 +1,4 @@
-"""A handle of a table: the snapshot that is open, and how it moves to another one."""
+"""A handle of a table: the open snapshot, and how it moves to another version."""
 
 import os
 import threading
@@ -23,13 +23,12 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""How many of its own commits after other writers' commits a table remembers, until it looks at what these were.
-"""
+"""How many of its own commits a table remembers after other writers' commits, before it examines the latter."""
 
 _MOST_COMMITS_BEHIND = 8
-"""How many of its own commits a table may have that it has not read, when it appends again."""
+"""How many of its own commits a table may leave unread when it appends again."""
 
-# Held only while a table goes from one snapshot to another, never during I/O; a forked child gets it free.
+# Held only while a table switches from one snapshot to another, never during I/O. In a forked child it is always free.
 _swap = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
@@ -54,7 +53,7 @@ class Opened(NamedTuple):
         return Opened(snapshot, snapshot.version, is_pinned)
 
     def moved(self, snapshot: _internal.Snapshot) -> "Opened":
-        """Returns the table at a newer version, whose rows the caller does not read yet."""
+        """Returns the table at a newer version, whose rows the caller has not read yet."""
         return self._replace(snapshot=snapshot, committed=None)
 
 
@@ -62,11 +61,11 @@ class Opened(NamedTuple):
 class TableHandle:
     """The snapshot of a table that is open, which threads may share.
 
-    - A table that was opened without a version follows its place: what changes it begins with a look at the log, and
-      acts on the newest version. A table at a version that the caller has chosen is pinned, and changes nothing.
-    - An overwrite replaces what the caller has seen. A change may continue to versions of others, which are not seen
-      until their rows are read.
-    - A commit is opened when it is read; until then it costs nothing.
+    - A table that was opened without a version follows its location: operations that change it first read the log, and
+      act on the newest version. A table at a version that the caller chose is pinned, and refuses changes.
+    - An overwrite replaces what the caller has seen. A change may move on to versions of other writers, which do not
+      count as seen until their rows are read.
+    - A version that was committed is opened only when it is read; until then it costs nothing.
     """
 
     _opened: Opened
@@ -110,15 +109,15 @@ class TableHandle:
     ) -> None:
         """Goes to the newest version; reads only the commits that are new. A table that was pinned follows again.
 
-        Threads may call it at once: a slow one never puts the table back to an older version than another has
-        opened in the meantime.
+        Threads may call it at once: a slow call never moves the table back behind a version that another call has
+        opened.
 
         Args:
             staged_commits: what the table's catalog lists by now, if one manages the table.
-            max_age: accepts a version that was the newest so many seconds ago, or a later one. If the last look at the
-                log is not longer ago, the call returns at once, and the log is read in the background. Should that
-                fail, a call raises the error as soon as what is known is older than this; if the table was replaced,
-                the next one does.
+            max_age: accepts a version that was the newest so many seconds ago, or a later one. If the log was last read
+                within that time, the call returns at once, and the log is read in the background. If that fails, calls
+                raise the error once the last successful read is older than this; if the table was replaced, the next
+                call raises it.
 
         Raises:
             DeltaError: as opening the table; the version that is open stays open.
@@ -140,8 +139,9 @@ class TableHandle:
         self._move(newer)
 
     def _keeper(self, snapshot: _internal.Snapshot) -> _internal.Recent:
-        """Returns what keeps the newest snapshot. A forked child has its own, because threads of its parent may have
-        been changing the other."""
+        """Returns the object that keeps the newest snapshot. A forked child has its own, because a thread of its parent
+        may have been changing the other one.
+        """
         process, recent = os.getpid(), self._recent
         if recent is None or recent[0] != process:
             recent = self._recent = (process, _internal.Recent(snapshot))
@@ -150,7 +150,7 @@ class TableHandle:
     def load_as_version(self, version: int | str | datetime) -> None:
         """Moves to another version of the table, older or newer, and pins the table to it.
 
-        `update_incremental()` ends that. Until then, what would change the table is refused.
+        `update_incremental()` ends that. Until then, changes of the table are refused.
 
         Args:
             version: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -181,8 +181,8 @@ class TableHandle:
     def _base_of_write(self, mode: str) -> _internal.Snapshot:
         """Returns the version that a write with this mode is based on.
 
-        An overwrite replaces what the caller has seen. An append extends the newest version, which its commit looks
-        for, so that it need not be opened before.
+        An overwrite replaces what the caller has seen. An append extends the newest version. Its commit looks for that
+        version, so it need not be opened first.
 
         Raises:
             InvalidArgumentError: the table is pinned to a version.
@@ -204,14 +204,16 @@ class TableHandle:
         )
 
     def _has_written(self, answer: int | AlreadyApplied | None) -> None:
-        """As `_has_committed`, for the outcome of a write. If it was done before, the table shows that as well."""
+        """Does the same as `_has_committed` for the outcome of a write. If the write had already been done, the table
+        includes it afterwards.
+        """
         if isinstance(answer, AlreadyApplied):
             self._has_committed(answer.table_version, is_own=False)
         else:
             self._has_committed(answer)
 
     def _has_committed(self, *versions: int | None, is_own: bool = True) -> None:
-        """Notes that the table has committed `versions`, if it has. They are opened on demand."""
+        """Records the `versions` that the table has committed, if any. They are opened on demand."""
         with _swap:
             opened = self._opened
             if opened.is_pinned:
@@ -233,8 +235,9 @@ class TableHandle:
         return filter_argument(filters, self.schema(), name)
 
     def _move(self, to: Callable[[Opened], Opened]) -> Opened:
-        """Opens the result of `to` for the open state, and returns it; repeats that if another thread has opened
-        something else first."""
+        """Replaces the open state by the result of `to`, and returns it. Repeats this if another thread has replaced
+        the state first.
+        """
         while True:
             before = self._opened
             after = to(before)
@@ -252,8 +255,9 @@ def caught_up(opened: Opened) -> Opened:
 
 
 def _settled(opened: Opened) -> Opened:
-    """As `caught_up`, and what follows `seen` is by others, and changes the table: own commits after that are not
-    remembered."""
+    """Does the same as `caught_up` for a table in which the versions after `seen` come from other writers and change
+    it: own commits after these are not remembered.
+    """
     opened = caught_up(opened)
     if opened.seen == opened.snapshot.version:
         return opened._replace(own=())

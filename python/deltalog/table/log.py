@@ -32,7 +32,7 @@ class Commit:
 
     @property
     def info(self) -> dict[str, Any]:
-        """The provenance that the writer has recorded (protocol: "Commit Provenance Information"); perhaps nothing."""
+        """The provenance that the writer has recorded (protocol: "Commit Provenance Information"); may be empty."""
         json_text = self._commit.info_json
         info: dict[str, Any] = {} if json_text is None else json.loads(json_text)
         return info
@@ -145,7 +145,7 @@ class TableLog(TableHandle):
             dry_run: delete nothing.
 
         Returns:
-            The paths of the deleted files relative to the table's root; with `dry_run`, of those that would be
+            The paths of the deleted files relative to the table's root; with `dry_run`, of the files that would be
             deleted.
 
         Raises:

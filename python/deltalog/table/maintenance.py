@@ -1,4 +1,4 @@
-"""What keeps a table in order: VACUUM, statistics, FSCK and manifests."""
+"""Maintenance of a table: VACUUM, statistics, FSCK and manifests."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -43,12 +43,12 @@ class TableMaintenance(TableHandle):
         """Deletes the files that the table no longer needs; by default, only returns which.
 
         A file is needed if it is a part of the newest version, or was removed from the table since the retention.
-        Other files are deleted if they were written before the retention, so that files of writes that are under
-        way stay. Older versions can then no longer be read. Files and directories that begin with `_` or `.` are
-        left alone, apart from `_change_data` and partitions, and so are other tables in the table's directory.
+        Other files are deleted if they were written before the retention, so that files of writes in progress stay.
+        Older versions can then no longer be read. Files and directories that begin with `_` or `.` are left alone,
+        apart from `_change_data` and partitions, and so are other tables in the table's directory.
 
-        What cannot be known: a shallow clone of this table elsewhere needs files of it, perhaps also some that were
-        removed here. A VACUUM breaks it.
+        The table does not know its shallow clones elsewhere. They need its files, perhaps including some that were
+        removed here, and a VACUUM may break them.
 
         Args:
             retention_hours: how long files are kept after they were removed; without it the table's property

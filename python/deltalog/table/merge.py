@@ -13,10 +13,10 @@ __all__ = ["MergeArguments", "MergeClause", "TableMerger", "sql_values"]
 
 
 class MergeClause(NamedTuple):
-    """A clause, as the binary takes it."""
+    """A clause, in the form that the binary takes."""
 
     by_source: bool
-    """Whether it is for rows of the table without a match."""
+    """Whether it applies to rows of the table without a match."""
     action: str
     """`update`, `delete` or `insert`."""
     condition: str | None
@@ -26,7 +26,7 @@ class MergeClause(NamedTuple):
 
 
 class MergeArguments(NamedTuple):
-    """A MERGE, as the binary takes it."""
+    """A MERGE, in the form that the binary takes."""
 
     condition: str
     source_alias: str
@@ -36,9 +36,9 @@ class MergeArguments(NamedTuple):
 
 @checks_arguments
 class TableMerger(Generic[_Result]):
-    """A MERGE that is put together, from `DeltaTable.merge`.
+    """A MERGE under construction, from `DeltaTable.merge`.
 
-    There may be several clauses for the same rows: the first one counts whose `predicate` is true. Only the last
+    There may be several clauses for the same rows: the first one whose `predicate` is true applies. Only the last
     one of them can be without a predicate. Values and predicates are SQL, in which columns are named by their
     table, such as `source.price`, or alone if only one table has them. Expressions of `when_not_matched_insert`
     read the source only, expressions of `when_not_matched_by_source_...` the table only.
@@ -61,18 +61,18 @@ class TableMerger(Generic[_Result]):
     def when_matched_update(
         self, updates: Mapping[str, str], predicate: str | None = None
     ) -> "TableMerger[_Result]":
-        """Gives new values to columns of rows with a match.
+        """Assigns new values to columns of rows with a match.
 
         Args:
             updates: values in SQL by column, such as `{"price": "source.price"}`.
-            predicate: for which of these rows.
+            predicate: selects among these rows.
         """
         return self._with(MergeClause(False, "update", predicate, list(sql_values(updates).items())))
 
     def when_matched_update_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """Gives all columns of the source, except for some, to the columns of the same names of rows with a match.
+        """In rows with a match, sets the columns that have the name of a source column, with optional exceptions.
 
         Columns that the table lacks are left out.
         """
@@ -91,7 +91,7 @@ class TableMerger(Generic[_Result]):
     def when_not_matched_insert_all(
         self, predicate: str | None = None, except_cols: Names | None = None
     ) -> "TableMerger[_Result]":
-        """Adds rows of the source without a match, with all columns of the source, except for some.
+        """Adds rows of the source without a match, with all columns of the source, with optional exceptions.
 
         Columns that the table lacks are left out.
         """
@@ -100,7 +100,7 @@ class TableMerger(Generic[_Result]):
     def when_not_matched_by_source_update(
         self, updates: Mapping[str, str], predicate: str | None = None
     ) -> "TableMerger[_Result]":
-        """Gives new values to columns of rows of the table without a match."""
+        """Assigns new values to columns of rows of the table without a match."""
         return self._with(MergeClause(True, "update", predicate, list(sql_values(updates).items())))
 
     def when_not_matched_by_source_delete(self, predicate: str | None = None) -> "TableMerger[_Result]":
@@ -111,7 +111,7 @@ class TableMerger(Generic[_Result]):
         """Merges the source, which is read once and held in memory, and returns the metrics.
 
         Raises:
-            InvalidArgumentError: it was executed before, or was tried with a source that can be read only once.
+            InvalidArgumentError: the MERGE was already executed, or attempted with a source that can be read only once.
         """
         if self._is_done:
             refused = InvalidArgumentError("a MERGE cannot be executed twice")

@@ -1,4 +1,4 @@
-"""OPTIMIZE and REORG: files that are written again, as fewer ones, in another order, or without deleted rows."""
+"""OPTIMIZE and REORG: rewrite files as fewer files, in another order, or without deleted rows."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,12 +23,12 @@ __all__ = ["TableOptimizer"]
 class TableOptimizer:
     """Operations that rewrite the files of a table in a better layout; see `DeltaTable.optimize`.
 
-    Each begins with a look at the log and is about the newest version; a table that is pinned to a version refuses
-    it. Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking,
-    rows keep their ids. Appends, and statements that delete rows by deletion vectors, may go on at the same time:
-    rows that they delete are deleted in the new files as well. If `compact` or `purge` commits first, these
-    statements find the rows there; after `z_order` and `cluster` they conflict. Files that other writers have
-    removed are left out, and the rest is done (`numBinsGivenUp`).
+    Each first reads the log and acts on the newest version; a table that is pinned to a version refuses it. Rows are
+    moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep their
+    ids. Appends, and statements that delete rows by deletion vectors, may go on at the same time: rows that they delete
+    are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
+    after `z_order` and `cluster` they conflict. Files that other writers have removed are left out, and the rest is
+    done (`numBinsGivenUp`).
     """
 
     def __init__(self, table: "DeltaTable") -> None:
@@ -62,8 +62,8 @@ class TableOptimizer:
                 in `files()`. All of them if None. Times without a zone are in UTC.
             target_size: the size of new files in bytes; the table's if None (`delta.targetFileSize`, else 128
                 MiB).
-            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
-                effect.
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: accepted for compatibility with `deltalake`,
+            but without effect.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
@@ -216,8 +216,8 @@ class TableOptimizer:
                 structs (`struct.field`).
             partition_filters: which partitions, as for `compact`.
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
-            max_concurrent_tasks, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without
-                effect.
+            max_concurrent_tasks, max_spill_size, max_temp_directory_size: accepted for compatibility with `deltalake`,
+            but without effect.
             curve: Hilbert's curve, or the Z-order of other implementations, whose files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.

@@ -39,7 +39,10 @@ def test_with_deltalake(name: str, tmp_path: Path) -> None:
     play(name, tmp_path, None, "test_with_deltalake")
 
 
-@pytest.mark.parametrize("name", names(range(2)))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.thorough] * (at > 0)) for at, name in enumerate(names(range(2)))],
+)
 def test_with_the_connector(name: str, tmp_path: Path, jvm: Jvm) -> None:
     play(name, tmp_path, jvm, "test_with_the_connector")
 

@@ -45,7 +45,10 @@ def names(default: range) -> list[str]:
     return [ASKED] if ASKED else [str(seed) for seed in default]
 
 
-@pytest.mark.parametrize("name", names(range(2)))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.thorough] * (at > 0)) for at, name in enumerate(names(range(2)))],
+)
 def test_statements_do_what_the_connector_does(
     name: str, tmp_path: Path, spark: SparkSession, jvm: Jvm
 ) -> None:

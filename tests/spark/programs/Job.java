@@ -2,15 +2,21 @@ import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.expr;
 
 import java.io.File;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkThrowable;
+import org.apache.spark.api.java.function.VoidFunction2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.streaming.DataStreamWriter;
+import org.apache.spark.sql.streaming.StreamingQuery;
+import org.apache.spark.sql.streaming.Trigger;
 import org.apache.spark.sql.types.DataTypes;
 
 /** A job that prints the outcome of each of its steps. Its arguments are the names of its parts. */
@@ -39,6 +45,8 @@ public class Job {
         case "errors" -> errors();
         case "deaths" -> deaths();
         case "silence" -> silence();
+        case "streams" -> streams();
+        case "sinks" -> sinks();
         case "interpreters" -> interpreters();
         case "waiters" -> waiters();
         default -> throw new IllegalArgumentException(part);
@@ -265,6 +273,81 @@ public class Job {
     step("rows after", () -> sql("SELECT * FROM s"));
     step("sidecars after", () -> sidecars().size());
     step("waited in vain", () -> waitedInVain);
+  }
+
+  /** A query that continues after its process of Python has died. */
+  private static void streams() {
+    for (int value = 0; value < 3; value++) {
+      spark.range(value, value + 1).write().format("deltalog").mode("append").saveAsTable("s");
+    }
+    List<Object> seen = Collections.synchronizedList(new ArrayList<>());
+    VoidFunction2<Dataset<Row>, Long> each =
+        (rows, number) -> {
+          seen.addAll(rows.collectAsList());
+          if (number == 0) {
+            kill();
+          }
+        };
+    step(
+        "stream",
+        () -> {
+          String checkpoint = spark.conf().get("spark.sql.warehouse.dir") + "/checkpoint";
+          StreamingQuery query =
+              spark
+                  .readStream()
+                  .option("maxFilesPerTrigger", 1)
+                  .table("s")
+                  .writeStream()
+                  .foreachBatch(each)
+                  .option("checkpointLocation", checkpoint)
+                  .trigger(Trigger.AvailableNow())
+                  .start();
+          query.awaitTermination();
+          return seen;
+        });
+    step("sidecars after the stream", () -> sidecars().size());
+  }
+
+  /** Streams into tables, from the table of `streams`. */
+  private static void sinks() {
+    step(
+        "sink",
+        () -> {
+          sink("id", "named").outputMode("append").toTable("copied").awaitTermination();
+          return sql("SELECT * FROM copied ORDER BY id");
+        });
+    step(
+        "history of the sink",
+        () -> spark.sql("DESCRIBE HISTORY copied").select("operation").collectAsList());
+    step("update", () -> sink("id", "update").outputMode("update").toTable("copied"));
+    step("stopped", Job::stopped);
+    step("sidecars after the sinks", () -> sidecars().size());
+  }
+
+  private static DataStreamWriter<Row> sink(String column, String checkpoint) {
+    return spark
+        .readStream()
+        .option("maxFilesPerTrigger", 1)
+        .table("s")
+        .selectExpr(column)
+        .writeStream()
+        .format("deltalog")
+        .option(
+            "checkpointLocation",
+            spark.conf().get("spark.sql.warehouse.dir") + "/checkpoint of " + checkpoint)
+        .trigger(Trigger.AvailableNow());
+  }
+
+  /** Stops a query while its task waits. */
+  private static Object stopped() throws Exception {
+    String path = spark.conf().get("spark.sql.warehouse.dir") + "/stopped";
+    reached = new CountDownLatch(1);
+    goesOn = new CountDownLatch(1);
+    StreamingQuery query = sink("paused(CAST(id AS INT)) AS id", "stopped").start(path);
+    reached.await(MOST_SECONDS, TimeUnit.SECONDS);
+    query.stop();
+    goesOn.countDown();
+    return query.exception() + ", table " + new File(path, "_delta_log").exists();
   }
 
   private static Object saveWithSecret() {

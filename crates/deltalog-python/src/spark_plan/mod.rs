@@ -27,6 +27,7 @@
 //!   I/O for them, and the driver's memory does not depend on the number of deleted rows.
 
 mod answers;
+mod batch;
 mod changes;
 mod copies;
 mod packer;
@@ -43,6 +44,7 @@ use deltalog::engine::scan::{FileListing, ListColumn};
 use deltalog::{Error, Result, Snapshot};
 
 pub(crate) use answers::pack_answers;
+pub(crate) use batch::pack_batch;
 pub(crate) use changes::pack_changes;
 pub(crate) use copies::pack_copies;
 use packer::{Packed, Packer, PlannedFile, PlannedPath, is_absolute};
@@ -60,17 +62,7 @@ pub(crate) struct Plan {
 
 /// Packs the files of `snapshot` that may contain rows for which `filter_sql` is true.
 pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Result<Plan> {
-    let mut columns = vec![
-        ListColumn::Path,
-        ListColumn::Size,
-        ListColumn::ModificationTime,
-        ListColumn::PartitionValues,
-        ListColumn::DeletionVector,
-    ];
-    if MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata()).is_ok() {
-        columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
-    }
-    let mut listing = FileListing::new(snapshot).columns(columns);
+    let mut listing = FileListing::new(snapshot).columns(columns(snapshot));
     let is_filtered = !filter_sql.trim().is_empty();
     if is_filtered {
         listing = listing.pruning(&parse(filter_sql, time_zone, ParseMode::Pruning)?);
@@ -90,6 +82,21 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     let total = if is_filtered { snapshot.totals()?.files } else { packer.files() };
     finish(packer, snapshot, total)
+}
+
+/// Returns what is packed of each file, in the order of `add_files`.
+fn columns(snapshot: &Snapshot) -> Vec<ListColumn> {
+    let mut columns = vec![
+        ListColumn::Path,
+        ListColumn::Size,
+        ListColumn::ModificationTime,
+        ListColumn::PartitionValues,
+        ListColumn::DeletionVector,
+    ];
+    if MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata()).is_ok() {
+        columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
+    }
+    columns
 }
 
 fn finish(packer: Packer<'_>, snapshot: &Snapshot, total: u64) -> Result<Plan> {

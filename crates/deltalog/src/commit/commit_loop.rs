@@ -11,7 +11,7 @@ use super::conflict::{Conflict, ConflictReason};
 use super::encode::{EncodedAdds, Lines};
 use super::head::Head;
 use super::isolation::IsolationLevel;
-use super::prepared::Prepared;
+use super::prepared::{OwnCommit, Prepared};
 use super::put::{Owner, Putter};
 use super::row_deletes::RowDeletes;
 use super::rules::{Mine, Winner, conflict};
@@ -46,9 +46,11 @@ pub(crate) struct CommittedVersion<'a> {
     pub(crate) version: u64,
     /// The size of the commit in bytes.
     pub(crate) bytes: u64,
-    /// The commits after the base up to this version, oldest first; `None` if they are not all in memory. The last one
-    /// is of this version and has its provenance. Others before it may have a part of its file actions.
-    pub(crate) since: Option<Vec<Commit>>,
+    /// The commits of other writers between the base and this version, oldest first; `None` if they are not all in
+    /// memory.
+    pub(crate) winners: Option<Vec<Commit>>,
+    /// The commit of this version.
+    pub(crate) own: OwnCommit,
     pub(crate) environment: &'a Environment,
 }
 
@@ -214,7 +216,7 @@ impl<'a> Attempts<'a> {
         environment.note_commit(version);
         interrupt::note_commit(|| storage.url(), version);
         let bytes = prepared.payload.content_length() as u64;
-        let own = prepared.into_commits(version, changes);
+        let own = prepared.into_commit(version, changes);
         let winners = std::mem::take(&mut self.winners).into_all();
         after(CommittedVersion {
             base: base.as_ref(),
@@ -222,7 +224,8 @@ impl<'a> Attempts<'a> {
             resolver,
             version,
             bytes,
-            since: winners.map(|winners| winners.into_iter().chain(own).collect()),
+            winners,
+            own,
             environment,
         });
         let first = base.as_ref().map_or(0, |base| base.version() + 1);

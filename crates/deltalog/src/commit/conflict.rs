@@ -124,6 +124,14 @@ impl Conflict {
         Self { version, reason }
     }
 
+    /// Returns whether the conflict is about the removed files of the transaction, not about the table.
+    pub(crate) fn is_about_files(&self) -> bool {
+        matches!(
+            self.reason,
+            ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. }
+        )
+    }
+
     /// Returns the conflict as an error of `kind`.
     pub fn into_error(self, kind: ErrorKind, table: String) -> Error {
         let error = Error::new(kind, self.to_string())

@@ -62,6 +62,7 @@ pub(crate) use objection::Objection;
 pub(crate) use operation::names_this_crate;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
 pub(crate) use partitions::PartitionSet;
+pub(crate) use prepared::OwnCommit;
 pub use read_set::ReadSet;
 pub use source::RowsRead;
 

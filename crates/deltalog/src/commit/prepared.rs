@@ -28,14 +28,8 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Returns what was committed as `version`: commits of file actions, and last one with all other actions. `changes`
-    /// are the transaction's.
-    ///
-    /// The order of the file actions does not matter, because no logical file is both added and removed.
-    pub(super) fn into_commits(self, version: u64, changes: &Changes) -> Vec<Commit> {
-        let removes = changes.removes.iter().cloned().chain(self.replaced);
-        let mut commits: Vec<_> = removes.map(|removes| Commit::of_removes(version, removes)).collect();
-        commits.extend(self.adds.into_iter().map(|adds| Commit::of_adds(version, adds)));
+    /// Returns what was committed as `version`. `changes` are the transaction's.
+    pub(super) fn into_commit(self, version: u64, changes: &Changes) -> OwnCommit {
         let mut others = Commit::without_files(version);
         others.protocol.clone_from(&changes.protocol);
         others.metadata = self.metadata;
@@ -43,7 +37,28 @@ impl Prepared {
         others.transactions.clone_from(&changes.transactions);
         others.cdc.clone_from(&changes.change_files);
         others.domains = changes.domains.iter().cloned().chain(self.domains).collect();
-        commits.push(others);
-        commits
+        let removes = changes.removes.iter().cloned().chain(self.replaced).collect();
+        OwnCommit { others, adds: self.adds, removes }
+    }
+}
+
+/// A commit that a transaction has made.
+#[derive(Debug)]
+pub(crate) struct OwnCommit {
+    /// The commit without its file actions.
+    pub(crate) others: Commit,
+    /// The `add` actions, in the form of the log.
+    pub(crate) adds: Vec<RecordBatch>,
+    /// The `remove` actions, or the `add` actions of the removed files, in the form of the log.
+    pub(crate) removes: Vec<RecordBatch>,
+}
+
+impl OwnCommit {
+    /// Returns each batch of file actions as a commit without other actions. Their order does not matter, because no
+    /// logical file is both added and removed.
+    pub(crate) fn batches(&self) -> Vec<Commit> {
+        let version = self.others.version;
+        let removes = self.removes.iter().map(|removes| Commit::of_removes(version, removes.clone()));
+        removes.chain(self.adds.iter().map(|adds| Commit::of_adds(version, adds.clone()))).collect()
     }
 }

@@ -24,6 +24,7 @@ use roaring::RoaringTreemap;
 
 use super::conflict::ConflictReason;
 use crate::commit::row_moves::RowMove;
+use crate::commit::unused_files::delete_vectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::log::replay::{Commit, adds_of, batches_of_adds, removes_of};
@@ -343,12 +344,7 @@ impl<'a> RowDeletes<'a> {
         let is_used = |path: &String| {
             is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))
         };
-        for path in self.written.iter().filter(|path| !is_used(path)) {
-            if let Err(error) = self.storage.delete(path) {
-                let table = self.storage.url();
-                tracing::warn!(table, file = path, %error, "an unused file of deletion vectors remains");
-            }
-        }
+        self.written.iter().filter(|path| !is_used(path)).for_each(|path| delete_vectors(self.storage, path));
     }
 }
 

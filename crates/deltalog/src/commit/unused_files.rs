@@ -1,5 +1,7 @@
 //! Which files of a write that failed may be deleted.
 //!
+//! - A change owns the files that are written for it until it is committed. If its commit fails for certain, they are
+//!   deleted. While its state is unknown, they are kept.
 //! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
 //!   repetition fails or has no effect, the files are part of the table.
 //! - An interrupted call still deletes them.
@@ -16,6 +18,23 @@ use crate::protocol::{LogPath, PathResolver, path};
 use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+
+/// Returns `result` after `discard`, which deletes the files that were written for it, unless they are in use or their
+/// commit may be in the log.
+pub(crate) fn discard_unused<T>(
+    result: Result<T>,
+    is_used: impl FnOnce(&T) -> bool,
+    discard: impl FnOnce(),
+) -> Result<T> {
+    let may_be_used = match &result {
+        Ok(outcome) => is_used(outcome),
+        Err(error) => error.is_commit_state_unknown(),
+    };
+    if !may_be_used {
+        discard();
+    }
+    result
+}
 
 /// Deletes those `paths` (in the form of actions) that the newest version does not use. Files that cannot be deleted
 /// now are left for VACUUM, and cause no error: the caller reports the outcome of the commit.
@@ -35,6 +54,13 @@ pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
             delete(storage, &path);
         }
     });
+}
+
+/// Deletes a file of deletion vectors that no version has.
+pub(crate) fn delete_vectors(storage: &Storage, path: &str) {
+    if let Err(error) = storage.delete(path) {
+        tracing::warn!(table = storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+    }
 }
 
 fn delete(storage: &Storage, path: &str) {

@@ -256,18 +256,6 @@ impl LogSegment {
         Ok(Some(NewerVersions { newest, entries }))
     }
 
-    /// Returns the error that says that the table was dropped, and perhaps another one created in its place, since this
-    /// version was found; `None` if it is still there.
-    ///
-    /// # Errors
-    /// The errors of the store.
-    pub(crate) fn dropped_since(&self, storage: &Storage) -> Result<Option<Error>> {
-        Ok(match self.fate_in(storage)? {
-            Fate::Dropped(error) => Some(error),
-            Fate::There | Fate::CleanedUp => None,
-        })
-    }
-
     /// Returns what has happened to this version since it was found. Only its commits show that: a checkpoint may have
     /// been written since.
     ///

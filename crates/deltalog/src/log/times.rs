@@ -197,6 +197,16 @@ impl CommitTimes {
         in_commit.unwrap_or(commit.modified_ms)
     }
 
+    /// Returns the time of `version`, for display, if its commit still exists. `in_commit` is the commit's in-commit
+    /// timestamp, if it has one.
+    pub(crate) fn shown_of(&self, version: u64, in_commit: Option<i64>) -> Option<i64> {
+        let in_commit = in_commit.filter(|_| self.in_commit.covers(version));
+        in_commit.or_else(|| {
+            let index = self.commits.binary_search_by_key(&version, |commit| commit.version).ok()?;
+            self.commits.get(index).map(|commit| commit.modified_ms)
+        })
+    }
+
     /// Returns the newest version that was committed at or before `timestamp_ms`.
     ///
     /// # Errors

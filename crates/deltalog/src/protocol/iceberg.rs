@@ -16,7 +16,7 @@
 //! | write timestamps as int64 | | yes | yes | all writers do |
 //! | add files with `numRecords` only | yes | yes | yes | `Transaction` |
 //!
-//! - The rules count if the protocol supports the feature and the property is set. Only one version can be in force.
+//! - The rules apply if the protocol supports the feature and the property is set. Only one version can be in force.
 //! - The rule on type changes comes from newer editions of the protocol's text, and from the JVM
 //!   implementation.
 //! - A renamed partition column is not a replacement: files keep its physical name and its id.
@@ -45,7 +45,7 @@ pub enum IcebergCompat {
 impl IcebergCompat {
     const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
-    /// Returns the version whose rules count for a table, if one does.
+    /// Returns the version whose rules apply to a table, if one does.
     ///
     /// # Errors
     /// `InvalidArgument` if several are in force.
@@ -124,14 +124,14 @@ impl IcebergCompat {
         self == Self::V3
     }
 
-    /// Returns whether the timestamps of all files, also of those that were written before, must be microseconds. That
-    /// is a stricter rule of this crate: the protocol asks for INT64 in new files, of either unit.
+    /// Returns whether the timestamps of all files, including existing ones, must be in microseconds. This crate is
+    /// stricter than the protocol, which only requires INT64 in new files, in either unit.
     pub(crate) fn needs_micros(self) -> bool {
         self == Self::V3
     }
 
-    /// Returns the field ids of the columns with the ids and with the commit versions of rows that were copied: those
-    /// that Iceberg reserves for them.
+    /// Returns the field ids that Iceberg reserves for the two columns with the ids and the commit versions of copied
+    /// rows.
     pub(crate) fn row_tracking_ids(self) -> Option<[i32; 2]> {
         (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
@@ -183,7 +183,7 @@ impl IcebergCompat {
         self.check_type_changes(schema)
     }
 
-    /// Refuses type changes that Iceberg does not have.
+    /// Refuses type changes that Iceberg does not allow.
     fn check_type_changes(self, schema: &StructType) -> Result<()> {
         let mut outcome = Ok(());
         schema.any_field(&mut |field| {
@@ -192,7 +192,7 @@ impl IcebergCompat {
                     None => Ok(()),
                     Some(change) => Err(self
                         .refusal(&format!(
-                            "the type of the column '{}' was changed from {} to {}, which Iceberg does not have",
+                            "the type of the column '{}' was changed from {} to {}, which Iceberg does not allow",
                             field.name, change.from, change.to
                         ))
                         .with_hint("overwrite the schema together with all rows first")),
@@ -217,7 +217,7 @@ impl IcebergCompat {
         };
         Err(self
             .refusal(&format!(
-                "a table that is partitioned by {} is to be replaced by one that is partitioned by {}",
+                "a table that is partitioned by {} cannot be replaced by one that is partitioned by {}",
                 list(&old.partition_columns),
                 list(&new.partition_columns)
             ))

@@ -269,9 +269,9 @@ impl PathResolver {
 ///
 /// Letters, digits, `/`, `_-!.~'()*` and `;:@&=+$,` are kept, as `java.net.URI` and Hadoop's `Path.toUri` do. All
 /// other characters become the percent-encoded bytes of their UTF-8. These include characters outside ASCII, which
-/// Java keeps: `deltalake` encodes them when it removes a file and in checkpoints, but compares paths as text, so that
-/// the removed file would come back. A colon in the first segment is encoded too, because the text before it could
-/// be mistaken for a scheme.
+/// Java keeps: `deltalake` encodes them when it removes a file and in checkpoints, but compares paths as text, so the
+/// removed file would reappear. A colon in the first segment is encoded too, because the text before it could be
+/// mistaken for a scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -325,7 +325,7 @@ fn segments(decoded: &str) -> Result<Vec<&str>> {
 
 /// Refuses empty segments where they are part of a key: `s3://bucket//t` is not `s3://bucket/t`.
 fn check_keys(scheme: &str, decoded: &str) -> Result<()> {
-    // Directories of file systems, also of Hadoop's, have no empty names.
+    // Directories in file systems, including Hadoop's, have no empty names.
     match decoded.contains("//") && matches!(canonical_scheme(scheme).as_str(), "s3" | "gs" | "abfss") {
         true => Err(Error::corrupt_log("the path has an empty segment, two slashes in succession")),
         false => Ok(()),

@@ -8,7 +8,7 @@ use crate::error::Result;
 /// What a commit says about a table except for its files: the first one of a new table, one that replaces the table, or
 /// one that changes its schema together with its rows.
 ///
-/// Other processes can write the table's files by it before the commit exists.
+/// It lets other processes write the table's files before the commit exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TableHeader {
     pub(crate) protocol: Protocol,

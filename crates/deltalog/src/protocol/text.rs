@@ -135,7 +135,7 @@ pub(crate) fn parse_exact_timestamp(text: &str) -> Option<(i64, Offset)> {
     is_exact.then_some((micros, offset))
 }
 
-/// Returns the microseconds, whether they are all of the text's fraction, and the offset.
+/// Returns the microseconds, whether the text had no further nonzero digits, and the offset.
 fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
@@ -151,7 +151,7 @@ fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     }
     let offset = cursor.offset()?;
     cursor.0.is_empty().then_some(())?;
-    // The first day of the range begins before it, so the sum may fit where the product does not.
+    // The first day of the range begins before the range does, so the sum may fit where the product does not.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, is_exact, offset))
 }

@@ -11,11 +11,11 @@
 //!   checkpoint of version 10 useless. Hence the number of tasks does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
-//! - Refreshes of tables in the background use half of the threads: a store that does not answer holds up no
-//!   checkpoint of another one.
-//! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not
-//!   queued: the child may end without waiting for them.
-//! - A task must catch its own panics. One that does not loses nothing but its result.
+//! - Refreshes of tables in the background use half of the threads: a store that does not answer does not delay
+//!   checkpoints in other stores.
+//! - A forked child has none of the threads. It drops the tasks, which its parent runs, and never queues its own,
+//!   because the child may end without waiting for them.
+//! - A task must catch its own panics. If it does not, only its result is lost.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,10 +29,10 @@ const MAX_WAITING: usize = 256;
 /// The maximum number of threads. More tables with work wait for each other.
 const MAX_THREADS: usize = 4;
 
-/// The maximum number of threads with tasks that the process may end without.
+/// The maximum number of threads for tasks that the process does not wait for when it ends.
 const MAX_OPTIONAL: usize = MAX_THREADS / 2;
 
-/// The longest time that [`Background::wait`] can be asked to wait: more overflows a clock.
+/// The longest time that [`Background::wait`] can be asked to wait: a longer time would overflow a clock.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Threads for what follows commits: checkpoints, log compactions and the clean-up of logs.
@@ -73,7 +73,7 @@ struct Tasks {
     threads: usize,
 }
 
-/// Work that is notified when to yield, or that the commit itself does.
+/// Work that learns when to yield. It runs in the background, or within the commit.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// Something to do for a table.
@@ -82,9 +82,9 @@ pub(crate) struct Task {
     pub(crate) lane: String,
     /// The kind of work. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
-    /// It gets its turn; `None` in the thread of a caller, which waits for it.
+    /// The work. It is passed its turn, or `None` if it runs on the thread of a waiting caller.
     pub(crate) work: Work,
-    /// Whether the process may end without it.
+    /// Whether the process may end without waiting for it.
     pub(crate) is_optional: bool,
 }
 
@@ -135,9 +135,9 @@ impl Background {
         !self.0.lock().is_some_and(|tasks| tasks.are_needed())
     }
 
-    /// Waits until everything that follows commits is done, including what follows commits of other threads in the
-    /// meantime. Returns whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is
-    /// refreshed: a store may take long to answer.
+    /// Waits until all work after commits is done, including the work after commits that other threads make while this
+    /// waits. Returns whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is refreshed:
+    /// a store may take long to answer.
     pub fn wait(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, Tasks::are_needed)
     }
@@ -148,12 +148,12 @@ impl Background {
         self.0.wait(timeout, |tasks| tasks.threads > 0)
     }
 
-    /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
-    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones continue with
-    /// them. To be followed by [`Background::wait`].
+    /// Accepts no more tasks: from now on commits do the work that follows them themselves. Waiting tasks are still
+    /// done, but no [`Table`](crate::Table) is refreshed any more. Clean-ups stop early, and later clean-ups continue
+    /// where they stopped. Call [`Background::wait`] afterwards.
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
-        // What the tasks hold is freed after the lock is released.
+        // The values that the tasks own are freed after the lock is released.
         let optional: Option<VecDeque<_>> = self.0.lock().map(|mut tasks| {
             let (optional, needed) =
                 std::mem::take(&mut tasks.waiting).into_iter().partition(|task| task.is_optional);
@@ -190,7 +190,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Queues `task` in place of an older one of the same table and duty.
+    /// Queues `task`, replacing an older one of the same table and duty.
     ///
     /// # Errors
     /// The task, if it cannot be queued.
@@ -215,7 +215,7 @@ impl Queue {
                 Err(_) => {}
             }
         }
-        // What a task holds is freed after the lock is released.
+        // The values that a task owns are freed after the lock is released.
         drop(tasks);
         drop(older);
         Ok(())
@@ -396,7 +396,7 @@ mod tests {
         };
         background.0.submit(Task { work: Box::new(work), ..quick("a", "x") }).unwrap();
         background.close();
-        assert!(background.0.submit(quick("a", "x")).is_err(), "the caller does what comes after the end");
+        assert!(background.0.submit(quick("a", "x")).is_err(), "after the end, the caller does the work");
         assert!(background.wait(LONG));
         seen.try_recv().unwrap();
     }
@@ -445,7 +445,7 @@ mod tests {
         assert!(began.try_recv().is_err(), "it is not needed any more");
     }
 
-    /// A store that does not answer has its share of the threads, and no more.
+    /// A store that does not answer uses at most its share of the threads.
     #[test]
     fn what_is_optional_leaves_threads_for_the_rest() {
         let (sender, began) = channel();

@@ -1,7 +1,7 @@
 //! Finds many names among many others in linear time: tables have up to tens of thousands of columns.
 //!
 //! - Names usually come in the order in which they are known, so the next one is tried first. If that fails, the names
-//!   are compared one after another; only if it fails again, an index of them is made. Often a single one is wanted.
+//!   are compared one after another, because often only one is wanted. If it fails again, the names are indexed.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl<'a, F: Fn(usize) -> Option<&'a str>> ByName<'a, F> {
         Self { name_of, count, next: Cell::new(0), has_failed: Cell::new(false), index: OnceCell::new() }
     }
 
-    /// Returns the number of an item with this name: the first one, or the one after that which was found last.
+    /// Returns the number of an item with this name: the first such item, or the one after the item found last.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let next = self.next.get();
         let found = match (self.name_of)(next) {
@@ -64,7 +64,7 @@ mod tests {
             names.get(at).copied()
         });
         assert_eq!(["a", "b", "c"].map(|name| by_name.find(name)), [Some(0), Some(1), Some(2)]);
-        assert_eq!(*asked.borrow(), 3, "one look for each name in order");
+        assert_eq!(*asked.borrow(), 3, "one comparison for each name in order");
         assert_eq!(
             ["d", "a", "x", "b", "c"].map(|name| by_name.find(name)),
             [Some(4), Some(0), None, Some(1), Some(2)]

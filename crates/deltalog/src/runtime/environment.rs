@@ -1,4 +1,4 @@
-//! Time, sleep, randomness, background work and settings, which come in from outside so that tests can control them.
+//! Time, sleep, randomness, background work and settings, which are passed in so that tests can control them.
 
 mod auto_compaction;
 mod file_format;
@@ -14,8 +14,8 @@ pub use file_format::{ColumnFormat, FileFormat};
 use crate::runtime::background::{Background, Queue};
 use crate::runtime::interrupt;
 
-/// The source of the time, of pauses, of new ids and of randomness, where background work is done, what follows a
-/// write, and how data files are encoded. Cheap to clone.
+/// The source of time, pauses, new ids and randomness; where background work is done, what follows a write, and how
+/// data files are encoded. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -65,7 +65,7 @@ impl Environment {
     }
 
     /// Lets the work that follows a commit be done in `background`. Without it, a commit does this work before it
-    /// returns, always in the same order, as tests and short programs want it.
+    /// returns, always in the same order, which suits tests and short programs.
     #[must_use]
     pub fn with_background(self, background: &Background) -> Self {
         Self { background: Some(Arc::clone(background.queue())), ..self }
@@ -93,13 +93,13 @@ impl Environment {
         &self.file_format
     }
 
-    /// Adds the version of each commit to `commits`, for a caller whose call makes several of them.
+    /// Adds the version of each commit to `commits`, for a caller that makes several commits in one call.
     #[must_use]
     pub fn with_commits_in(self, commits: &Arc<Mutex<Vec<u64>>>) -> Self {
         Self { commits: Some(Arc::clone(commits)), ..self }
     }
 
-    /// Takes note of a commit.
+    /// Records a commit.
     pub(crate) fn note_commit(&self, version: u64) {
         if let Some(commits) = &self.commits {
             commits.lock().unwrap_or_else(PoisonError::into_inner).push(version);

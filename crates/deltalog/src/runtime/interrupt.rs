@@ -6,13 +6,13 @@
 //! its threads            └──────────── check ── wait ◄────────── the call is interrupted
 //! ```
 //!
-//! - Only the thread that began the call looks, because signals belong to a thread: while it works at most every
-//!   [`INTERVAL`], and while it waits for other threads or for a store just as often. A call that takes less time
-//!   looks only before a commit.
-//! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. What it
-//!   has written is deleted as after any other error.
+//! - Only the thread that began the call checks for interrupts, because signals belong to a thread. It checks at most
+//!   every [`INTERVAL`] while it works, and just as often while it waits for other threads or for a store. A call that
+//!   takes less time checks only before a commit.
+//! - An interrupted call stops between two batches, files or requests, with an error of the kind `Interrupted`. Its
+//!   written files are deleted as after any other error.
 //! - Right before a commit is put, interrupts are checked again. From then on it is [`shielded`], and so is the
-//!   deletion of files: they come to an end, but do not wait for more than [`GRACE`] for a store that does not answer.
+//!   deletion of files: they complete, but wait for at most [`GRACE`] for a store that does not answer.
 //! - A call within a call, such as one of a callback, is interrupted together with the outer one.
 
 use std::cell::RefCell;
@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The time between two looks.
+/// The time between two checks.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long an interrupted call waits for the answer to a request that should not be given up.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Returns whether the call shall stop. It is called on the thread that began the call.
+/// Returns whether the call should stop. It is called on the thread that began the call.
 pub type Look = fn() -> bool;
 
 thread_local! {
@@ -140,8 +140,8 @@ pub fn interrupt() {
     }
 }
 
-/// Calls `work` and, on this thread, now and then `look`, which says whether it shall stop. Without `look`, `work` is
-/// part of the call that this thread works for, if there is one.
+/// Calls `work` and, on this thread from time to time, `look`, which says whether it should stop. Without `look`,
+/// `work` is part of the call that this thread works for, if there is one.
 pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) {
     if look.is_none() {
         let output = work();
@@ -158,7 +158,7 @@ pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) 
     (output, Watched { is_interrupted: call.is_interrupted(), commits })
 }
 
-/// Looks whether the call shall stop, if it is time to.
+/// Checks whether the call should stop, if a check is due.
 pub(crate) fn poll() {
     look(false);
 }
@@ -174,7 +174,7 @@ fn look(is_time: bool) {
         current.next_look = now + INTERVAL;
         Some((look, Arc::clone(&current.call)))
     });
-    // It may call anything, also this crate.
+    // It may call anything, even this crate.
     if let Some((look, call)) = due
         && look()
     {
@@ -202,7 +202,7 @@ pub(crate) fn is_hurried() -> bool {
     })
 }
 
-/// Stops the call if it is interrupted. To be called at least a few times in a second.
+/// Stops the call if it is interrupted. Call this at least a few times per second.
 ///
 /// # Errors
 /// `Interrupted`.
@@ -211,7 +211,7 @@ pub(crate) fn check() -> Result<(), Interrupted> {
     if is_stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Does the same, and looks in any case: after it comes what cannot be undone.
+/// Does the same, but checks even if no check is due. To be called before a step that cannot be undone.
 ///
 /// # Errors
 /// `Interrupted`.
@@ -220,14 +220,14 @@ pub(crate) fn check_now() -> Result<(), Interrupted> {
     if is_stopped() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Calls `work`, which is not to be stopped.
+/// Calls `work`, which must not be stopped.
 pub(crate) fn shielded<T>(work: impl FnOnce() -> T) -> T {
     let current = CURRENT.with_borrow(Clone::clone);
     let _restore = Restore::after(current.map(|current| Current { is_shielded: true, ..current }));
     work()
 }
 
-/// Notes a commit of the call.
+/// Records a commit of the call.
 pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     if let Some(call) = current_call() {
         let commit = Commit { table: table(), version };
@@ -246,7 +246,7 @@ pub fn inherited() -> Inherited {
 }
 
 impl Inherited {
-    /// Calls `work` on behalf of the thread that this comes from.
+    /// Calls `work` on behalf of the thread that this was created on.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let _restore = Restore::after(self.0.clone());
         work()
@@ -256,7 +256,7 @@ impl Inherited {
 /// Waits for a message.
 ///
 /// # Errors
-/// `Interrupted`, if the call is; for a shielded thread only if there is none for long.
+/// `Interrupted`, if the call is; for a shielded thread, only if no message arrives for a long time.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
     // Messages may come so fast that the thread never waits.
     check()?;
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(received, (Ok(Ok(1)), true));
     }
 
-    /// Who presses twice does not wait for a store that may never answer.
+    /// A user who presses Ctrl-C twice does not wait for a store that may never answer.
     #[test]
     fn a_second_interruption_ends_what_is_shielded() {
         let (_sender, messages) = channel::<u8>();

@@ -1,12 +1,16 @@
-//! What every floor above uses: the clock and ids, threads, progress and stopping a call, names and sizes as text.
+//! What all higher layers use: the clock and ids, threads, progress, interrupting a call, and names and sizes as text.
+
+#![allow(clippy::disallowed_methods, reason = "this is the place for the clock and for waiting")]
 
 pub(crate) mod background;
 pub(crate) mod by_name;
 pub(crate) mod byte_size;
+pub(crate) mod clock;
 pub(crate) mod environment;
 pub(crate) mod interrupt;
 pub(crate) mod panics;
 pub(crate) mod parallel;
+pub(crate) mod per_process;
 pub(crate) mod progress;
 pub(crate) mod row_bytes;
 pub(crate) mod spelling;

@@ -1,4 +1,4 @@
-//! Work on several threads, which end with it.
+//! Work on several threads, which end when it is done.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -93,8 +93,8 @@ fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
 
-/// Calls `consume` on another thread with the items that `produce` hands over, in order, while `produce` continues; on
-/// the same one if the system has no other. At most `ahead` items wait in between.
+/// Calls `consume` on another thread with the items that `produce` passes on, in order, while `produce` continues. Uses
+/// the same thread if the system has no other. At most `ahead` items wait in between.
 ///
 /// # Errors
 /// The errors of `consume`, which `produce` learns when it hands over the next item, and the errors of `produce`. The
@@ -169,7 +169,7 @@ enum Running<T> {
 }
 
 impl<T: Send + 'static> Task<T> {
-    /// Begins with `work`. On a single core, or if the system has no thread, it is done before this returns.
+    /// Begins `work`. On a single core, or if the system has no thread, it is done before this returns.
     pub(crate) fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
         if cores() <= 1 {
             return Self(Some(Running::Done(work())));
@@ -205,7 +205,7 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         if let Some(Running::On(thread, ended)) = self.0.take() {
             wait_for_end(&ended);
-            // Only the end matters: the result is dropped, and a panic has been reported by the thread.
+            // Only waits for the end: the result is dropped, and the thread has already reported a panic.
             let _ = thread.join();
         }
     }

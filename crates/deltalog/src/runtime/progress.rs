@@ -1,4 +1,4 @@
-//! How far a long operation is, for people who wait for it: events of the level INFO, with the target
+//! The progress of long operations, for people who wait for them: events of the level INFO with the target
 //! `deltalog::progress`.
 //!
 //! There is an event every few seconds, so that an operation which takes less has none.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The time between two events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The progress of one operation, which several threads may make.
+/// The progress of one operation, on which several threads may work.
 #[derive(Debug)]
 pub(crate) struct Progress {
     operation: &'static str,
@@ -32,7 +32,7 @@ struct Clock {
 }
 
 impl Progress {
-    /// Begins an operation on a table. `all` is how much there is to do, if that is known.
+    /// Begins an operation on a table. `all` is the total amount of work, if that is known.
     pub(crate) fn new(
         operation: &'static str,
         table: String,

@@ -1,15 +1,15 @@
-//! How many rows are a batch: rows by bytes.
+//! How many rows form a batch, limited by their size in bytes.
 //!
 //! ```text
 //!   narrow rows    as many as the caller asks for, such as 8,192
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Code that reads, converts, pairs or computes rows takes so many of them at once ([`BatchBytes`]). That
+//! - Code that reads, converts, joins or computes rows handles that many of them at once ([`BatchBytes`]). That
 //!   bounds memory, and no array comes near the 2 GiB at which its offsets end.
 //! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
-//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then what was
-//!   read is handed on in pieces, and the next rows are fewer.
+//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then the rows
+//!   that were read are passed on in pieces, and fewer are read next time.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -29,12 +29,12 @@ use arrow::error::ArrowError;
 use crate::error::{Error, Result};
 use crate::runtime::panics::catch;
 
-/// The bytes that a batch has, if its rows are wide.
+/// The approximate size of a batch of wide rows in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
     /// The number of bytes from which on a batch takes no more rows.
     target: usize,
-    /// The most bytes of an array of strings or bytes, whose offsets have 32 bits.
+    /// The maximum size in bytes of an array of strings or bytes, whose offsets have 32 bits.
     offsets: usize,
 }
 
@@ -55,7 +55,7 @@ impl BatchBytes {
         self.target
     }
 
-    /// Returns how many rows of this size are a batch, at most `most`.
+    /// Returns how many rows of this size form a batch, at most `most`.
     pub(crate) fn rows(self, bytes_per_row: f64, most: usize) -> usize {
         // A cast of a float saturates; NaN becomes 0.
         ((self.target as f64 / bytes_per_row.max(1.0)) as usize).clamp(1, most.max(1))
@@ -66,13 +66,14 @@ impl BatchBytes {
         bytes > self.target.saturating_mul(2)
     }
 
-    /// Returns whether the offsets of a column of `batch` would have ended, if they ended earlier, as in tests.
+    /// Returns whether a column of `batch` exceeds the limit of its offsets, where tests have lowered that limit.
     pub(crate) fn ends_offsets(self, batch: &RecordBatch) -> bool {
         self.offsets < i32::MAX as usize
             && batch.columns().iter().any(|column| weight(column, 0, column.len()) > self.offsets)
     }
 
-    /// Returns the rows of `batch` in ranges that are a batch each. A row that is larger is alone.
+    /// Returns the rows of `batch` in ranges that form a batch each. A row that is larger than a batch is a range by
+    /// itself.
     pub(crate) fn ranges(self, batch: &RecordBatch) -> Vec<Range<usize>> {
         let rows = batch.num_rows();
         if weight_of(batch, 0, rows) <= self.target {
@@ -88,7 +89,7 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on are a batch. Rows that follow much later are not examined: the weight
+    /// Returns how many rows from `start` on form a batch. Rows that follow much later are not examined: the weight
     /// of encoded values is a sum over the rows.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;
@@ -109,14 +110,14 @@ impl BatchBytes {
         rows
     }
 
-    /// Returns the rows of `batch` in pieces that are a batch each, without copying them.
+    /// Returns the rows of `batch` in pieces that form a batch each, without copying them.
     pub(crate) fn pieces(self, batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
         let batch = batch.clone();
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items`, with the size of each given by `bytes`, into parts that are a batch each. `most` is the most
-    /// bytes of an item.
+    /// Divides `items`, with the size of each given by `bytes`, into parts that form a batch each. `most` is the size
+    /// of the largest item in bytes.
     pub(crate) fn parts<'a, T>(
         self,
         items: &'a [T],
@@ -241,7 +242,7 @@ pub(crate) fn is_too_large(error: &Error) -> bool {
     false
 }
 
-/// Calls `work`, which computes values. If no array can hold them, also if Arrow panics, that is an error for which
+/// Calls `work`, which computes values. If no array can hold them, even if Arrow panics, returns an error for which
 /// [`is_too_large`] is true.
 ///
 /// # Errors
@@ -479,7 +480,7 @@ mod tests {
                 for (number, piece) in pieces.iter().enumerate() {
                     let bytes = weight_of(piece, 0, piece.num_rows());
                     prop_assert!(piece.num_rows() == 1 || bytes <= target, "{} > {target}", bytes);
-                    // One row more would have been too much.
+                    // One more row would have been too much.
                     if let Some(next) = pieces.get(number + 1) {
                         prop_assert!(bytes + weight_of(next, 0, 1) > target);
                     }
@@ -490,7 +491,7 @@ mod tests {
             }
         }
 
-        /// The same for what is not a batch yet.
+        /// The same holds for columns that are not a batch yet.
         #[test]
         fn parts_are_the_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
             let limits = BatchBytes::of(target);

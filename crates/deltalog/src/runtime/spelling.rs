@@ -1,6 +1,6 @@
 //! Suggests names for a misspelled one.
 
-/// The number of letters in which a misspelled name may differ from the name that was meant.
+/// The number of letters by which a misspelled name may differ from the intended one.
 const MAX_TYPOS: usize = 3;
 
 /// Returns the known name that differs least from `name`, ignoring case, if it differs little.
@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     distances.filter(|(typos, _)| *typos <= MAX_TYPOS).min().map(|(_, known)| known)
 }
 
-/// The most names that a message lists.
+/// The maximum number of names that a message lists.
 const MAX_LISTED: usize = 20;
 
 /// Returns known names for a message, those first that differ least from `name`, ignoring case.

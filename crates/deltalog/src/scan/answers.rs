@@ -10,8 +10,8 @@
 //! - Bounds are returned only if they are actual values: they must be tight, of a type that is never
 //!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
 //!   writer rounds.
-//! - This holds for counts and bounds of every writer, as in every engine that answers from a log: an answer changes
-//!   nothing. Statements look closer ([`crate::values::stats::is_own`]).
+//! - This holds for counts and bounds of every writer, as in every engine that answers from a log, because an answer
+//!   changes nothing in the table. Statements that change rows are stricter ([`crate::values::stats::is_own`]).
 
 mod extremes;
 mod partition_counts;
@@ -182,8 +182,8 @@ impl Answers {
 
     /// Returns for each partition with rows what the log alone knows: the partition columns, `count: Int64`,
     /// and the minimum and maximum of each of `columns`, ordered by partition value. A table without
-    /// partition columns has one row, or none if it is empty. Returns `None` if the log does not know all of
-    /// it exactly, because a file lacks statistics or because of a condition on other columns.
+    /// partition columns has one row, or none if it is empty. Returns `None` if the log does not have all of it
+    /// exactly, because a file lacks statistics or because of a condition on other columns.
     ///
     /// # Errors
     /// As [`Answers::min_max`].
@@ -217,8 +217,8 @@ impl Answers {
         counts.finish_with(&columns, extremes).map(Some)
     }
 
-    /// Returns the minimum and maximum of the column `column` (struct fields separated by `.`), if the log
-    /// knows them exactly.
+    /// Returns the minimum and maximum of the column `column` (struct fields separated by `.`), if the log has them
+    /// exactly.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].

@@ -2,18 +2,18 @@
 //! statistics of `partitionValues_parsed` and of the bounds in `stats_parsed`. (PROTOCOL, "Checkpoint Schema".)
 //!
 //! - A row group is treated as one large file: the least of its files' minima, the greatest of their maxima.
-//! - A maximum of texts that its writer does not call exact may have been cut, and not every writer makes it greater
-//!   again. It is the maximum of what begins with it; other bytes have none.
-//! - The text of a file's maximum may itself have been cut, by a writer that put U+FFFD in place of the rest. What was
-//!   cut may be greater than the maximum of another file, so the greatest of such texts is widened, regardless of its
-//!   last characters ([`above_cut_texts`]).
+//! - A maximum of strings that its writer does not declare exact may have been truncated, and not every writer rounds
+//!   it up. Its bound is the greatest string that begins with it. For binary columns it is no bound.
+//! - The maximum in a file's statistics may itself have been truncated, by a writer that puts U+FFFD instead of the
+//!   rest. The full value may be greater than the maximum of another file, so the greatest of such texts is widened,
+//!   regardless of its last characters ([`above_cut_texts`]).
 //! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
-//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
-//!   else it is unknown.
+//! - A column is used only if every file of the row group has a value for it, according to the counts of NULLs.
+//!   Otherwise it is unknown.
 //! - A checkpoint in the old calendar ([`crate::values::calendar`]) is not pruned.
-//! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
-//!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.
+//! - Partition values of timestamps with a zone are unknown. A text without a zone is read as UTC here, in checkpoints
+//!   and commits alike, but the checkpoint's writer may have read it in another zone.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -112,7 +112,7 @@ fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(others)
 }
 
-/// Returns how many rows of a row group are no files, if that is known.
+/// Returns how many rows of a row group are not files, if that is known.
 fn others_than_files(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Option<u64> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let path = columns.iter().position(
@@ -141,7 +141,7 @@ impl GroupColumn {
             min: min.and_then(|leaf| widened_min_of_structs(&leaf.bound(&column.data_type, true)?)),
             max: max.and_then(|leaf| {
                 let max = leaf.above_cut(&widened_max_of_structs(&leaf.bound(&column.data_type, false)?)?)?;
-                // Values of partitions are whole.
+                // Partition values are never truncated.
                 Some(if column.null_count.is_some() { above_cut_texts(&max) } else { max })
             }),
             has_no_nulls,
@@ -154,7 +154,8 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
-/// The leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands.
+/// The leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands of leaf
+/// columns.
 struct Leaves<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
@@ -185,7 +186,7 @@ impl<'a> Leaves<'a> {
     /// Returns the column at `path`; `None` if it is missing or a file has no value.
     fn find(&self, path: &[String]) -> Option<Leaf<'a>> {
         let index = *self.places.get(path)?;
-        // Rows that are not files have neither.
+        // Rows that are not files have neither value.
         let nulls = self.group.columns().get(index)?.statistics()?.null_count_opt()?;
         (nulls == self.others?).then_some(())?;
         let (first, rest) = path.split_first()?;
@@ -230,7 +231,7 @@ impl Leaf<'_> {
     }
 }
 
-/// A row group, as the one file that it is treated as.
+/// A row group, treated as a single file.
 struct GroupBounds(HashMap<ColumnPath, GroupColumn>);
 
 impl GroupBounds {
@@ -274,8 +275,8 @@ mod tests {
     use crate::expression::predicate::{ParseMode, parse};
     use crate::protocol::{ColumnMappingMode, PrimitiveType, StructField, StructType};
 
-    /// Returns the footer of a checkpoint with one file for each maximum of the column `s`. The row group has the
-    /// maximum `cut`, which is not exact, if it is given.
+    /// Returns the footer of a checkpoint with one file for each maximum of the column `s`. If `cut` is given, it is
+    /// the row group's maximum, which is not exact.
     fn footer(maxima: &[&str], cut: Option<&str>) -> ParquetMetaData {
         let of = |fields: Vec<(&str, ArrayRef)>| {
             let field = |of: &ArrayRef, name: &str| Arc::new(Field::new(name, of.data_type().clone(), true));
@@ -324,7 +325,7 @@ mod tests {
         row_group_filter(&predicate, &schema, &partitions, Arc::default())(footer, 0)
     }
 
-    /// Parquet, `Statistics.is_max_value_exact`: a writer may cut a maximum, and not all make it greater again.
+    /// Parquet, `Statistics.is_max_value_exact`: a writer may truncate a maximum, and not all round it up.
     #[test]
     fn a_maximum_that_was_cut_is_that_of_all_texts_that_begin_with_it() {
         let exact = footer(&["abcz"], None);

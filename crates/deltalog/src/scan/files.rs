@@ -163,8 +163,8 @@ impl FileListing {
         self
     }
 
-    /// Lists these files, in the form of the log, instead of the snapshot's. The snapshot has the schema. Where they
-    /// have no statistics, none prune.
+    /// Lists these files, in the form of the log, instead of the snapshot's. The schema is the snapshot's. Files
+    /// without statistics are not pruned.
     #[must_use]
     pub(crate) fn given(mut self, files: Vec<RecordBatch>) -> Self {
         self.given = Some(files);

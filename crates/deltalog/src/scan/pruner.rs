@@ -34,7 +34,7 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
     Ok(pruner.filters())
 }
 
-/// Returns filters as [`file_filters`] does, whose statistics leave out a file only if this crate has computed them.
+/// Returns filters as [`file_filters`] does, but uses only statistics that this crate has computed.
 ///
 /// # Errors
 /// As [`file_filters`].
@@ -51,7 +51,7 @@ pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -
             let kept = keep(batch)?;
             Ok((0..batch.num_rows()).map(|row| Some(kept.value(row) || !is_own(row))).collect())
         };
-        // Only the text shows its origin.
+        // Only statistics as text show who wrote them.
         FileFilter { parsed_stats: None, prefers_text: true, keep: Arc::new(keep_certainly), ..filter }
     };
     Ok(file_filters(snapshot, predicate)?.into_iter().map(certain).collect())
@@ -117,7 +117,8 @@ impl Pruner {
                 columns = columns.with(FileColumn::PartitionValues);
             }
             let parsed_stats = Some(pruner.stats.physical_paths());
-            // Only the text shows its origin, on which the maximum of a floating-point column depends.
+            // Only statistics as text show who wrote them, which decides how the maximum of a floating-point column is
+            // interpreted.
             let prefers_text = pruner.predicate.columns().iter().any(|column| column.data_type.is_floating());
             filters.push(FileFilter {
                 columns,

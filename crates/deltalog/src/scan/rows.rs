@@ -304,8 +304,8 @@ impl RowScan {
         if self.has_views { schema_with_views(&schema) } else { schema }
     }
 
-    /// Returns for each of `files` whether a number or a date in it has another type than in the table, at any depth.
-    /// Only footers are read. The values of partition columns do not count, because they are in the log.
+    /// Returns for each of `files` whether it stores a number or a date with a different type than the table's, at any
+    /// depth. Only footers are read. The values of partition columns do not count, because they are in the log.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`, `CorruptData`.

@@ -9,12 +9,14 @@ mod checksum;
 mod file_totals;
 pub(crate) mod history;
 mod left_over;
+mod newer;
 mod open;
 mod policies;
+mod registry;
 pub(crate) mod table;
 pub(crate) mod verify;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -24,11 +26,8 @@ use arrow::datatypes::{Int64Type, SchemaRef};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit_actions::{CommitActions, Commits};
-use crate::log::replay::{AddRequest, Commit, FileColumn, FileColumns, FileReplay, State, TableAction};
-use crate::log::{
-    CommitFile, CommitTimes, LogSegment, Look, Newer, NewerVersions, StagedCommit, VersionChecksum,
-    read_commit_info,
-};
+use crate::log::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
+use crate::log::{CommitFile, CommitTimes, LogSegment, VersionChecksum, read_commit_info};
 use crate::protocol::{
     Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol,
     SetTransaction, StructType, clustering_columns,
@@ -42,6 +41,7 @@ use open::Source;
 pub(crate) use checksum::KnownChecksum;
 pub(crate) use left_over::{Expired, LeftOver, MOST_OWN_COMMITS, note_doubt, was_doubted};
 pub use open::SnapshotBuilder;
+pub use registry::forget_snapshots;
 
 /// A table at one version.
 ///
@@ -118,183 +118,8 @@ impl Snapshot {
         SnapshotBuilder::new(storage)
     }
 
-    /// Opens another version of the same table. If a catalog manages the table, the commits that it named are
-    /// included.
-    ///
-    /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
-    /// [`Snapshot::open`].
-    pub fn at_version(&self, version: u64) -> Result<Self> {
-        if version == self.version() {
-            return Ok(self.clone());
-        }
-        self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
-    }
-
-    /// Finds the files of this version again, as the log is now.
-    ///
-    /// # Errors
-    /// As [`LogSegment::find`].
-    pub(crate) fn found_again(&self) -> Result<LogSegment> {
-        self.0.source.find(Some(self.version()))
-    }
-
-    /// Checks that the log still has this version, unchanged. A file of it that is written from now on appears in that
-    /// log.
-    ///
-    /// # Errors
-    /// `VersionNotFound` if the version was cleaned up; otherwise as [`Snapshot::refresh`].
-    pub(crate) fn check_still_there(&self) -> Result<()> {
-        if self.segment().newer_versions_in(self.0.source.segments())?.is_none() {
-            self.refresh()?;
-            self.found_again()?;
-        }
-        Ok(())
-    }
-
-    /// Opens another version with `open`, and checks that the table is still the same.
-    fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
-        let opened = open();
-        // The result, or the error, may belong to another table.
-        self.newest_version()?;
-        opened
-    }
-
-    /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch.
-    /// If a catalog manages the table, the commits that it named are included.
-    ///
-    /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
-    /// [`Snapshot::open_at`].
-    pub fn at_timestamp_ms(&self, timestamp_ms: i64) -> Result<Self> {
-        self.of_same_table(|| Self::load_at(&self.0.source, timestamp_ms))
-    }
-
-    /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
-    /// commits.
-    ///
-    /// If a catalog manages the table, these are the published versions and those that the catalog named before.
-    ///
-    /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place, or if a commit has replaced
-    /// it and the commits since this version were cleaned up, which looks the same; otherwise as [`Snapshot::open`].
-    pub fn refresh(&self) -> Result<Self> {
-        self.refresh_from(&self.0.source)
-    }
-
-    /// Refreshes the snapshot with the commits that the table's catalog has accepted and not yet published.
-    ///
-    /// # Errors
-    /// As [`SnapshotBuilder::open`].
-    pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
-        self.refresh_from(&Source::new(
-            &self.0.source.storage,
-            self.resolver().clone(),
-            Some(staged.into_iter().collect()),
-        )?)
-    }
-
-    fn refresh_from(&self, source: &Source) -> Result<Self> {
-        let look = if self.0.state.has_lost_checkpoint() { Look::Lost } else { Look::Newest };
-        if let Some(newest) = self.newest_in(source, look)? {
-            return Ok(newest);
-        }
-        let newest = Self::load(source, source.find(None)?, None)?;
-        if newest.version() < self.version() || newest.metadata().id != self.metadata().id {
-            return Err(self.segment().replaced(self.storage()));
-        }
-        Ok(newest)
-    }
-
-    /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
-    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata shows whether the
-    /// table is the same.
-    fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
-        let Inner { source: own, state, facts, .. } = &*self.0;
-        let knows_all = |segment: &LogSegment| {
-            segment.version == self.version() && segment.checksum == self.segment().checksum
-        };
-        match self.segment().newer_in(source.segments(), look)? {
-            Newer::Unchanged => Ok(Some(self.clone())),
-            Newer::Segment(segment) if knows_all(&segment) => {
-                let state = own.state(*segment, Some(state))?;
-                Ok(Some(Self::of(own.clone(), state, Arc::clone(facts))))
-            }
-            Newer::Segment(segment) => Self::load(source, *segment, Some((state, Some(self)))).map(Some),
-            Newer::Unknown => Ok(None),
-        }
-    }
-
     fn of(source: Source, state: State, facts: Arc<Facts>) -> Self {
         Self(Arc::new(Inner { source, state, facts, memory: OnceLock::new() }))
-    }
-
-    /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
-    /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
-    ///
-    /// Changes of other writers since then are left out, unless the log was cleaned up and no longer has such a
-    /// version: then it is the newest.
-    ///
-    /// # Errors
-    /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
-    #[doc(hidden)]
-    pub fn after_commit(&self, version: u64) -> Result<Self> {
-        if self.version() >= version {
-            return Ok(self.clone());
-        }
-        let newest = self.refresh()?;
-        match newest.at_version(newest.unchanged_since(version, &[])?) {
-            Err(error) if error.kind() == ErrorKind::VersionNotFound && newest.version() > version => {
-                Ok(newest)
-            }
-            found => found,
-        }
-    }
-
-    /// Returns the last version before the changes of other writers since `seen`, if the later versions `own` come from
-    /// the caller. If the rows up to `seen` were read, it is what an overwrite replaces.
-    ///
-    /// # Errors
-    /// Errors of the store, and `CorruptLog`.
-    #[doc(hidden)]
-    pub fn unchanged_since(&self, seen: u64, own: &[u64]) -> Result<u64> {
-        let mut last = seen;
-        while last < self.version() && (own.contains(&(last + 1)) || self.only_moves_rows(last + 1)?) {
-            last += 1;
-        }
-        Ok(last)
-    }
-
-    /// Returns whether a commit changes neither rows nor the protocol nor the metadata.
-    fn only_moves_rows(&self, version: u64) -> Result<bool> {
-        let known = self.0.state.commits().find(|commit| commit.version == version);
-        if let Some(commit) = known {
-            return Ok(!commit.changes_table());
-        }
-        match Commit::read_without_stats(self.storage(), CommitFile::named(version)) {
-            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
-            commit => Ok(!commit?.changes_table()),
-        }
-    }
-
-    /// Opens the newest version of the table that is now at this location. Reuses what was read for this version if
-    /// the commits that are listed still have the same sizes and times.
-    ///
-    /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
-    /// was dropped and created again.
-    ///
-    /// # Errors
-    /// As [`Snapshot::open`].
-    #[doc(hidden)]
-    pub fn reopen(&self) -> Result<Self> {
-        let source = &self.0.source;
-        match self.newest_in(source, Look::Place) {
-            Ok(Some(newest)) => Ok(newest),
-            Err(error) if !matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
-                Err(error)
-            }
-            Ok(None) | Err(_) => Self::load(source, source.find(None)?, None),
-        }
     }
 
     /// Returns a copy without open files. It shares everything else that was read, and opens files on its own.
@@ -316,25 +141,6 @@ impl Snapshot {
     pub fn memory(&self) -> u64 {
         let checksum = self.segment().checksum.as_ref().map_or(0, |file| file.size);
         *self.0.memory.get_or_init(|| self.0.state.memory() + checksum)
-    }
-
-    /// Returns the number of the newest version of the same table. Costs one listing; new commits are not read.
-    ///
-    /// # Errors
-    /// As [`Snapshot::refresh`].
-    pub(crate) fn newest_version(&self) -> Result<u64> {
-        self.newer_versions().map(|newer| newer.newest)
-    }
-
-    /// Returns the newer versions of the same table. Costs one listing; new commits are not read.
-    ///
-    /// # Errors
-    /// As [`Snapshot::refresh`].
-    pub(crate) fn newer_versions(&self) -> Result<NewerVersions> {
-        match self.segment().newer_versions_in(self.0.source.segments())? {
-            Some(newer) => Ok(newer),
-            None => Ok(NewerVersions { newest: self.refresh()?.version(), entries: BTreeMap::new() }),
-        }
     }
 
     /// Returns the storage of the table.
@@ -571,21 +377,11 @@ impl Snapshot {
     /// # Errors
     /// `CorruptLog`, and errors of the store.
     pub fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
-        let mut newest: Vec<SetTransaction> = Vec::new();
-        let mut seen = HashSet::new();
-        let transactions =
-            self.0.state.table_actions(&[TableAction::Transaction])?.into_iter().filter_map(|action| {
-                match action {
-                    Action::Txn(transaction) => Some(transaction),
-                    _ => None,
-                }
-            });
-        for transaction in transactions {
-            if seen.insert(transaction.app_id.clone()) {
-                newest.push(transaction);
-            }
-        }
-        Ok(newest)
+        let transaction = |action| match action {
+            Action::Txn(transaction) => Some(transaction),
+            _ => None,
+        };
+        self.newest_actions(TableAction::Transaction, transaction, |transaction| &transaction.app_id)
     }
 
     /// The configuration of each metadata domain that is not removed. Protocol: "Domain Metadata".
@@ -593,22 +389,25 @@ impl Snapshot {
     /// # Errors
     /// `CorruptLog`, and errors of the store.
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
-        let mut newest: Vec<DomainMetadata> = Vec::new();
-        let mut seen = HashSet::new();
-        let domains =
-            self.0.state.table_actions(&[TableAction::Domain])?.into_iter().filter_map(
-                |action| match action {
-                    Action::DomainMetadata(domain) => Some(domain),
-                    _ => None,
-                },
-            );
-        for domain in domains {
-            if seen.insert(domain.domain.clone()) {
-                newest.push(domain);
-            }
-        }
+        let domain = |action| match action {
+            Action::DomainMetadata(domain) => Some(domain),
+            _ => None,
+        };
+        let mut newest = self.newest_actions(TableAction::Domain, domain, |domain| &domain.domain)?;
         newest.retain(|domain| !domain.removed);
         Ok(newest)
+    }
+
+    /// Returns the newest action with each `key` among those of one kind.
+    fn newest_actions<T>(
+        &self,
+        kind: TableAction,
+        of: impl Fn(Action) -> Option<T>,
+        key: impl Fn(&T) -> &str,
+    ) -> Result<Vec<T>> {
+        let mut seen = HashSet::new();
+        let actions = self.0.state.table_actions(&[kind])?.into_iter().filter_map(of);
+        Ok(actions.filter(|action| seen.insert(key(action).to_owned())).collect())
     }
 
     /// The paths of the columns that the table is clustered by, in order; none if it is not clustered.

@@ -23,11 +23,11 @@ use crate::storage::{Storage, parse_location};
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
 pub struct SnapshotBuilder {
-    storage: Storage,
+    pub(super) storage: Storage,
     version: Option<u64>,
     timestamp_ms: Option<i64>,
     staged: Option<Vec<StagedCommit>>,
-    roots: Vec<Url>,
+    pub(super) roots: Vec<Url>,
     table_id: Option<String>,
 }
 
@@ -83,6 +83,14 @@ impl SnapshotBuilder {
     pub fn table_id(mut self, id: &str) -> Self {
         self.table_id = Some(id.to_owned());
         self
+    }
+
+    /// Returns whether the newest version is opened, whichever table it is of.
+    pub(super) fn is_of_newest(&self) -> bool {
+        self.version.is_none()
+            && self.timestamp_ms.is_none()
+            && self.staged.is_none()
+            && self.table_id.is_none()
     }
 
     /// Opens it.

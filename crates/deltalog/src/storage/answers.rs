@@ -1,7 +1,7 @@
 //! The response of a store to a failed request, and the error for it.
 //!
 //! The clients of `object_store` distinguish a few kinds of failures, and put the rest into texts. So the layer below
-//! them (`cloud::http`) notes the answer itself: status, code, message and id. A note belongs to the call that has sent
+//! them (`cloud::http`) records the answer itself: status, code, message and id. A record belongs to the call that sent
 //! the request.
 
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ tokio::task_local! {
 pub(super) enum Note {
     /// The store refused it.
     Refused(Refusal),
-    /// Who answers is not a store, but a console or a proxy.
+    /// The answer came from a console or a proxy instead of a store.
     NotAStore(Request),
     /// There was no answer. `cause` says why.
     NoAnswer { request: Request, cause: String, reason: NoAnswerReason },
@@ -35,7 +35,7 @@ pub(super) enum Note {
 pub(super) enum NoAnswerReason {
     /// No connection was made.
     Unreachable,
-    /// The store has been silent for this time, with the requests before.
+    /// The store did not respond for this long, including the time of earlier requests.
     Silent(Duration),
     /// The connection was lost.
     Broken,
@@ -55,7 +55,7 @@ pub(super) struct Settings {
 }
 
 /// The setting for how long a store that uses HTTP may be silent.
-#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "stores of callers have no settings"))]
+#[cfg_attr(not(feature = "_cloud"), expect(dead_code, reason = "custom stores have no settings"))]
 pub(super) const SILENCE_OF_HTTP: &str = "the storage option 'read_timeout' is the time for which a store may be \
                                           silent in one request, 'retry_timeout' in all of them";
 
@@ -65,7 +65,7 @@ pub(super) struct Request {
     /// The settings of the store that got the request.
     pub(super) settings: &'static Settings,
     pub(super) method: String,
-    /// With the port, if it is not the usual one.
+    /// Includes the port unless it is the default.
     pub(super) host: String,
     /// The encoded path, which names the bucket and the key.
     pub(super) path: String,
@@ -86,7 +86,7 @@ pub(super) enum Purpose {
 pub(super) struct Refusal {
     pub(super) request: Request,
     pub(super) status: u16,
-    /// The store's own name of the reason, such as `NoSuchKey`.
+    /// The store's own name for the reason, such as `NoSuchKey`.
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
     /// Additional text in Azure's responses to requests without access. It may quote a signature, and is not shown.
@@ -96,7 +96,7 @@ pub(super) struct Refusal {
     pub(super) region: Option<String>,
 }
 
-/// Runs `request`, and returns with its output the last failure that was noted while it ran.
+/// Runs `request`. Returns its output and the last failure that was recorded while it ran.
 pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box<Note>>) {
     let noting = async move {
         let output = request.await;
@@ -105,18 +105,19 @@ pub(super) async fn noted<T>(request: impl Future<Output = T>) -> (T, Option<Box
     LAST.scope(RefCell::default(), noting).await
 }
 
-/// Notes a failure for the call that has sent the request, if it is one of ours.
+/// Records a failure for the call that sent the request, if a call of this crate sent it.
 #[cfg(feature = "_cloud")]
 pub(super) fn note(note: Note) {
     let _ = LAST.try_with(|last| last.replace(Some(Box::new(note))));
 }
 
-/// Forgets what was noted for this call so far.
+/// Discards the failures recorded for this call so far.
 pub(super) fn forget() {
     let _ = LAST.try_with(RefCell::take);
 }
 
-/// Returns whether the answer to the last request, if it is one of ours, began as it should and then ended too early.
+/// Returns whether the answer to the last request began normally and then ended too early. False if the request is not
+/// part of a call of this crate.
 #[cfg(feature = "_cloud")]
 pub(super) fn is_cut(error: &object_store::Error) -> bool {
     let is_noted = LAST.try_with(|last| last.borrow().is_some()).unwrap_or(true);
@@ -198,7 +199,7 @@ impl Failure {
         matches!(self.error, object_store::Error::NotFound { .. }) && !is_bucket_missing(self.code())
     }
 
-    /// Returns whether the object existed before a create. A conflict with another request does not say so.
+    /// Returns whether the object existed before a create. A conflict with another request does not prove it.
     pub(super) fn is_existing(&self) -> bool {
         matches!(self.error, object_store::Error::AlreadyExists { .. })
             && self.refusal().is_none_or(|refusal| refusal.status != 409 || names_existing(self.code()))
@@ -271,7 +272,7 @@ impl Failure {
             }
             (Some(Note::Refused(refusal)), _) => refusal.verdict(),
             (Some(Note::NotAStore(_)), _) => {
-                Verdict::new(Unavailable, "the endpoint is not a store: it answers with a web page")
+                Verdict::new(Unavailable, "the endpoint is not a store: it answered with a web page")
                     .hint("check the endpoint; the console of a store often has another port")
             }
             (Some(Note::NoAnswer { reason: NoAnswerReason::Silent(waited), request, .. }), _) => Verdict {
@@ -314,7 +315,7 @@ impl Note {
 }
 
 impl Request {
-    /// Returns whether it goes to a service that hands out credentials to machines and containers.
+    /// Returns whether the request goes to a service that issues credentials to machines and containers.
     fn is_for_credentials(&self) -> bool {
         let host = self.host.split(':').next().unwrap_or_default();
         matches!(host, "169.254.169.254" | "169.254.170.2" | "169.254.170.23" | "metadata.google.internal")
@@ -353,7 +354,8 @@ impl Refusal {
             (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" | "RequestExpired") => {
                 expired(credentials)
             }
-            // Azure has one code for all that is wrong with a signature. ("Authentication and authorization errors".)
+            // Azure has a single code for everything that can be wrong with a signature. ("Authentication and
+            // authorization errors".)
             (_, "AuthenticationFailed")
                 if self.detail_has("time frame") || self.detail_has("expiry time") =>
             {
@@ -372,7 +374,7 @@ impl Refusal {
             (_, "SignatureDoesNotMatch" | "AuthenticationFailed" | "InvalidSignatureException") => {
                 signature(secret)
             }
-            // Azurite has the message of the code `AuthenticationFailed`, and another code.
+            // Azurite sends the message of the code `AuthenticationFailed` with a different code.
             (403, "AuthorizationFailure") if self.says("failed to authenticate") => signature(secret),
             (_, "RequestTimeTooSkewed") => clock(),
             (401, _) => Verdict::new(PermissionDenied, "the store does not accept the credentials")
@@ -392,8 +394,8 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
-            // The same request will not succeed later. A proxy that does not understand it gives no code. The codes of
-            // DynamoDB, which end like this, may be about other clients' requests.
+            // The same request will not succeed later. A proxy that does not understand it gives no code. DynamoDB's
+            // codes with this ending may concern other clients' requests.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")
@@ -410,7 +412,7 @@ impl Refusal {
         self.detail.as_deref().is_some_and(|detail| detail.contains(text))
     }
 
-    /// Returns whether it is a bucket of S3 in another region. Other stores do not answer like that.
+    /// Returns whether the request was sent to an S3 bucket in another region. Other stores do not answer like that.
     fn is_of_another_region(&self) -> bool {
         match self.code.as_deref().unwrap_or_default() {
             "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => true,
@@ -464,12 +466,12 @@ fn is_bucket_missing(code: &str) -> bool {
     matches!(code, "NoSuchBucket" | "ContainerNotFound" | "FilesystemNotFound")
 }
 
-/// Azure answers with 409 where others answer with 412.
+/// Azure answers with 409 where other stores answer with 412.
 fn names_existing(code: &str) -> bool {
     matches!(code, "BlobAlreadyExists" | "PathAlreadyExists")
 }
 
-/// Returns the kind of the I/O error that caused `error`, for kinds that the enum of the store lacks.
+/// Returns the kind of the I/O error that caused `error`, for kinds that `object_store` has no variant for.
 fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
     source_of::<std::io::Error>(error).map(std::io::Error::kind)
 }
@@ -510,7 +512,7 @@ mod tests {
         Refusal { request, status, code, message: None, detail, request_id: None, region }
     }
 
-    /// The details are the service's (Azure Storage: "Authentication and authorization errors").
+    /// The details come from the service (Azure Storage: "Authentication and authorization errors").
     #[test]
     fn azure_says_in_a_detail_what_is_wrong_with_a_signature() {
         let cases = [
@@ -553,7 +555,7 @@ mod tests {
     fn only_s3_has_buckets_in_other_regions() {
         let s3 = verdict(301, Some("PermanentRedirect"), None);
         assert!(s3.hint.unwrap().contains("'aws_region'"));
-        // A `HEAD` has headers only.
+        // The answer to a `HEAD` has headers only.
         assert!(verdict(301, None, Some("eu-north-1")).hint.unwrap().contains("'eu-north-1'"));
         for code in [None, Some("ResourceMoved")] {
             let other = verdict(301, code, None);

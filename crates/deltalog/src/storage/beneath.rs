@@ -1,13 +1,13 @@
 //! Local files beneath a table's root, which are reached without following links.
 //!
 //! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose
-//! bytes a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and that should
-//! hold of the files as well. So there is one rule for all that is read, written, listed and deleted: **the root
-//! may be a link, and nothing beneath it is**. Files that a log names by an absolute path are beneath no root of
-//! ours; which of them may be read is for the user to say.
+//! bytes a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and the files should
+//! also be beneath it. So one rule applies to everything that is read, written, listed and deleted: **the root may be a
+//! link, and nothing beneath it is**. Files that a log names by an absolute path are not beneath the root. The user
+//! decides which of them may be read.
 //!
-//! - Reads and deletions go from directory to directory by their descriptors, so that a link that is put in the way in
-//!   the meantime is not followed. For writes and listings, the directories are checked beforehand. A new file is
+//! - Reads and deletions walk down from directory to directory by descriptor, so a link that another process creates
+//!   while they run is not followed. For writes and listings, the directories are checked beforehand. A new file is
 //!   never created through a link of its name.
 //! - Only regular files are read. Opening a pipe would wait for a writer, and a device may have no end.
 
@@ -45,7 +45,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
-    /// Returns what an error refuses.
+    /// Returns which kind of entry was refused, if `error` is such a refusal.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
@@ -67,7 +67,7 @@ impl Place {
         self.path.ancestors().nth(levels).unwrap_or(&self.path)
     }
 
-    /// Returns the path for what creates or lists it.
+    /// Returns the path, for callers that create or list it.
     ///
     /// # Errors
     /// [`Refused::Link`] if it is a link, or if a directory above it is one, up to the root.
@@ -121,16 +121,17 @@ mod descriptors {
 
     use super::{Place, Refused};
 
-    /// A pipe without a writer is opened at once, and a terminal is not taken over.
+    /// With these flags, opening a pipe without a writer does not block, and a terminal does not become the process's
+    /// own.
     const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-    /// A directory is passed through without the right to list it.
+    /// Passing through a directory does not require the permission to list it.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const ENTER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const ENTER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-    /// Says of a failure whether a link is the reason: systems say `ELOOP`, `EMLINK` or `ENOTDIR`.
+    /// Finds out whether a link caused a failure: systems report `ELOOP`, `EMLINK` or `ENOTDIR`.
     fn refused(directory: impl AsFd, name: &Path, error: Errno) -> io::Error {
         let is_link = matches!(error, Errno::LOOP | Errno::MLINK | Errno::NOTDIR)
             && statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -242,7 +243,7 @@ mod tests {
             assert!(place(name).path().is_ok(), "{name}");
         }
         assert_eq!(place("a/b").open().unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        // A path beneath no root is a path of the file system.
+        // A path without a root is an ordinary path of the file system.
         let absolute = Place::new(real.join("link/b/f"), &outside);
         assert!(absolute.open().is_ok() && absolute.path().is_ok());
     }

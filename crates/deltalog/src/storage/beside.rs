@@ -2,7 +2,7 @@
 //!
 //! Only commits and data files create the directories of a table. These files are written after a commit, perhaps in
 //! the background, when the program may already have deleted the table. Writing them must not bring the table back. The
-//! one directory that it creates is one in a log (`_delta_log/_sidecars`).
+//! only directory created here is one within a log (`_delta_log/_sidecars`).
 
 use std::io::Write;
 

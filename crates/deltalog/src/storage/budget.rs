@@ -2,20 +2,21 @@
 //!
 //! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
 //!   not count bytes that were returned, footers, and reads without a plan.
-//! - Who holds something never waits for more, because another one may do the same. A reader that holds nothing waits a
-//!   little, because others usually finish soon. Then it reads without the budget, but as little at once as it can
-//!   ([`Budget::overdraw`]). So there is no deadlock, not even if the consumer of a scan has gone to lunch, and the
-//!   budget is exceeded by at most that little for each reader.
+//! - A reader that holds memory never waits for more, because another reader may be waiting in the same way. A reader
+//!   that holds nothing waits briefly, because other readers usually finish soon. After that it reads without a share
+//!   of the budget, but in the smallest possible pieces ([`Budget::overdraw`]). So there is no deadlock, even if the
+//!   consumer of a scan pauses for hours, and each reader exceeds the budget by at most one such piece.
 //! - A read that is larger than the whole budget is allowed while nothing else is held.
-//! - A forked child begins with nothing taken: what its parent held is not given back there.
+//! - A forked child begins with an unused budget: it never releases memory that its parent held.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::per_process::PerProcess;
+use crate::runtime::clock;
+use crate::runtime::per_process::PerProcess;
 
-/// The bytes of a budget that no option sets.
+/// The size of a budget in bytes, if no option sets it.
 pub(super) const DEFAULT: u64 = 256 << 20;
 
 /// How long a reader that holds nothing waits for others.
@@ -42,7 +43,7 @@ struct Taken {
     most: u64,
 }
 
-/// A part of a budget. It is given back when it is dropped.
+/// A part of a budget. Dropping it releases the part.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<Budget>,
@@ -55,12 +56,12 @@ impl Budget {
         Arc::new(Self { limit, account: PerProcess::new() })
     }
 
-    /// Takes `bytes`, once enough was given back. Returns `None` if that takes longer than `patience`.
+    /// Takes `bytes` as soon as enough is free. Returns `None` if that takes longer than `patience`.
     pub(super) fn take(self: &Arc<Self>, bytes: u64, patience: Duration) -> Option<Share> {
-        let deadline = Instant::now() + patience;
+        let deadline = clock::instant() + patience;
         let mut taken = self.taken();
         while taken.bytes > 0 && taken.bytes.saturating_add(bytes) > self.limit {
-            let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            let left = deadline.checked_duration_since(clock::instant()).filter(|left| !left.is_zero())?;
             taken =
                 self.account().given_back.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0;
         }

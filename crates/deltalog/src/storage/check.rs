@@ -1,8 +1,8 @@
-//! Finding out whether a store can hold tables: whether it refuses to create what exists.
+//! Finding out whether a store can hold tables: whether it refuses to create a file that exists.
 //!
 //! Every commit relies on that. A store that ignores the condition of a put would let a writer replace another writer's
-//! commit unnoticed. The stores of Amazon, Google and Microsoft are known to be right. Any other is tried once in a
-//! process, before the first commit: a file of a new name is created twice.
+//! commit unnoticed. The stores of Amazon, Google and Microsoft are known to respect it. Any other store is tested once
+//! per process, before the first commit: a file with a new name is created twice.
 
 use uuid::Uuid;
 
@@ -10,13 +10,13 @@ use super::remote::Remote;
 use super::{PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often a create without an answer is sent again.
+/// How many times a create without an answer is sent again.
 const TRIES: usize = 4;
 
 impl Storage {
     /// Checks that the store can hold tables: that it creates a file, refuses to create it again, and deletes it. The
-    /// file is in the table's root, under a new name that readers ignore. With a coordinator, that one must answer, and
-    /// the store may replace files.
+    /// file is in the table's root, under a new name that readers ignore. With a coordinator, the coordinator must
+    /// answer, and the store may replace files.
     ///
     /// # Errors
     /// `Unsupported` for a store that ignores the condition of a put; `Unavailable`, `PermissionDenied`.
@@ -30,13 +30,13 @@ impl Storage {
         }
     }
 
-    /// Checks a store before the first commit of this process, unless it is known to be right.
+    /// Checks a store before the first commit of this process, unless it is known to respect conditional puts.
     pub(super) fn ensure_checked(&self, store: &Remote) -> Result<()> {
         if store.is_proven().map_err(|failure| self.error("", failure))? {
             return Ok(());
         }
         let (checked, deleted) = self.try_creates();
-        // A writer without the permission to delete may commit.
+        // A writer may commit even without the permission to delete.
         if let Err(error) = deleted {
             tracing::warn!(%error, "a file that was made to check the store could not be deleted");
         }
@@ -44,14 +44,14 @@ impl Storage {
         store.prove().map_err(|failure| self.error("", failure))
     }
 
-    /// Creates a file of a new name twice, and deletes it. Returns how both went.
+    /// Creates a file with a new name twice, and deletes it. Returns both outcomes.
     fn try_creates(&self) -> (Result<()>, Result<()>) {
         let path = format!(".deltalog-check-{}", Uuid::new_v4());
         (self.check_at(&path), self.delete(&path))
     }
 
     fn check_at(&self, path: &str) -> Result<()> {
-        // No other writer knows the name: if the file exists, an earlier create had its effect.
+        // No other writer knows the name: if the file exists, an earlier create took effect.
         self.create_for_check(path, "first")?;
         match self.create_for_check(path, "second")? {
             PutOutcome::AlreadyExists if self.read(path)? == "first" => Ok(()),

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn only_pages_with_selected_rows_are_read_and_the_dictionary() {
         let metadata = metadata();
-        // Row 55 of the first group, none of the second.
+        // Row 55 of the first group, and no row of the second.
         let selection =
             RowSelection::from(vec![RowSelector::skip(55), RowSelector::select(1), RowSelector::skip(144)]);
         let ranges = column_ranges(metadata.metadata(), &[0, 1], &[0, 1], Some(selection));
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(first.len(), 3, "{first:?}");
         assert!(first.contains(&of_page(0)) && first.contains(&of_page(1)), "{first:?}");
         assert!(first.iter().any(|range| range.start == dictionary), "{first:?}");
-        // The dictionary of the second group is all that is left of it.
+        // Only the dictionary of the second group remains.
         assert_eq!(read(1).len(), 1);
     }
 }

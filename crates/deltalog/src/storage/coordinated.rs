@@ -19,26 +19,26 @@
 //!
 //! - **One winner.** A process that writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step
 //!   3, or a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is
-//!   the last one: the JVM's looks whether the file exists and may replace it a moment later; on a store with
-//!   conditions, ours cannot.
+//!   the last one: the JVM's writer checks whether the file exists and may still replace it a moment later; on a store
+//!   with conditions, ours cannot.
 //! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
 //!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
 //!   again: if it has other bytes, that commit stays and this writer has lost. The same holds for concurrent writers
 //!   that do not use the coordinator and create `N.json` with a condition.
 //! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
-//! - **A lost answer is found out.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
-//!   was our own. If neither the put nor the question has an answer, the outcome is unknown, and the commit rule
-//!   (`commit::put`) reads `N.json` back, with recovery.
+//! - **A lost answer does no harm.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
+//!   was our own. If neither the put nor the query that follows it has an answer, the outcome is unknown, and the
+//!   commit rule (`commit::put`) reads `N.json` back, with recovery.
 //! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
 //!   if it still names the same T(N). T(N) is deleted when E(N) is complete, so when `N.json` exists; a recovery that
 //!   finds no T(N) looks for `N.json` again.
 //! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
 //!   writer recovers; after 5 nothing.
 //!
-//! A writer that neither uses the coordinator nor creates with a condition is not protected from the others, nor are
-//! they from it. A writer with conditions but without the coordinator is safe with our writers, but not with the JVM's,
-//! which may replace its commit between their look and their copy.
+//! A writer that neither uses the coordinator nor creates with a condition may overwrite commits of other writers, and
+//! they may overwrite its commits. A writer with conditions but without the coordinator is safe with our writers, but
+//! not with the JVM's, which may replace its commit between their check and their copy.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -54,9 +54,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 use crate::runtime::interrupt;
 
-/// How often an entry is put that is not there then, and a file. The commit rule puts a commit again after that.
+/// How many times an entry or a file is put that is missing afterwards. After that, the commit rule tries the whole
+/// commit again.
 const TRIES: u32 = 3;
-/// The first pause before it is. Each later one doubles it.
+/// The first pause before such a repetition. Each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Who decides the commits of a table.
@@ -75,7 +76,7 @@ impl Coordination {
     }
 }
 
-/// Whose entry the coordinator has.
+/// The owner of the entry that the coordinator has.
 enum Claim {
     Own,
     Foreign(CoordinatorEntry),
@@ -85,8 +86,8 @@ enum Claim {
 impl Storage {
     /// Returns the same table with commits that `coordinator` decides.
     ///
-    /// All writers of the table must use the same coordinator. A reader must use it to see a commit whose writer has
-    /// died before it has copied it to the log; the reader copies it then, which needs permission to write.
+    /// All writers of the table must use the same coordinator. A reader must use it to see a commit whose writer died
+    /// before copying it to the log. The reader then copies it itself, which requires permission to write.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ impl Storage {
         self.coordinated_by(coordinator, &scheme, false)
     }
 
-    /// Does the same with the coordinator that the options of the store name.
+    /// Does the same with the coordinator that the store's options configure.
     #[cfg(feature = "_cloud")]
     pub(super) fn coordinated_by_store(self, coordinator: Arc<dyn CommitCoordinator>, scheme: &str) -> Self {
         self.coordinated_by(coordinator, scheme, true)
@@ -166,7 +167,8 @@ impl Storage {
         }
     }
 
-    /// Returns who decides about the file `path`, and its name in the log and version, if it is a commit.
+    /// Returns the coordinator that decides about the file `path`, with the file's name in the log and its version, if
+    /// it is a commit.
     fn coordination_of<'a>(&self, path: &'a str) -> Option<(&Coordination, &'a str, u64)> {
         let coordination = self.coordination.as_deref()?;
         let name = path.strip_prefix(LOG_DIRECTORY)?.strip_prefix('/')?;
@@ -232,7 +234,7 @@ impl Storage {
         }
     }
 
-    /// Puts an entry, and finds out whose entry the coordinator has then.
+    /// Puts an entry, and finds out whose entry the coordinator has afterwards.
     ///
     /// # Errors
     /// The coordinator has refused the first request, which had no effect.
@@ -247,8 +249,8 @@ impl Storage {
             match with.coordinator.get(&entry.table_path, &entry.file_name) {
                 Ok(Some(found)) if found.temp_path == entry.temp_path => return Ok(Claim::Own),
                 Ok(Some(found)) => return Ok(Claim::Foreign(found)),
-                // An entry that was deleted in between, or a put without effect. It may take effect later: then
-                // the next one of the same entry finds it.
+                // The entry was deleted in between, or the put had no effect yet. If it takes effect later, the next
+                // put of the same entry finds it.
                 Ok(None) => {}
                 Err(error) => return Ok(Claim::Unknown(error.in_table(self.url()))),
             }
@@ -270,7 +272,7 @@ impl Storage {
         })))
     }
 
-    /// Creates a file of the log unless it exists. Returns whether it has these bytes then.
+    /// Creates a file of the log unless it exists. Returns whether the file has these bytes afterwards.
     fn publish(&self, path: &str, bytes: &Bytes) -> Result<bool> {
         let mut last = None;
         for attempt in 0..TRIES {
@@ -325,12 +327,12 @@ impl Storage {
     fn delete_temporary(&self, entry: &CoordinatorEntry) {
         let path = temporary_path(entry);
         if let Err(error) = self.delete(&path) {
-            tracing::debug!(table = self.url(), path, %error, "a temporary file of a commit is left");
+            tracing::debug!(table = self.url(), path, %error, "a temporary file of a commit was left behind");
         }
     }
 
-    /// Notes that the file of an entry is in the log. A failure changes nothing: the next process that finds the entry
-    /// does it again.
+    /// Marks in the coordinator that the file of an entry is in the log. A failure is harmless: the next process that
+    /// finds the entry tries again.
     fn acknowledge(&self, with: &Coordination, entry: &CoordinatorEntry) {
         match with.coordinator.complete(entry) {
             Ok(()) => self.delete_temporary(entry),
@@ -352,7 +354,7 @@ impl Storage {
                     self.publish(&path, &bytes)?;
                     tracing::info!(table = self.url(), path, "a commit was copied to the log for its writer");
                 }
-                // Another one was faster.
+                // Another process copied it first.
                 None if self.head_stored(&path)?.is_some() => {}
                 None => {
                     return Err(Error::corrupt_log(
@@ -372,7 +374,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Copies the newest commit to the log before `directory` is listed, if that is the log and the commit lacks.
+    /// Copies the newest commit to the log before `directory` is listed, if that is the log and lacks the commit.
     pub(super) fn recover_newest(&self, directory: &str) -> Result<()> {
         let Some(with) = self.coordination.as_deref().filter(|_| directory == LOG_DIRECTORY) else {
             return Ok(());
@@ -384,8 +386,8 @@ impl Storage {
         }
     }
 
-    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one, so that
-    /// the commit exists now, unless it was cleaned up: its writer may just have copied it.
+    /// Copies a missing commit to the log, if the coordinator has an entry for it. Returns whether it has one. If so,
+    /// the commit exists now unless it was cleaned up: perhaps its writer has just copied it.
     pub(super) fn recover_missing(&self, path: &str) -> Result<bool> {
         let Some((with, name, _)) = self.coordination_of(path) else { return Ok(false) };
         let entry = with.coordinator.get(&with.table_path, name);
@@ -407,7 +409,7 @@ impl Storage {
 /// Returns the path of the temporary file, relative to the table.
 fn temporary_path(entry: &CoordinatorEntry) -> String {
     let in_log = format!("{LOG_DIRECTORY}/");
-    // Some versions of `deltalake` name it from the table's root.
+    // Some versions of `deltalake` state the path relative to the table's root.
     match entry.temp_path.strip_prefix(&in_log) {
         Some(_) => entry.temp_path.clone(),
         None => in_log + &entry.temp_path,

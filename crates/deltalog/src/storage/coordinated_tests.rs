@@ -19,7 +19,7 @@ enum Fault {
     PutBefore,
     /// The next put has an effect.
     PutAfter,
-    /// The next put has an effect, and the question after it has no answer.
+    /// The next put takes effect, and the query after it gets no answer.
     PutAfterAndGet,
     /// No entry becomes complete.
     Complete,
@@ -46,7 +46,7 @@ impl InMemoryCoordinator {
         *self.fault.lock().unwrap() = fault;
     }
 
-    /// Returns whether the fault is `fault`, which becomes `next` then.
+    /// Returns whether the fault is `fault`. If so, replaces it by `next`.
     fn takes(&self, fault: Fault, next: Fault) -> bool {
         let mut current = self.fault.lock().unwrap();
         let is = *current == fault;
@@ -160,7 +160,7 @@ impl Fixture {
         self.storage.list_after("_delta_log", "").unwrap().into_iter().map(|file| file.name).collect()
     }
 
-    /// Puts the entry of a writer that has died before it has copied its commit.
+    /// Puts the entry of a writer that died before copying its commit.
     fn leave(&self, version: u64, bytes: &str) -> CoordinatorEntry {
         let name = format!("{version:020}.json");
         let entry = CoordinatorEntry::new("s3a://bucket/my table", &name, format!(".tmp/{name}.dead"));
@@ -225,7 +225,7 @@ fn a_commit_of_a_dead_writer_is_recovered() {
     }
 }
 
-/// Another writer wants the version of a dead one: it has lost, and reads who has won.
+/// A writer wants the version that a dead writer has committed. It loses, and learns who won.
 #[test]
 fn the_entry_decides_and_not_the_file() {
     let fixture = fixture();
@@ -235,7 +235,7 @@ fn the_entry_decides_and_not_the_file() {
     assert_eq!(fixture.names().len(), 1);
 }
 
-/// The writer has copied its commit and died before it has told the coordinator.
+/// The writer copied its commit and died before it notified the coordinator.
 #[test]
 fn an_entry_whose_file_is_there_becomes_complete() {
     let fixture = fixture();
@@ -261,7 +261,7 @@ fn a_lost_answer_of_the_coordinator_is_found_out() {
     let fixture = fixture();
     fixture.coordinator.set(Fault::PutAfterAndGet);
     assert!(matches!(fixture.put(0, "a"), PutOutcome::Unknown(_)));
-    // As the commit rule does.
+    // As the commit rule reads a commit back.
     assert_eq!(fixture.storage.get(&commit(0)).unwrap().unwrap(), "a");
 }
 
@@ -275,7 +275,7 @@ fn a_refusal_of_the_coordinator_commits_nothing() {
     assert!(fixture.storage.get(&commit(0)).unwrap().is_none());
 }
 
-/// The entry of version 0 has expired between the look at the log and the put of a slow writer.
+/// The entry of version 0 expires after a slow writer has checked the log and before it puts its own entry.
 #[test]
 fn a_file_stays_if_the_entry_came_after_it() {
     #[derive(Debug)]

@@ -1,11 +1,11 @@
-//! The interface of services that decide which writer has a version, where the store cannot decide it, or where other
-//! writers leave the decision to such a service.
+//! The interface of services that decide which writer gets a version, for stores that cannot decide it, or for other
+//! writers that rely on such a service.
 
 use std::fmt;
 
 use crate::error::Result;
 
-/// Decides which writer has a version of a table: keeps one entry per version, and never replaces it by another
+/// Decides which writer gets a version of a table: keeps one entry per version, and never replaces it with another
 /// writer's.
 ///
 /// Any service with a put-if-absent will do. `Storage::with_coordinator` says how it is used; with the feature `s3`,
@@ -14,8 +14,8 @@ use crate::error::Result;
 /// - Calls may come from several threads at the same time.
 /// - A call that returns has taken effect for all processes: every later [`get`](Self::get) and
 ///   [`newest`](Self::newest) sees it.
-/// - An error of [`put_if_absent`](Self::put_if_absent) may come with or without an effect. It is found out by
-///   [`get`](Self::get), and the same entry may be put again.
+/// - An error of [`put_if_absent`](Self::put_if_absent) does not say whether the put took effect. The caller finds out
+///   with [`get`](Self::get), and may put the same entry again.
 pub trait CommitCoordinator: fmt::Debug + Send + Sync {
     /// Puts an entry unless there is one for its table and file. Returns whether it was put.
     ///
@@ -35,8 +35,8 @@ pub trait CommitCoordinator: fmt::Debug + Send + Sync {
     /// The service failed.
     fn newest(&self, table_path: &str) -> Result<Option<CoordinatorEntry>>;
 
-    /// Notes that the file of an entry is in the log, unless the entry has gone or belongs to another writer. After a
-    /// day or more the entry may be deleted: by then no writer remains that has not seen the file.
+    /// Notes that the file of an entry is in the log, unless the entry is gone or belongs to another writer. After a
+    /// day or more the entry may be deleted: by then every writer still running has seen the file.
     ///
     /// # Errors
     /// The service failed. The entry may have been changed.

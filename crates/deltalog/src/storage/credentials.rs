@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Hands out credentials for a store. It is called before the first request, and again before they expire.
 ///
-/// - It is never asked twice at the same time for one store, and may take its time: other requests use the credentials
+/// - It is never called concurrently for one store, and it may be slow: other requests continue to use the credentials
 ///   that they have.
 /// - Tables that are open at the same time with the same provider and the same options share what it has returned.
 ///
@@ -27,7 +27,7 @@ use crate::error::Result;
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub trait CredentialProvider: Send + Sync + 'static {
-    /// Returns credentials that are valid now. The calling thread may block.
+    /// Returns credentials that are valid now. May block the calling thread.
     ///
     /// # Errors
     /// Any. It becomes the error of the request that needs the credentials, so it must not contain a secret.
@@ -45,7 +45,7 @@ impl<F: Fn() -> Result<Credentials> + Send + Sync + 'static> CredentialProvider 
     }
 }
 
-/// Credentials for a store, and how long they are good for. Without either of the two times, they are good for ever.
+/// Credentials for a store, and how long they are valid. Without either of the two times, they never expire.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "_cloud"), allow(dead_code, reason = "no store takes them"))]
 pub struct Credentials {

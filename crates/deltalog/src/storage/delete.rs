@@ -19,8 +19,8 @@ const FILES_OF_REQUEST: usize = 1000;
 const LOCAL_FILES: usize = 64;
 
 impl Storage {
-    /// Deletes files, several at the same time, in stores with such a request by one request for many. It is not an
-    /// error if a file does not exist. An interrupted call stops between two requests, or some files.
+    /// Deletes files in parallel. In stores that support it, one request deletes many files. It is not an error if a
+    /// file does not exist. An interrupted call stops after the current requests, or after a few local files.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`, `Interrupted`. Some of the files may have been deleted.
@@ -51,7 +51,7 @@ impl Storage {
     }
 
     /// Removes the local directories in `directories` that are empty and were empty at the time `before_ms` already.
-    /// Returns how many were removed. Stores without directories have none to remove.
+    /// Returns how many were removed. Returns 0 for stores without directories.
     ///
     /// # Errors
     /// `CorruptLog` for a path that is not valid in the store.
@@ -68,7 +68,7 @@ impl Storage {
                 let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok());
                 metadata.is_dir() && modified_ms.is_some_and(|modified_ms| modified_ms < before_ms)
             };
-            // A directory that is not empty, or that was removed in the meantime, is left as it is.
+            // A directory that is not empty is kept, and one that was removed concurrently is not an error.
             let found = fs::symlink_metadata(&path);
             if found.is_ok_and(|metadata| is_old(&metadata)) && fs::remove_dir(&path).is_ok() {
                 removed += 1;

@@ -25,7 +25,7 @@ pub(super) enum Pending<T> {
 }
 
 impl Driver {
-    /// Starts a request, unless the call is interrupted. What the store answers to it is noted.
+    /// Starts a request, unless the call is interrupted. Records the store's answer.
     pub(super) fn start<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,
@@ -39,7 +39,7 @@ impl Driver {
         }
     }
 
-    /// Runs a request to its end. Returns its output, and the last failure that was noted.
+    /// Runs a request to its end. Returns its output, and the last failure that was recorded.
     pub(super) fn run<T: Send + 'static>(
         self,
         request: impl Future<Output = T> + Send + 'static,

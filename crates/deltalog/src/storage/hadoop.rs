@@ -27,7 +27,7 @@ mod tests {
 
     use crate::storage::Storage;
 
-    /// Every way to replace a file removes its checksum and no other; what creates files leaves them all.
+    /// Every way to replace a file removes its checksum and no other. Creating a file removes none.
     #[test]
     fn a_replaced_file_has_no_checksum_of_the_old_one() {
         let directory = tempfile::tempdir().unwrap();

@@ -24,7 +24,7 @@ pub(super) enum Depth {
 impl Storage {
     /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
     /// that path in byte order. Nested directories are included. A directory that does not exist has no files, and
-    /// objects that stand for directories are no files ([`markers`]).
+    /// objects that stand for directories are left out ([`markers`]).
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -102,7 +102,7 @@ fn walk(
 ) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        // Nothing is below a file, either.
+        // There is nothing below a file, either.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -130,7 +130,7 @@ fn walk(
 }
 
 /// Returns what an entry of a directory or its link leads to; `None` if that does not exist, for example because it was
-/// deleted concurrently. A link that leads nowhere else is what it is itself.
+/// deleted concurrently. An entry that is not a link is returned as it is.
 pub(super) fn followed(entry: &fs::DirEntry) -> io::Result<Option<fs::Metadata>> {
     match fs::metadata(entry.path()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -178,7 +178,7 @@ mod tests {
 
     use crate::storage::{FileMeta, Storage};
 
-    /// The same root, listed by us and as a store that happens to be local.
+    /// The same root, listed as a local directory and through the interface for remote stores.
     fn both(root: &std::path::Path) -> [Storage; 2] {
         let ours = Storage::open(root.to_str().unwrap(), []).unwrap();
         let url = ours.root().clone();
@@ -195,7 +195,7 @@ mod tests {
             std::fs::write(path, file).unwrap();
         }
         let [ours, store] = both(root.path());
-        // The store derives its tags from other properties of a file.
+        // The store derives its tags from different properties of a file.
         let untagged = |files: Vec<FileMeta>| -> Vec<FileMeta> {
             files.into_iter().map(|file| FileMeta { tag: None, ..file }).collect()
         };

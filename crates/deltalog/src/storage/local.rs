@@ -1,6 +1,6 @@
 //! Files of the local file system.
 //!
-//! All of this is blocking I/O of the standard library. It needs no runtime, and may be called from any.
+//! All of this is blocking I/O of the standard library. It needs no async runtime, and may be called from within one.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -49,14 +49,14 @@ fn inode(_: &Metadata) -> u64 {
     0
 }
 
-/// A durable file that is about to get its name.
+/// A durable file that does not have its final name yet.
 pub(super) struct Created {
     staged: Staged,
     directories: DirectoriesToSync,
 }
 
-/// Writes a new file, and creates the directories of `path`. The file gets that name by [`Created::publish`]; an error
-/// means that it never will.
+/// Writes a new file, and creates the directories of `path`. [`Created::publish`] gives the file that name. After an
+/// error it never gets it.
 pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
     let directories = DirectoriesToSync::of_new(path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -73,7 +73,7 @@ pub(super) fn create(path: &Path, content: &PutPayload) -> io::Result<Created> {
 impl Created {
     /// Gives the file its name, unless another file has it. Returns whether the file got the name; it is then durable.
     ///
-    /// After an error that is not a refusal the file may be there: the file system may refuse to sync the directory
+    /// After an error that is not a refusal the file may exist: the file system may refuse to sync the directory
     /// that already contains it.
     pub(super) fn publish(self) -> Result<bool, Unpublished> {
         let is_created = self.staged.publish_if_absent()?;

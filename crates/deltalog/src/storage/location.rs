@@ -34,7 +34,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
 }
 
 fn is_scheme(text: &str) -> bool {
-    // A single letter is a drive.
+    // A single letter is a drive, not a scheme.
     text.len() > 1
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
@@ -43,7 +43,7 @@ fn is_scheme(text: &str) -> bool {
 fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
-    // `absolute` keeps "..". With symbolic links, a URL would resolve it differently from the file system.
+    // `absolute` keeps "..". If links are involved, resolving it in a URL gives a different path than the file system.
     let has_parent = absolute.components().any(|part| part == Component::ParentDir);
     let resolved = if has_parent {
         resolve_parents(&absolute).map_err(|error| bad().with_source(error))?

@@ -7,7 +7,7 @@
 //! | `dir`, with the metadata `hdi_isfolder` | Hadoop in accounts of Azure without a hierarchical namespace |
 //!
 //! In accounts of Azure with a hierarchical namespace, directories are listed as well; the client leaves them out, by
-//! their resource type. It also takes the slash off the end of a name. So what is left of the first and the third is an
+//! their resource type. It also takes the slash off the end of a name. So the first and the third kind look like an
 //! empty file with the name of a directory.
 
 use std::collections::HashSet;

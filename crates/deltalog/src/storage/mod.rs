@@ -35,7 +35,6 @@ mod markers;
 mod names;
 mod open;
 mod parts;
-mod per_process;
 mod ranges;
 #[cfg(test)]
 #[cfg(feature = "s3")]
@@ -137,7 +136,7 @@ impl FileMeta {
         }
     }
 
-    /// Returns what the cache recognizes the file by, if the store has named its state.
+    /// Returns what the cache recognizes the file by, if the store has given it an entity tag.
     pub(crate) fn listed(&self) -> Option<Listed> {
         self.tag.map(|tag| Listed { size: self.size, tag })
     }
@@ -206,8 +205,8 @@ impl Storage {
         self.batch_bytes
     }
 
-    /// Lets batches of rows have about `bytes` bytes, and arrays end at 64 times that size, so that few rows are enough
-    /// for a test of wide ones.
+    /// Limits batches of rows to about `bytes` bytes, and arrays to 64 times that size, so that a test of wide rows
+    /// needs only a few rows.
     #[doc(hidden)]
     #[must_use]
     pub fn with_batch_bytes(self, bytes: usize) -> Self {
@@ -224,8 +223,8 @@ impl Storage {
         matches!(&self.backend, Backend::Remote(store) if store.waits())
     }
 
-    /// Returns two numbers that differ from the numbers of other open stores: of other accounts, with other options or
-    /// other credentials, or with another coordinator of commits. Local files are one store.
+    /// Returns two numbers that identify the store among the open ones. Stores differ by account, options, credentials
+    /// and coordinator of commits. All local files are one store.
     #[doc(hidden)]
     pub fn store_id(&self) -> (usize, usize) {
         let store = match &self.backend {
@@ -303,7 +302,7 @@ impl Storage {
         }
     }
 
-    /// Does the same with what the store has, and not with what a coordinator knows.
+    /// Does the same for the file in the store, without asking a coordinator.
     fn head_stored(&self, path: &str) -> Result<Option<FileMeta>> {
         let located = self.path(path)?;
         match &self.backend {
@@ -479,7 +478,7 @@ impl Storage {
         self.put_if_absent_tagged(path, bytes).map(|(outcome, _)| outcome)
     }
 
-    /// Does the same, and returns the tag that a listing shows for a file that was created, if the store has told it.
+    /// Does the same, and returns the tag that a listing shows for a file that was created, if the store returned it.
     ///
     /// # Errors
     /// As [`Storage::put_if_absent`].
@@ -540,7 +539,7 @@ impl Storage {
             Backend::Local => {
                 local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
             }
-            // One file after another would be waited for.
+            // Otherwise each file would have to be waited for in turn.
             Backend::Remote(_) if interrupt::is_hurried() => {
                 Err(Error::from(interrupt::Interrupted).at_path(path).in_table(self.url()))
             }
@@ -553,7 +552,7 @@ impl Storage {
 
     /// Makes files that another program has written durable, including their directories. Stores other than
     /// local file systems have already done so; there, one of the files is looked for, because the other program may
-    /// have written to a store of the same name that it reaches at another endpoint.
+    /// have written to a different store, with the same name at another endpoint.
     ///
     /// # Errors
     /// `FileNotFound` or `Unavailable`, naming the file.
@@ -586,7 +585,7 @@ impl Storage {
     /// As [`Storage::sync`], for files that the tasks of an engine report to have written.
     ///
     /// # Errors
-    /// The same, with what to do about a place that is another one for the tasks.
+    /// The same, with a hint for locations that mean another place to the tasks.
     #[doc(hidden)]
     pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         self.sync(paths).map_err(|error| match error.kind() {

@@ -1,11 +1,11 @@
 //! Giving a complete local file its name, unless another file has it. Every commit to a local table is this step.
 //!
 //! - A hard link does it: it is created or refused, in one step, and the file has its content before.
-//! - Some file systems have no hard links: FAT and exFAT, many that are mounted by FUSE, shares of other systems. Linux
-//!   and macOS can rename a file without replacing another one. Both are refused if the name exists, so that both kinds
-//!   of writers are safe at the same time.
-//! - A system that can do neither is refused with the first commit. A check before a plain rename would let a writer
-//!   replace the commit of another one.
+//! - Some file systems have no hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux and
+//!   macOS can rename a file without replacing another one. Both operations fail if the name exists, so writers may use
+//!   either of them concurrently.
+//! - A file system that supports neither is refused at the first commit. A check before a plain rename would let a
+//!   writer replace the commit of another one.
 //! - A refusal is certain: the file was not renamed. The outcome is unknown only if a network file system may have
 //!   renamed the file before it failed to answer.
 
@@ -16,9 +16,9 @@ use std::path::Path;
 /// Why a file did not get its name.
 #[derive(Debug)]
 pub(super) enum Unpublished {
-    /// It does not have the name.
+    /// The file does not have the name.
     Refused(io::Error),
-    /// It may have it.
+    /// The file may have the name.
     Unknown(io::Error),
 }
 
@@ -30,7 +30,7 @@ impl Unpublished {
     }
 }
 
-/// A file system that has neither of both.
+/// A file system that supports neither.
 #[derive(Debug)]
 struct LacksBoth {
     link: io::Error,
@@ -70,7 +70,7 @@ fn publish(
                 io::ErrorKind::Unsupported,
                 LacksBoth { link, rename },
             ))),
-            // Asked twice, a server does not find the old name any more.
+            // If the request is repeated, the server no longer finds the old name.
             Err(rename) if rename.kind() == io::ErrorKind::NotFound => Err(Unpublished::Unknown(rename)),
             renamed => created(renamed),
         },
@@ -87,8 +87,8 @@ fn created(result: io::Result<()>) -> Result<bool, Unpublished> {
     }
 }
 
-/// Returns whether the system says that it has no such call, or not for this file system. Linux says `EPERM` of links
-/// that a file system does not have, and `EINVAL` of flags; FUSE says `ENOSYS`.
+/// Returns whether the error means that the call is not supported, at all or by this file system. Linux returns `EPERM`
+/// for unsupported links and `EINVAL` for unsupported flags; FUSE returns `ENOSYS`.
 #[cfg(unix)]
 fn is_missing(error: &io::Error) -> bool {
     use rustix::io::Errno;
@@ -145,7 +145,7 @@ mod tests {
         errno.map_or(Ok(()), |errno| Err(errno.into()))
     }
 
-    /// The outcome, and whether the other way was tried.
+    /// The outcome, and whether the rename was tried.
     fn outcome(link: Option<Errno>, rename: Option<Errno>) -> (String, bool) {
         let mut is_tried = false;
         let published = publish(

@@ -20,7 +20,7 @@ use crate::runtime::row_bytes::BatchBytes;
 impl Storage {
     /// Opens the location `uri`: a path, or a URL. Nothing is read or created.
     ///
-    /// The schemes are `file`, and with features of the crate `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also
+    /// The schemes are `file`, and if the crate's features are on, `s3` (also `s3a`, `s3n`), `gs`, `abfss` (also
     /// `abfs`, `wasbs`, `az`) and `hdfs`. `options` are the store's options, by the names of `object_store`.
     /// They override the variables of the environment.
     ///
@@ -98,8 +98,8 @@ impl Storage {
         Self::build(url, Backend::Remote(Remote::new(store)))
     }
 
-    /// Does the same with a store that never waits, such as one in memory: its requests run on the thread of the
-    /// caller.
+    /// Does the same with a store that never waits, such as an in-memory store: its requests run on the caller's
+    /// thread.
     ///
     /// # Errors
     /// The same as [`Storage::with_store`].
@@ -129,8 +129,8 @@ impl Storage {
     }
 
     /// Returns the same root with a cache of immutable files in the directory `directory` of the local disk, which
-    /// takes at most `limit` bytes. All processes of this user may use the same directory. One that cannot be used is a
-    /// warning. Local files are not cached.
+    /// takes at most `limit` bytes. All processes of this user may use the same directory. If the directory cannot be
+    /// used, logs a warning. Local files are not cached.
     ///
     /// Two stores that have different files under the same URL need different directories.
     #[must_use]

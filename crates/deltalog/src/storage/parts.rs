@@ -28,7 +28,8 @@ impl Parts {
         Self { upload: Some(upload), under_way: VecDeque::new(), driver }
     }
 
-    /// Sends the next part, once few enough others are in progress. The error may come from an earlier part.
+    /// Sends the next part, after waiting until few enough parts are in progress. The error may concern an earlier
+    /// part.
     pub(super) fn put(&mut self, part: Vec<u8>) -> Result<()> {
         if self.under_way.len() >= PARALLEL {
             self.wait_for_first()?;
@@ -57,7 +58,7 @@ impl Parts {
 
     fn abort_shielded(&mut self) -> Result<()> {
         while !self.under_way.is_empty() {
-            // Whether the part has arrived does not matter any more.
+            // It no longer matters whether the part has arrived.
             let _ = self.wait_for_first();
         }
         self.run(|mut upload| async move {
@@ -76,7 +77,7 @@ impl Parts {
         }
     }
 
-    /// Runs a request of the upload, which goes to the driver and comes back with the answer.
+    /// Runs a request of the upload. The upload moves to the driver, which returns it with the answer.
     fn run<F>(&mut self, request: impl FnOnce(Box<dyn MultipartUpload>) -> F) -> Result<()>
     where
         F: Future<Output = (Box<dyn MultipartUpload>, Answer<()>)> + Send + 'static,

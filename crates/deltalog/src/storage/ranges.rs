@@ -1,14 +1,13 @@
 //! Reading ranges of an object in a remote store.
 //!
-//! - Opening an object reads its end, which has the footer of a Parquet file and mostly its page indexes: one request
+//! - Opening an object reads its end, which has the footer of a Parquet file and usually its page indexes: one request
 //!   shows that the object exists, how large it is, and what it contains.
-//! - A reader that knows what it is going to read says so as a plan ([`Plan`]): units, such as row groups, each with
-//!   the ranges that are read of it. With the first byte of a unit all of its ranges are requested, close ones together
-//!   and large ones in parts, at the same time. If a unit is too large for that, each range, such as a column, is read
-//!   ahead separately, because columns are read side by side. When a unit is begun, those before the previous one are
-//!   dropped.
-//! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). Where that is used up, a plan is read
-//!   in small pieces, one after the other.
+//! - A reader that knows what it will read announces it as a plan ([`Plan`]): units, such as row groups, each with its
+//!   ranges. When the first byte of a unit is read, all of its ranges are requested in parallel, close ones together
+//!   and large ones in parts. If a unit is too large for that, each range, such as a column, is read ahead separately,
+//!   because columns are read side by side. When a unit is begun, all units before the previous one are dropped.
+//! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). When the budget is used up, a plan is
+//!   read in small pieces, one after the other.
 //! - Ranges that are not planned are read when they are requested.
 //! - Ranges that the cache on the local disk has are not requested (`cache`).
 //! - All requests require the tag of the first response, so that parts of two objects are never mixed.
@@ -35,7 +34,7 @@ pub(super) const END: u64 = 64 << 10;
 const CLOSE: u64 = 512 << 10;
 /// The largest part of a range that is one request.
 const PART: u64 = 8 << 20;
-/// The most bytes of a unit that are in memory at the same time, unless one read requests more.
+/// The maximum number of bytes of a unit in memory at the same time, unless a single read requests more.
 const UNIT: u64 = 32 << 20;
 /// The least number of bytes that are read ahead in a range of a larger unit.
 const LEAST_AHEAD: u64 = 128 << 10;
@@ -55,7 +54,7 @@ pub(super) struct RemoteFile {
     end: Piece,
     /// The object in the cache on the local disk, if there is one.
     cached: Option<CachedObject>,
-    /// How the last request failed. The Parquet reader turns errors into texts.
+    /// How the last request failed. It is kept here because the Parquet reader turns errors into texts.
     failure: Mutex<Option<Error>>,
 }
 
@@ -159,7 +158,7 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             Some((cached, bytes)) => return Ok(of_cache(cached, bytes)),
             None => None,
         },
-        // Only the store knows whether the content that was read last still exists.
+        // Only the store knows whether the object still has the content that was read last.
         (Some((cache, url)), None) => cache.newest_end(url.clone(), None, END),
         (None, _) => None,
     };
@@ -175,9 +174,9 @@ fn open_end(storage: &Storage, store: &Remote, path: &Path, listed: Option<Liste
             }
             return Ok(of_cache(cached, bytes));
         }
-        // A store that reports it even if the request has no condition.
+        // Some stores answer so even if the request has no condition.
         (Ok(None), None) => store.end(path.clone(), END)?,
-        // An empty object has no end.
+        // An empty object has no last bytes to request.
         (Err(failure), _) if failure.is_beyond_end() => {
             return Ok(End { size: 0, e_tag: None, bytes: Bytes::new(), cached: None });
         }
@@ -249,7 +248,7 @@ struct Unit {
     is_short_of_memory: bool,
 }
 
-/// A piece, and what it takes of the budget. Pieces that were read together share it.
+/// A piece with its share of the budget. Pieces that were read together have one share.
 #[derive(Debug)]
 struct Held {
     piece: Piece,
@@ -258,7 +257,8 @@ struct Held {
 
 impl Unit {
     /// Returns the unit that is read by `ranges`, which are not empty. The ranges of a large unit stay apart,
-    /// because a piece is dropped when the next one of its range is read. Only what one piece may have is joined.
+    /// because a piece is dropped when the next one of its range is read. Ranges are joined only up to the size of a
+    /// piece.
     fn new(ranges: Vec<Range<u64>>) -> Self {
         let apart = joined(ranges.clone(), CLOSE, LEAST_AHEAD);
         let (most, whole) = (ahead(ranges.len()), joined(ranges.clone(), CLOSE, u64::MAX));
@@ -321,7 +321,7 @@ impl Plan {
         if let Some(bytes) = unit.from(at) {
             return Ok(Some(bytes));
         }
-        // Who holds something must not wait for others that may do the same.
+        // A reader that holds memory must not wait for another one, which may be waiting in the same way.
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());

@@ -101,7 +101,7 @@ fn a_planned_unit_is_requested_at_once_and_close_ranges_together() {
             "bytes=12582912-15728639"
         ]
     );
-    // All bytes are returned, also across the requests.
+    // All bytes are returned, even if a read crosses requests.
     place.check(&file, 1000, 3000);
     place.check(&file, 12_582_900, 1000);
     place.check(&file, 4 << 20, 11 << 20);
@@ -134,13 +134,13 @@ fn a_large_unit_is_read_ahead_range_by_range() {
     assert!(requested.len() <= 10, "{requested:?}");
 }
 
-/// As in most files: one column follows the other.
+/// One column follows the other, as in most files.
 #[test]
 fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
     const COLUMN: usize = 12 << 20;
     let place = place(4 * COLUMN + (1 << 20));
     let mut columns: Vec<_> = (0..4).map(|at| at * COLUMN as u64..(at + 1) * COLUMN as u64).collect();
-    // Two small ones, too.
+    // Two small columns are read together, too.
     let small = 4 * COLUMN as u64;
     columns.extend([small..small + 1000, small + 1000..small + 2000]);
     let file = place.open().planned(|| vec![columns]);
@@ -167,7 +167,7 @@ fn length(range: &str) -> Option<u64> {
     Some(to.parse::<u64>().ok()? + 1 - from.parse::<u64>().ok()?)
 }
 
-/// More readers than the memory is for wait for each other.
+/// If there are more readers than the budget allows, they wait for each other.
 #[test]
 fn readers_share_a_budget() {
     const UNIT: usize = 1 << 20;
@@ -190,7 +190,7 @@ fn readers_share_a_budget() {
     assert!(most <= 3_500_000 && most > 1 << 20, "{most}");
 }
 
-/// A scan may be left unread for a long time. Others go on in small pieces.
+/// A scan may be left unread for a long time. Other scans continue in small pieces.
 #[test]
 fn a_budget_that_is_used_up_stops_no_reader() {
     const MIB: usize = 1 << 20;

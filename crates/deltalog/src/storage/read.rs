@@ -26,7 +26,7 @@ pub struct FileReader(Source);
 #[derive(Clone, Debug)]
 enum Source {
     Local(Arc<File>, Arc<LocalFile>),
-    /// It is opened whenever something is read of it.
+    /// The file is opened for each read.
     Idle(Arc<LocalFile>),
     Remote(Arc<RemoteFile>, Option<Arc<Plan>>),
 }
@@ -36,7 +36,7 @@ enum Source {
 struct LocalFile {
     place: Place,
     size: u64,
-    /// Device and number of the file; nothing where they are not known.
+    /// The file's device and inode number; `None` on systems without them.
     id: (u64, u64),
 }
 
@@ -47,7 +47,7 @@ impl LocalFile {
         Ok((file, found))
     }
 
-    /// Opens the file again. Another one in its place counts as a missing file.
+    /// Opens the file again. If another file has replaced it, the file counts as missing.
     fn reopen(&self) -> io::Result<File> {
         let (file, found) = Self::open(&self.place)?;
         if (found.id, found.size) == (self.id, self.size) {
@@ -77,7 +77,7 @@ impl FileReader {
 
     /// Returns a reader of the same file that does not keep it open between its uses.
     ///
-    /// A process may have some hundred files open. What is kept for long should have none.
+    /// A process may have only a few hundred files open, so long-lived readers should not keep any open.
     pub(crate) fn idle(&self) -> Self {
         match &self.0 {
             Source::Local(_, file) => Self(Source::Idle(Arc::clone(file))),
@@ -209,7 +209,7 @@ pub(super) fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<
     Ok(bytes)
 }
 
-/// A reader with a position of its own, so that many threads can share one handle.
+/// A reader with its own position, so that many threads can share one handle.
 struct PositionedRead {
     file: Arc<File>,
     at: u64,

@@ -21,12 +21,12 @@ use super::driver::Driver;
 use super::list::Depth;
 use super::parts::Parts;
 #[cfg(feature = "_cloud")]
-use super::per_process::PerProcess;
+use crate::runtime::per_process::PerProcess;
 
 /// The number of concurrent requests of one call.
 const PARALLEL: usize = 8;
 
-/// How often a page of a listing may end too early.
+/// How many times the response with a page of a listing may end too early.
 const CUT_PAGES: usize = 3;
 
 /// A store, and who drives its requests.
@@ -47,14 +47,14 @@ pub(super) struct Reads {
 }
 
 impl Default for Reads {
-    /// Returns those without options, which share one budget.
+    /// Returns the limits of stores without options, which share one budget.
     fn default() -> Self {
         static BUDGET: LazyLock<Arc<Budget>> = LazyLock::new(|| Budget::new(budget::DEFAULT));
         Self { budget: Arc::clone(&BUDGET), concurrency: None }
     }
 }
 
-/// A store that ends with the last table that uses it.
+/// A store that is dropped with the last table that uses it.
 #[cfg(feature = "_cloud")]
 #[derive(Debug)]
 pub(super) struct WeakRemote(std::sync::Weak<Clients>, Driver, Reads);
@@ -83,7 +83,7 @@ pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + S
 /// Sends requests to a store.
 #[derive(Clone)]
 pub(super) struct Client {
-    /// Sends requests again that have no answer.
+    /// Repeats requests that get no answer.
     pub(super) store: Arc<dyn ObjectStore>,
     /// Sends every request once, for the create of a commit.
     pub(super) once: Arc<dyn ObjectStore>,
@@ -93,7 +93,7 @@ pub(super) struct Client {
     pub(super) has_directories: bool,
     /// Whether the end of an object can be read without knowing its size.
     pub(super) reads_ends: bool,
-    /// Whether it is known that a create replaces nothing. If not, it is tried before the first commit.
+    /// Whether it is known that a create replaces nothing. If not, this is tested before the first commit.
     pub(super) is_proven: Arc<AtomicBool>,
     /// Decides commits.
     #[cfg(feature = "s3")]
@@ -104,7 +104,7 @@ pub(super) struct Client {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) objects: Vec<ObjectMeta>,
-    /// Where the listing stopped at delimiters.
+    /// The prefixes at which the listing stopped, because a delimiter follows.
     pub(super) prefixes: Vec<Path>,
     /// The token for requesting the next page.
     pub(super) token: Option<String>,
@@ -139,7 +139,7 @@ impl Remote {
         Self::with(Clients::Given(Client::given(store)), Driver::Runtime, Reads::default())
     }
 
-    /// Takes a store whose requests are complete when they are polled first. They run on the thread of the caller.
+    /// Takes a store whose requests are complete at the first poll. They run on the thread of the caller.
     pub(super) fn immediate(store: Arc<dyn ObjectStore>) -> Self {
         Self::with(Clients::Given(Client::given(store)), Driver::Caller, Reads::default())
     }
@@ -180,7 +180,7 @@ impl Remote {
         Ok(self.client()?.is_proven.load(Ordering::Relaxed))
     }
 
-    /// Notes that a create replaces nothing.
+    /// Records that a create replaces nothing.
     pub(super) fn prove(&self) -> Result<()> {
         self.client()?.is_proven.store(true, Ordering::Relaxed);
         Ok(())
@@ -203,8 +203,8 @@ impl Remote {
         answer.map_err(|error| Failure::new(error, note))
     }
 
-    /// Returns the objects of `directory` whose path is greater than `after`, in any order. There may be some that are
-    /// not.
+    /// Returns the objects of `directory` whose path is greater than `after`, in any order. The result may also contain
+    /// other objects.
     pub(super) fn list(&self, directory: Path, after: Option<Path>, depth: Depth) -> Result<Vec<ObjectMeta>> {
         self.run(|client| async move {
             match client.pages {
@@ -264,13 +264,13 @@ impl Remote {
         self.run(|client| async move { client.store.head(&path).await })
     }
 
-    /// Reads a whole object, and what the store says of it.
+    /// Reads a whole object with its metadata.
     pub(super) fn get(&self, path: Path) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move { whole(client.store.get(&path).await?).await })
     }
 
-    /// Reads the last `length` bytes of an object, or all of it if it is shorter, and what the store says of it. For
-    /// stores that cannot read the end of an object, the size is requested first.
+    /// Reads the last `length` bytes of an object, or all of it if it is shorter, with its metadata. For stores that
+    /// cannot read the end of an object, the size is requested first.
     pub(super) fn end(&self, path: Path, length: u64) -> Result<(Bytes, ObjectMeta)> {
         self.run(|client| async move {
             let mut options = GetOptions::default();
@@ -355,7 +355,7 @@ impl Remote {
         self.run(|client| async move { client.store.delete(&path).await })
     }
 
-    /// Deletes objects; in stores with such a request, by one request for many. Objects that do not exist are ignored.
+    /// Deletes objects. In stores that support it, one request deletes many. Objects that do not exist are ignored.
     pub(super) fn delete_all(&self, paths: Vec<Path>) -> Result<()> {
         self.run(|client| async move {
             let paths = stream::iter(paths.into_iter().map(Ok)).boxed();
@@ -392,8 +392,8 @@ async fn whole(found: GetResult) -> object_store::Result<(Bytes, ObjectMeta)> {
     Ok((found.bytes().await?, meta))
 }
 
-/// Lists a page. The client asks again until an answer begins, and for the rest of an object that ends too early, but
-/// not for the rest of a page.
+/// Lists a page. The client repeats a request until an answer begins, and requests the rest of an object that ends too
+/// early, but not the rest of a page.
 async fn page(
     store: &dyn PaginatedListStore,
     prefix: Option<&str>,
@@ -443,7 +443,7 @@ impl fmt::Debug for Recipe {
 }
 
 impl fmt::Debug for Client {
-    /// Without the settings of the store, which may contain secrets.
+    /// Leaves out the settings of the store, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@
 //! - On a local file system, writers lock the file's directory while they compare and rename. The lock ends with
 //!   the process that holds it.
 //! - Where neither exists (a store without conditional puts, a file system without locks), or where the lock is held
-//!   for long, the file is compared and then replaced. Another writer's file may be lost in between.
+//!   for too long, the file is compared and then replaced. Another writer's file may be lost in between.
 
 use std::fs::{File, TryLockError};
 use std::time::Duration;
@@ -15,18 +15,18 @@ use object_store::{ObjectMeta, PutMode, UpdateVersion};
 use super::remote::strong;
 use super::{Backend, Storage, local};
 use crate::error::{ErrorKind, Result};
-use crate::runtime::interrupt;
+use crate::runtime::{clock, interrupt};
 
 /// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The state of a file when it was read, by which the store recognizes it.
+/// The state of a file when it was read, as the store identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState(UpdateVersion);
 
 impl FileState {
-    /// Returns what a store says of an object. A weak tag is no name for its state, which then has none.
+    /// Returns the state of an object, from its metadata. A weak tag does not identify a state, so it is ignored.
     fn of_store(meta: ObjectMeta) -> UpdateVersion {
         let has_tag = meta.e_tag.is_some();
         match strong(meta.e_tag) {
@@ -73,7 +73,7 @@ impl Storage {
     }
 
     /// Replaces the file by `bytes` if its state is `read`, or creates it if `read` is `None` and it does not exist.
-    /// Returns whether that was so.
+    /// Returns whether the state was as expected.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`. The file may have been replaced.
@@ -85,7 +85,7 @@ impl Storage {
         };
         let mode = match read {
             None => PutMode::Create,
-            // The store has no name for the state of a file.
+            // The store does not identify the state of a file.
             Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
             Some(FileState(state)) => PutMode::Update(state.clone()),
         };
@@ -115,7 +115,7 @@ fn locked(directory: &std::path::Path) -> Option<File> {
     for _ in 0..TRIES {
         match directory.try_lock() {
             Ok(()) => return Some(directory),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
             Err(TryLockError::Error(_)) => return None,
         }
     }

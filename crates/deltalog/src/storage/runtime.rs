@@ -3,7 +3,7 @@
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
 //!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
 //!   the caller's own runtime, or from a callback that a request makes.
-//! - A forked child creates its own runtime (`per_process`).
+//! - A forked child creates its own runtime (`runtime::per_process`).
 
 use std::future::Future;
 use std::io;
@@ -14,8 +14,8 @@ use futures::FutureExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use super::per_process::PerProcess;
 use crate::runtime::interrupt::{self, Interrupted};
+use crate::runtime::per_process::PerProcess;
 
 /// The threads that wait for answers. What an answer contains is decoded on the threads of the caller.
 const THREADS: usize = 2;
@@ -30,7 +30,7 @@ pub(super) struct Running<T> {
 }
 
 impl<T> Running<T> {
-    /// Waits for the end of the future, and returns its output. A panic in it is one of the caller.
+    /// Waits for the end of the future, and returns its output. A panic in it continues in the caller.
     ///
     /// # Errors
     /// The process ends; [`Interrupted`], in which case the future is given up.
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(futures::executor::block_on(async { run(async { 3 }).unwrap() }), 3);
     }
 
-    /// As a provider of credentials does that reads a table.
+    /// As a provider of credentials would that reads a table.
     #[test]
     fn a_request_may_make_another_one() {
         let nested =

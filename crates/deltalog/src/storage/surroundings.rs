@@ -1,5 +1,5 @@
 //! Finds out what is at a location that has no table, for the error message. It never fails, and sends no request to a
-//! remote store: there it looks only at the names in the location.
+//! remote store: there it only examines the text of the location.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::Storage;
 /// The name of the directory of a table's log.
 const LOG: &str = "_delta_log";
 
-/// How many entries of a directory are read.
+/// The maximum number of entries that are read of a directory.
 const MAX_ENTRIES: usize = 1000;
 
 /// The kind of thing at a location.

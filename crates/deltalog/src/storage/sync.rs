@@ -1,8 +1,9 @@
 //! Making files and directories durable.
 //!
-//! A file and its directories, or the files that another program has written and theirs, are synced at once and not one
-//! after another. A file system with a journal then makes all of them durable in one write of the journal, and the disk
-//! flushes its cache once. The order does not matter: nothing refers to a file before all of these syncs have returned.
+//! A file and its directories, or the files that another program has written and theirs, are synced in parallel and not
+//! one after another. A file system with a journal then makes all of them durable in one write of the journal, and the
+//! disk flushes its cache once. The order does not matter: nothing refers to a file before all of these syncs have
+//! returned.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::runtime::parallel;
 
-/// The number of syncs at once. Each sync waits for the disk, not for a core.
+/// The number of syncs at the same time. Each sync waits for the disk, not for a core.
 const THREADS: usize = 8;
 
 /// An item that can be synced.
@@ -37,7 +38,7 @@ impl Entry<'_> {
         match self {
             Self::Open(file) => file.sync_all(),
             Self::File(path) => File::open(path)?.sync_all(),
-            // Other systems than Unix journal the names, and cannot open a directory as a file.
+            // Systems other than Unix journal the names, and cannot open a directory as a file.
             Self::Directory(path) => {
                 if cfg!(unix) {
                     File::open(path)?.sync_all()

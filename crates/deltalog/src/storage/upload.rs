@@ -1,10 +1,10 @@
 //! Writing an object of a remote store in parts.
 //!
-//! - The object appears when it is complete, under its name, and replaces an older one.
-//! - An object of a single part is put with one request. Of a larger one a few parts are uploaded at the same time, and
-//!   only these are in memory.
+//! - The object appears under its name when it is complete, and replaces an older one.
+//! - An object of a single part is put with one request. A larger one is uploaded in a few parts at a time, and only
+//!   these are in memory.
 //! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts remain in the store,
-//!   invisible, until its own rules remove them.
+//!   invisible, until the store's own rules remove them.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use super::parts::Parts;
 use super::remote::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The size of every part but the last. Stores want at least 5 MiB, and some of them want equal parts.
+/// The size of every part but the last. Stores require at least 5 MiB, and some require equal parts.
 const PART_SIZE: usize = 8 << 20;
 
 /// An object that is being written.
@@ -68,7 +68,7 @@ impl Upload {
     }
 
     /// Checks that the object exists. If the answer to the request that completes it is lost, the client sends the
-    /// request again, and many stores do not know the upload any more.
+    /// request again, and many stores no longer know the upload by then.
     fn ensure_complete(&self) -> Result<()> {
         match self.storage.head(&self.path)? {
             Some(found) if found.size == self.size => Ok(()),
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// The client completes it again, and the store does not know the upload any more.
+    /// The client sends the completing request again, when the store no longer knows the upload.
     #[test]
     #[cfg(feature = "s3")]
     fn an_object_whose_last_answer_was_lost_is_there() {
@@ -154,7 +154,7 @@ mod tests {
         server.faults([completing(Fault::CloseAfter).when(When::First(1))]);
         assert_eq!(write("f").unwrap(), PART_SIZE as u64 + 1);
         assert_eq!(storage.head("f").unwrap().unwrap().size, PART_SIZE as u64 + 1);
-        // Here it is lost indeed.
+        // In this case the upload is really lost.
         server.faults([completing(Fault::Error(ErrorAnswer::new("NoSuchUpload")))]);
         let error = write("g").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");

@@ -53,15 +53,15 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Returns a new path in the directory of `file`. Its name is not one of a log or of a data file, so readers ignore
-    /// it.
+    /// Returns a new path in the directory of `file`. Its name cannot belong to a file of the log or to a data file, so
+    /// readers ignore it.
     pub(super) fn beside(file: &Path) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));
         Self { from, to: file.to_owned(), is_published: false }
     }
 
-    /// Returns the place, where the caller creates the file.
+    /// Returns the path at which the caller creates the file.
     pub(super) fn file(&self) -> &Path {
         &self.from
     }
@@ -74,7 +74,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the file its name too, unless another file has it. Returns whether the file got the name.
+    /// Gives the file its name in addition, unless another file has it. Returns whether the file got the name.
     pub(super) fn publish_if_absent(&self) -> Result<bool, Unpublished> {
         publish_if_absent(&self.from, &self.to)
     }
@@ -113,8 +113,8 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Returns the directories for `file`, which is one of a log: its own, and those that are missing with the existing
-    /// one that will contain the first of them. Who created the others has synced them. It must be called before
+    /// Returns the directories for `file`, a file of a log: its own directory, any missing ones, and the existing one
+    /// that will contain the first of these. All others were synced when they were created. It must be called before
     /// missing directories are created.
     pub(super) fn of_new(file: &Path) -> Self {
         let mut directories = Vec::new();
@@ -206,7 +206,7 @@ impl FileWriter {
     /// Syncs the file and returns its size in bytes.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have done so.
+    /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have replaced it nevertheless.
     pub fn finish(self) -> Result<u64> {
         let failed = |path: &str, error: io::Error| {
             Error::new(ErrorKind::Unavailable, "the file could not be written")

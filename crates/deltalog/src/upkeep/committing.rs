@@ -1,8 +1,21 @@
 //! A commit, and what follows it.
 
 use super::after_commit;
-use crate::commit::{Committed, Outcome, Transaction};
-use crate::error::Result;
+use crate::commit::{Committed, Conflict, Outcome, Transaction};
+use crate::error::{Error, Result};
+
+/// A conflict, with the transaction that was not committed because of it.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) conflict: Conflict,
+    pub(crate) transaction: Box<Transaction>,
+}
+
+impl Lost {
+    pub(crate) fn into_error(self) -> Error {
+        self.transaction.failed(self.conflict)
+    }
+}
 
 impl Transaction {
     /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is
@@ -22,11 +35,20 @@ impl Transaction {
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
     /// [`Transaction::commit`].
     pub fn commit_or_fail(self) -> Result<Committed> {
+        self.attempt()?.map_err(Lost::into_error)
+    }
+
+    /// Commits a transaction that records no progress of applications, or whose caller has looked for it. Returns the
+    /// conflict if there is one: the transaction may be made again on a newer version.
+    ///
+    /// # Errors
+    /// The errors of [`Transaction::commit`]; `CommitConflict` if an application has recorded its progress already.
+    pub(crate) fn attempt(self) -> Result<Result<Committed, Lost>> {
         let url = self.storage().url();
         match self.commit()? {
-            Outcome::Committed(committed) => Ok(committed),
+            Outcome::Committed(committed) => Ok(Ok(committed)),
             Outcome::AlreadyApplied(applied) => Err(applied.into_error(url)),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+            Outcome::Conflict { conflict, transaction } => Ok(Err(Lost { conflict, transaction })),
         }
     }
 }

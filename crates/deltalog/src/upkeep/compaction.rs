@@ -15,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
+use super::derived::put_derived;
 use super::duties::Duties;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitKind;
@@ -143,19 +144,7 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     // The commits that were read may belong to another table, which was created in place of this one.
     snapshot.newest_version()?;
     let path = LogFileName::Compaction { start, end }.path();
-    let text = Bytes::from(text);
-    let put = storage.put_beside_log_if_absent(&path, text.clone());
-    // In a store without directories it is created even if the table was dropped in between.
-    if !storage.has_directories()
-        && let Some(dropped) = snapshot.segment().dropped_since(storage)?
-    {
-        // If the client has sent the request twice, or got no answer, the file that exists may be this one.
-        if matches!(put, Ok(true)) || storage.get(&path)?.is_some_and(|found| found == text) {
-            storage.delete(&path)?;
-        }
-        return Err(dropped);
-    }
-    put.map(Some)
+    put_derived(snapshot, &path, text.into(), Storage::put_beside_log_if_absent).map(Some)
 }
 
 /// Returns the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they have more

@@ -103,7 +103,7 @@ impl Duties {
         self.attempt(NO_CHECKSUM, || {
             let Some(derived) = checksum::derive(since)? else { return Ok(()) };
             match self.committed_ms.is_some_and(|committed| self.environment.ms_since(committed) < SOON_MS) {
-                true => checksum::write_behind(self.storage(), self.version, &derived),
+                true => checksum::write_behind(self, &derived),
                 false => checksum::write_later(self, &derived),
             }?;
             // A checkpoint may have found out in the meantime that the checksum from which this one was derived is

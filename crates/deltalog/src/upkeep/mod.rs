@@ -19,14 +19,17 @@ mod checksum;
 mod cleanup;
 mod committing;
 mod compaction;
+mod derived;
 mod duties;
 pub(crate) mod manifest;
 
 pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
+pub(crate) use committing::Lost;
 pub use compaction::compact_log;
 
 use crate::commit::CommittedVersion;
+use crate::log::replay::Commit;
 use crate::snapshot::Snapshot;
 
 use checksum::Since;
@@ -40,9 +43,9 @@ const NO_CHECKSUM: &str = "its checksum could not be written";
 
 /// Does what is due after a commit, or lets it be done behind it. Failures are logged.
 fn after_commit(committed: CommittedVersion<'_>) {
-    let CommittedVersion { base, storage, resolver, version, bytes, since, environment } = committed;
-    let sets_manifests =
-        since.iter().flatten().any(|commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for));
+    let CommittedVersion { base, storage, resolver, version, bytes, winners, own, environment } = committed;
+    let sets = |commit: &Commit| commit.metadata.as_ref().is_some_and(manifest::is_asked_for);
+    let sets_manifests = winners.iter().flatten().any(sets) || sets(&own.others);
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
         attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }
@@ -51,7 +54,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
         Some(_) => base.without_open_files(),
         None => base.clone(),
     };
-    let since = Since { storage: storage.clone(), version, base: base.map(kept), commits: since };
+    let since = Since { storage: storage.clone(), version, base: base.map(kept), winners, own };
     let Some(base) = base else {
         attempt((storage, version), NO_CHECKSUM, || checksum::write_derived(&since));
         return;

@@ -17,8 +17,8 @@
 //!   that only the Julian calendar has, 1500-02-29, becomes the day after the one before it.
 //! - Timestamps without a zone are newer than the old calendar and are never converted.
 //! - Timestamps of a zone with a fixed offset are converted. In other zones the two calendars also disagree about
-//!   the offset before 1900, by tables of their time, so such timestamps are refused, as they are if the footer
-//!   does not name the zone, which Spark takes from its own process then.
+//!   the offset before 1900, by tables of their time, so such timestamps are refused. They are also refused if the
+//!   footer does not name the zone, in which case Spark uses the zone of its own process.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(crate) struct FileCalendar {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rebase {
     Dates,
-    /// With the zone that the footer names.
+    /// Timestamps, with the zone that the footer names.
     Timestamps(Option<String>),
 }
 
@@ -104,7 +104,7 @@ impl FileCalendar {
     }
 
     /// Returns how the values of the leaf column `leaf`, of type `file`, are converted for a column of type
-    /// `table`; `None` if they are right as they are.
+    /// `table`; `None` if no conversion is needed.
     pub(crate) fn rebase(&self, leaf: usize, file: &DataType, table: &DataType) -> Option<Rebase> {
         let is_old_int96 = self.old_int96.get(leaf).copied().unwrap_or_default();
         match (file, table) {

@@ -1,8 +1,8 @@
-//! Which types a column can be assigned values of, known before there are any.
+//! Which types of values can be assigned to a column. This is decided before there are values.
 //!
 //! - An assignment stores values as an append does: unchanged, or not at all.
-//! - It gives every field of a struct a value, at any depth, as in Spark. An append may lack some, which are NULL then;
-//!   but an UPDATE that leaves one out would lose its present value.
+//! - It gives every field of a struct a value, at any depth, as in Spark. An append may omit some, which become NULL,
+//!   but an UPDATE that omits one would lose its current value.
 
 use std::sync::Arc;
 

@@ -9,8 +9,8 @@
 //! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
 //!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
 //! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
-//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. Without a number of values it is the number
-//!   of all rows of a row group.
+//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. If the property is missing, the filter is sized
+//!   for the number of rows in a row group.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -84,7 +84,7 @@ impl BloomFilters {
         self.rate
     }
 
-    /// Returns the expected number of distinct values of a row group, if the table says it.
+    /// Returns the expected number of distinct values of a row group, if the table states it.
     pub fn values(&self) -> Option<u64> {
         self.values
     }
@@ -102,7 +102,7 @@ impl BloomFilters {
     }
 }
 
-/// The most rows of a row group.
+/// The maximum number of rows in a row group.
 const MOST_VALUES: u64 = 1 << 20;
 
 /// Returns whether equal values of a type are always the same bytes in a file.

@@ -93,7 +93,8 @@ impl ChangeFiles {
     }
 }
 
-/// Refuses a table whose changes cannot be recorded, because a column has the name of the one for their kind.
+/// Refuses a table whose changes cannot be recorded, because a column has the name that is reserved for the kind of
+/// change.
 ///
 /// # Errors
 /// `Unsupported`.

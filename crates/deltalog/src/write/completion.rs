@@ -1,4 +1,4 @@
-//! Rows as the table demands them: all columns, in their types, checked.
+//! Rows as the table requires them: with all columns, in the right types, and checked.
 
 use arrow::record_batch::RecordBatch;
 
@@ -20,7 +20,7 @@ pub(super) fn complete(
 ) -> Result<RecordBatch> {
     if spec.rules().is_empty() {
         let fitted = fit(batch, spec.arrow())?;
-        // Files have what the log says of partition columns.
+        // Files store partition values as they are in the log.
         return if spec.keeps_partition_columns() { splitter.as_stored(fitted) } else { Ok(fitted) };
     }
     let given = batch.schema_ref();

@@ -1,6 +1,6 @@
 //! The values that an engine has assigned to identity columns, as read from its files. (PROTOCOL, "Identity Columns".)
 //!
-//! Only files that are committed count, so values of attempts that were repeated move no mark.
+//! Only files that are committed count, so values of failed attempts do not move the mark.
 
 use parquet::file::metadata::ParquetMetaData;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::protocol::Add;
 use crate::values::stats::whole_bounds;
 
-/// Notes the values of one file, whose footer is `metadata`, for the high water marks of the write.
+/// Adds the values of one file, whose footer is `metadata`, to the high water marks of the write.
 ///
 /// # Errors
 /// CorruptData if the values of the file are unknown, or are not values that may be generated.

@@ -9,7 +9,6 @@
 
 use std::path::PathBuf;
 
-use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
 use super::completion::complete;
@@ -86,23 +85,11 @@ impl DataWriter {
     ///
     /// # Errors
     /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
-    /// cannot be evaluated; `SchemaMismatch` if Parquet cannot hold a column.
+    /// cannot be evaluated; `SchemaMismatch` as [`TableWriteSpec::ensure_storable`].
     pub fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let schema = spec.arrow();
         let splitter = Splitter::new(schema, spec.partition_columns())?;
-        if let Some(field) = schema.fields().iter().find(|field| has_empty_struct(field.data_type())) {
-            return Err(Error::schema_mismatch(format!(
-                "column '{}' has a struct without fields, which a Parquet file cannot hold",
-                field.name()
-            ))
-            .in_table(storage.url())
-            .with_hint("leave the struct out, or add a field to it"));
-        }
-        if spec.data_columns().is_empty() {
-            return Err(Error::invalid_argument(
-                "a table needs at least one column that is not a partition column",
-            ));
-        }
+        spec.ensure_storable().map_err(|error| error.in_table(storage.url()))?;
         let constraints = spec.bound_rules().map_err(|error| error.in_table(storage.url()))?;
         let target_file_size = options.target_file_size.unwrap_or(spec.target_file_size());
         let memory_budget = options.memory_budget;
@@ -283,16 +270,6 @@ impl DataWriter {
         } else {
             Ok(())
         }
-    }
-}
-
-fn has_empty_struct(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Struct(fields) => {
-            fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type()))
-        }
-        DataType::List(field) | DataType::Map(field, _) => has_empty_struct(field.data_type()),
-        _ => false,
     }
 }
 

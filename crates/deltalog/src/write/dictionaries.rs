@@ -20,7 +20,7 @@ use parquet::schema::types::ColumnPath as FilePath;
 /// After how many files all columns have dictionaries again.
 const TRIED_AGAIN: usize = 8;
 
-/// What the files of a write, or of several writes of similar rows, have shown of their dictionaries. Clones share it.
+/// What the files of a write, or of several writes of similar rows, have shown about dictionaries. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionaries(Arc<Mutex<Shown>>);
 

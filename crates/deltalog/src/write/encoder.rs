@@ -76,7 +76,7 @@ impl Encoder {
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_coerce_types(true)
-            // A reader gets the end of a file first, and with it what may be all filters.
+            // A reader reads the end of a file first, which may then include all filters.
             .set_bloom_filter_position(BloomFilterPosition::End);
         let properties = match dictionaries {
             Some(dictionaries) => dictionaries.ask(properties),
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Only what has become part of a file counts, so a caller that gets an error can delete it.
+    /// Only data that has become part of the file counts, so a caller that gets an error can delete the file.
     #[test]
     fn a_chunk_that_does_not_fit_is_an_error() {
         let directory = tempfile::tempdir().unwrap();

@@ -17,9 +17,9 @@ use crate::runtime::row_bytes::with_small_offsets;
 enum Conversion {
     /// All values are NULL.
     Nulls,
-    /// By Arrow's cast, which refuses values that it cannot represent.
+    /// With Arrow's cast, which refuses values that it cannot represent.
     Cast,
-    /// By Arrow's cast, which may round, so the result is cast back and compared.
+    /// With Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
     /// From dates to midnight, in UTC if times have a zone, as Spark does in that zone.
     Midnight,
@@ -89,6 +89,9 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
             error.with_hint(
                 "convert the column to a time without a zone: an instant has a different local time in every zone",
             )
+        }
+        (_, DataType::Null) => {
+            error.with_hint("merge the schema, by which the column gets the type of the data")
         }
         _ => error.with_hint(format!("cast the column to {}", type_name(to))),
     }

@@ -1,4 +1,4 @@
-//! The footers of data files of other writers.
+//! Reading the footers of other writers' data files.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -36,8 +36,8 @@ fn decoded(file: &FileReader) -> Result<ParquetMetaData> {
     })
 }
 
-/// Returns whether a footer may be whole, and only not be understood: the crate names encryption, and values of enums
-/// that it does not know, only in its texts.
+/// Returns whether a footer may be intact and merely not understood. The crate `parquet` reports encryption and unknown
+/// enum values only in its error texts.
 fn is_of_another_format(error: &ParquetError) -> bool {
     const ENUMS: [&str; 4] = ["CompressionCodec", "Encoding", "Type", "ConvertedType"];
     match error {

@@ -1,8 +1,9 @@
-//! How the rows of data files are encoded: by the table property `delta.parquet.compression.codec` and the Bloom
-//! filters that the table asks for, and by what the writer asks for ([`FileFormat`]), which comes first.
+//! How the rows of data files are encoded: as the writer requests ([`FileFormat`]), or else by the table property
+//! `delta.parquet.compression.codec` and the table's Bloom filters.
 //!
-//! - A column that the log has bounds of keeps the statistics of its chunks, because these bounds are taken from them.
-//! - An encoding that is asked for all columns is used for those whose type it allows.
+//! - A column whose bounds are written to the log keeps the statistics of its chunks, because the bounds come from
+//!   them.
+//! - An encoding that is requested for all columns is used for the columns whose type allows it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
@@ -22,7 +23,7 @@ use crate::protocol::properties::{CODECS, COMPRESSION};
 use crate::runtime::environment::{ColumnFormat, FileFormat};
 use crate::values::stats::indexed;
 
-/// The level of `zstd` if none is asked for, the same as in Parquet's Java writer.
+/// The level of `zstd` if none is requested, the same as in Parquet's Java writer.
 const ZSTD_LEVEL: i32 = 3;
 
 /// How the files of a write are encoded.
@@ -57,7 +58,7 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Returns how files of a table are encoded by a writer that asks for `given`.
+    /// Returns how a writer with the options `given` encodes files of a table.
     ///
     /// # Errors
     /// `InvalidArgument` for invalid options, `Unsupported` for a codec of the table that cannot be written.
@@ -109,7 +110,7 @@ impl Format {
         }
     }
 
-    /// Returns the most rows of a row group, if the writer says it.
+    /// Returns the maximum number of rows in a row group, if the writer sets it.
     pub(super) fn row_group_rows(&self) -> Option<usize> {
         self.given.row_group_rows
     }
@@ -221,7 +222,7 @@ fn leaf_formats(spec: &TableWriteSpec, given: &FileFormat) -> Result<Vec<(FilePa
         indexed(&spec.data_schema(), spec.indexed()).into_iter().map(|(path, _)| path).collect();
     let columns = ArrowSchemaConverter::new().with_coerce_types(true).convert(&spec.file_schema());
     let columns = columns.map_err(|error: ParquetError| {
-        Error::new(ErrorKind::SchemaMismatch, "a column has no form in Parquet").with_source(error)
+        Error::new(ErrorKind::SchemaMismatch, "a column cannot be represented in Parquet").with_source(error)
     })?;
     let mut leaves = Vec::with_capacity(columns.num_columns());
     for column in columns.columns() {

@@ -23,7 +23,7 @@ use crate::runtime::row_bytes::weight_of;
 /// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;
 
-/// How many times the memory of their values rows may keep from being freed.
+/// How much more memory than their values need rows may keep alive, as a factor.
 const MOST_KEPT: usize = 3;
 
 /// The memory of all batches that are held, in bytes.

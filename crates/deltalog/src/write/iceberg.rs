@@ -1,4 +1,4 @@
-//! What data files lack that Iceberg compatibility requires, or a table whose files have the partition columns.
+//! What data files lack for Iceberg compatibility, or for a table whose files must contain the partition columns.
 //! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; the columns that the file
@@ -8,7 +8,7 @@
 //! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
 //!   and no timestamp is an INT96;
 //! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for
-//!   them, and timestamps are such as Iceberg has: microseconds, in UTC exactly if the column's type says so.
+//!   them, and timestamps are as in Iceberg: in microseconds, and in UTC exactly if the column's type says so.
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;

@@ -294,7 +294,7 @@ fn a_column_is_the_one_with_its_name_whatever_its_id() {
     assert_eq!(found, expected);
 }
 
-/// Engines write the partition columns to the files, and their directories have other names for them.
+/// Engines write the partition columns to the files, and their directories use different names for them.
 #[test]
 fn the_directories_of_an_engine_have_names_of_their_own() {
     let mut definition = definition(V2);

@@ -18,16 +18,16 @@
 //! | `chunk` | cuts the rows of a file into what is encoded at once |
 //! | `completion` | completes rows, and checks them |
 //! | `data_writer` | checks the rows of one write, and hands them to their partitions |
-//! | `task_report` | reads what the tasks of an engine report of their work |
+//! | `task_report` | reads the reports of an engine's tasks |
 //! | `statement_report` | writes the report of a task of a statement |
 //! | `reported` | turns the files that they report into `add` and `cdc` actions |
-//! | `counted` | notes the values that an engine has given to identity columns |
-//! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
+//! | `counted` | collects the values that an engine has assigned to identity columns |
+//! | `iceberg` | finds what a file lacks for Iceberg compatibility |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `blooms` | reads from them which columns have Bloom filters |
-//! | `nan_columns` | notes which columns of a file have a NaN |
+//! | `nan_columns` | records which columns of a file have a NaN |
 //! | `dictionaries` | learns from files which columns need no dictionary |
-//! | `spec` | what all of them keep to, by the table's protocol and metadata |
+//! | `spec` | the rules for all of them, from the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
 //!
 //! - A whole batch is checked before any byte of it is written.
@@ -66,6 +66,7 @@ pub(crate) mod row_counts;
 mod spec;
 mod split;
 mod statement_report;
+mod stored;
 mod task_report;
 
 pub(crate) use assignable::ensure_assignable;

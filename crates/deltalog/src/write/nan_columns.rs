@@ -1,8 +1,8 @@
 //! The floating-point columns of a new file that have a NaN, which the footer lists for readers: bounds in Parquet
 //! leave NaN out. ([`crate::values::stats::KnownNans`].)
 //!
-//! - Columns are leaf columns by their numbers in the file. Those inside lists and maps have no bounds, so that they
-//!   are not searched.
+//! - Columns are leaf columns by their numbers in the file. Columns inside lists and maps have no bounds, so they are
+//!   not searched.
 
 use std::collections::BTreeSet;
 

@@ -49,7 +49,7 @@ pub(super) struct WrittenFile {
     add: usize,
 }
 
-/// The most rows of a file that are read back at once, and their size in bytes, before compression.
+/// The maximum number of rows of a file that are read back at once, and their maximum size in bytes before compression.
 const ROWS_AT_ONCE: i64 = 1024;
 const BYTES_AT_ONCE: i64 = 16 << 20;
 
@@ -118,14 +118,14 @@ impl Output {
     ) -> Result<()> {
         let was_created = file.is_created();
         let changed = change(file, &self.storage);
-        // The file exists also if the change failed afterwards.
+        // The file exists even if the change failed afterwards.
         if !was_created && file.is_created() {
             self.note_created(file.path().to_owned());
         }
         changed
     }
 
-    /// Notes that the file at `path` exists.
+    /// Records that the file at `path` exists.
     pub(super) fn note_created(&mut self, path: String) {
         self.created.insert(path);
     }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - The file is written from beginning to end. Partitions are read in their order too, so each run is read from
-//!   beginning to end as well, and of each run one decoded block is kept.
+//!   beginning to end as well, and one decoded block of each run is kept.
 //! - The file has no name: it is deleted as soon as it is created, so the system removes it when it is closed, also
 //!   after a crash. Systems that cannot do that delete it when it is closed.
 //! - Rows come back exactly as they were.
@@ -33,7 +33,7 @@ pub(crate) struct Overflow {
     blocks: Vec<Block>,
     /// The block of each run that was read last.
     recent: Vec<Option<Decoded>>,
-    /// The memory of these blocks, in bytes.
+    /// The memory that these blocks take, in bytes.
     memory: usize,
 }
 
@@ -51,7 +51,7 @@ struct Decoded {
     bytes: usize,
 }
 
-/// Where rows are in the file.
+/// The position of rows in the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     block: u32,

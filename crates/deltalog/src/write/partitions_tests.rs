@@ -118,8 +118,8 @@ fn write(place: &Place, rows: &RecordBatch, size: usize, options: WriteOptions) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// The files of a partition follow from its own rows: neither from the order of the partitions, nor from batches,
-    /// nor from the memory.
+    /// The files of a partition follow from its own rows: they do not depend on the order of the partitions, on
+    /// batches, or on the memory.
     #[test]
     fn files_depend_on_the_rows_of_their_partition_alone(
         partitions in prop::collection::vec(0usize..7, 1..3000),
@@ -268,7 +268,7 @@ fn completing_many_partitions_needs_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 0);
 }
 
-/// The temporary file has no name, so it disappears with the writer, however that ends.
+/// The temporary file has no name, so it disappears with the writer in any case.
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_left_of_the_temporary_file() {

@@ -1,4 +1,4 @@
-//! Arrays under the names of another schema of the same shape, without copying values.
+//! Arrays under the names of the schema of files, without copying values.
 
 use std::sync::Arc;
 
@@ -7,9 +7,11 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
+use super::stored::is_void;
 use crate::error::{Error, Result};
 
-/// Returns `batch` as a batch of `schema`, which has the same types but for the names and the metadata of fields.
+/// Returns `batch` as a batch of `schema`, which has the same types but for the names and the metadata of fields, and
+/// for void fields of structs, which it lacks.
 ///
 /// # Errors
 /// `SchemaMismatch` if the shapes differ.
@@ -33,8 +35,8 @@ fn rename(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     Ok(match to {
         DataType::Struct(fields) => {
             let array = array.as_struct();
-            let columns = array.columns().iter().zip(fields);
-            let columns = columns.map(|(column, field)| rename(column, field.data_type()));
+            let stored = array.columns().iter().filter(|column| !is_void(column.data_type()));
+            let columns = stored.zip(fields).map(|(column, field)| rename(column, field.data_type()));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?)
         }

@@ -47,14 +47,14 @@ impl Reported {
     }
 }
 
-/// Returns what the tasks have done. Files in the bytes `counting` of the reports have the values that the engine has
-/// given to identity columns; rows of the others had theirs.
+/// Returns what the tasks have done. In the byte range `counting` of the reports are the files in which the engine
+/// assigned values to identity columns; rows of all other files already had values.
 ///
 /// # Errors
 /// `CorruptData` for a report that does not fit the table: of another form, with a path outside the table, other
-/// partition columns, no readable footer, or another number of rows than the footer has; also for a file that does not
-/// tell the values of a column that the engine has counted. `SchemaMismatch` for NULL in a partition column that is NOT
-/// NULL.
+/// partition columns, no readable footer, or another number of rows than the footer has; also for a file without the
+/// statistics of an identity column whose values the engine assigned. `SchemaMismatch` for NULL in a partition column
+/// that is NOT NULL.
 pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWriteSpec) -> Result<Reported> {
     let TaskReports { files, changes, removed: rows, staying, counts, bins } = read(reports)?;
     let files_until = |end| match reports.get(..end) {

@@ -1,8 +1,8 @@
-//! Rows that are copied from one file to another as they are. Protocol: "Row Tracking".
+//! Rows that are copied unchanged from one file to another. Protocol: "Row Tracking".
 //!
 //! - With row tracking, the rows keep their ids and commit versions: the new files have columns for these, although
 //!   they also get ids of their own like all files.
-//! - While the feature is only supported, rows have no ids that could be kept.
+//! - If the feature is supported but not enabled, rows have no ids to keep.
 
 use crate::error::Result;
 use crate::protocol::{MaterializedRowTracking, Metadata, Protocol, tracks_rows};

@@ -9,7 +9,7 @@
 //!   Partition Columns" of these requests.)
 //! - The table's rules for its rows are text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's in the zone of the session.
-//! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
+//! - The spec depends only on protocol and metadata, so that writers in other processes can create the same one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
+use super::stored::{check_storable, is_void, lacks_void, stored_fields};
 use crate::error::{Error, Result};
 use crate::expression::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
@@ -34,8 +35,8 @@ use crate::values::stats::{IndexedColumns, indexed};
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
 
-/// The same of a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a row
-/// of a file writes less again then.
+/// The same for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a
+/// single row of a file then has less to rewrite.
 const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
 
 /// The rules for writers of a table's files.
@@ -244,7 +245,7 @@ impl TableWriteSpec {
         names.iter().map(free).collect()
     }
 
-    /// Returns the version of Iceberg compatibility whose rules the files keep to.
+    /// Returns the version of Iceberg compatibility whose rules apply to the files.
     pub(crate) fn iceberg(&self) -> Option<IcebergCompat> {
         self.iceberg
     }
@@ -255,12 +256,32 @@ impl TableWriteSpec {
         Some(Tags::from([(name.to_owned(), Some(value.to_owned()))]))
     }
 
-    /// Returns the positions in the schema of the columns that are not partition columns.
+    /// Refuses a table with rows that data files cannot hold.
+    ///
+    /// # Errors
+    /// `SchemaMismatch`; names the column.
+    pub fn ensure_storable(&self) -> Result<()> {
+        self.arrow.fields().iter().try_for_each(|field| check_storable(field, field.name()))?;
+        match self.data_columns().is_empty() {
+            true => Err(Error::schema_mismatch(
+                "a data file needs at least one column that is neither a partition column nor void",
+            )
+            .with_hint("give a column another type, or add one")),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether files lack columns of the table, or fields of structs, because they are void.
+    pub fn lacks_void(&self) -> bool {
+        self.arrow.fields().iter().any(|field| lacks_void(field))
+    }
+
+    /// Returns the positions in the schema of the columns that are neither partition columns nor void.
     pub(super) fn data_columns(&self) -> Vec<usize> {
         let fields = self.arrow.fields().iter().enumerate();
         let partition_columns: HashSet<&String> = self.partition_columns.iter().collect();
         fields
-            .filter(|(_, field)| !partition_columns.contains(field.name()))
+            .filter(|(_, field)| !partition_columns.contains(field.name()) && !is_void(field.data_type()))
             .map(|(index, _)| index)
             .collect()
     }
@@ -287,7 +308,7 @@ impl TableWriteSpec {
 
     fn physical_columns(&self, columns: Vec<usize>) -> SchemaRef {
         let fields = columns.into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
-        Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+        Arc::new(Schema::new(stored_fields(&fields.cloned().collect())))
     }
 
     /// Returns the paths of the columns that the table is clustered by.
@@ -315,12 +336,12 @@ impl TableWriteSpec {
         self.target_file_size
     }
 
-    /// Returns what the table demands of each row.
+    /// Returns the table's rules for each row.
     pub fn rules(&self) -> &RowRules {
         &self.rules
     }
 
-    /// Binds what the table demands of each row. Times without a zone are in UTC.
+    /// Binds the table's rules for each row. Times without a zone are in UTC.
     ///
     /// # Errors
     /// `InvalidArgument` if a constraint or a generated column cannot be evaluated.
@@ -392,8 +413,8 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for one of several writers, which counts the values of identity columns in its lane; without a
-    /// lane it cannot count.
+    /// Returns the spec for one of several writers, which assigns the values of identity columns in its lane. Without a
+    /// lane it cannot assign any.
     #[must_use]
     pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);

@@ -137,7 +137,7 @@ impl Splitter {
         Ok(partitions)
     }
 
-    /// Notes that `values` have the text `key`, and returns their partition.
+    /// Records that `values` have the text `key`, and returns their partition.
     fn add(&mut self, values: &[u8], key: PartitionKey) -> PartitionId {
         let next = self.keys.len();
         let partition = self.by_key.get(&key).copied().unwrap_or(next);

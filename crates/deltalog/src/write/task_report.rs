@@ -26,7 +26,7 @@ use std::str;
 
 use crate::error::{Error, Result};
 
-/// The version of the form. Java and Rust come from one wheel, so another one is an error.
+/// The version of the form. Java and Rust come from one wheel, so a different version is an error.
 pub(super) const VERSION: u8 = 1;
 
 const DATA_FILE: u8 = 1;
@@ -338,7 +338,7 @@ pub(super) mod tests {
             let mut bytes = written(std::slice::from_ref(&file));
             let last = bytes.len() - 1;
             bytes[at.min(last)] = byte;
-            // Neither must panic, and what is cut off must not go unnoticed.
+            // Neither may panic, and truncated bytes must be noticed.
             let _ = read(&bytes);
             let cut = &written(&[file])[..length.min(last)];
             prop_assert!(cut.is_empty() || read(cut).is_err());

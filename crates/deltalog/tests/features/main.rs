@@ -2,7 +2,13 @@
 //!
 //! Each module is about one feature and names the sections that it tests.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 mod answers;
 mod bloom_filters;

@@ -13,7 +13,7 @@ use deltalog::engine::scan::{Answers, DataFiles, FileListing, RowScan, TableScan
 use deltalog::engine::stats::{
     CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns, normalize_stats,
 };
-use deltalog::{Snapshot, Storage};
+use deltalog::{Snapshot, Storage, StreamOffset};
 use futures::executor::block_on;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
@@ -157,6 +157,18 @@ fn last_checkpoint() {
         "last_checkpoint",
         |path| path == "_delta_log/_last_checkpoint",
         |storage| drop(Snapshot::open(storage, None)),
+    );
+}
+
+#[test]
+fn checksum() {
+    fuzz_tables(
+        "checksum",
+        |path| path.starts_with("_delta_log/") && path.ends_with(".crc"),
+        |storage| {
+            let Ok(snapshot) = Snapshot::open(storage, None) else { return };
+            let _ = (snapshot.totals(), snapshot.verify());
+        },
     );
 }
 
@@ -373,6 +385,20 @@ fn schema() {
             let again = StructType::from_json(&schema.to_json()).unwrap();
             assert_eq!(again.to_json(), schema.to_json());
             let _ = schema.to_arrow();
+        }
+    });
+}
+
+#[test]
+fn stream_offset() {
+    let inputs = [
+        r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":3,"index":-1,"isStartingVersion":false}"#,
+        r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":0,"index":119,"isStartingVersion":true}"#,
+        r#"{"sourceVersion":3,"reservoirId":"9b1f","reservoirVersion":3,"index":-100,"isStartingVersion":false}"#,
+    ];
+    fuzz("stream_offset", &inputs.map(|input| input.as_bytes().to_vec()), |input| {
+        if let Ok(offset) = StreamOffset::parse(&text(input)) {
+            assert_eq!(StreamOffset::parse(&offset.to_string()).unwrap(), offset);
         }
     });
 }

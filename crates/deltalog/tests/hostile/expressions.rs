@@ -48,7 +48,7 @@ fn values_that_grow_are_refused() {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{sql}: {error}");
             let text = error.to_string();
             assert!(text.contains(&format!("the values of {function} have ")), "{sql}: {text}");
-            assert!(text.contains("may have 134217728 bytes"), "{sql}: {text}");
+            assert!(text.contains("may have at most 134217728 bytes"), "{sql}: {text}");
             assert!(error.hint().is_some() && peak < MOST, "{sql}: {peak} bytes");
         }
     }

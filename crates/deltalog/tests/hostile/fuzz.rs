@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use deltalog_testkit::measure;
 
+use crate::guide::Guide;
+
 /// The memory that a parser may use for any input, in addition to what the size of the input allows.
 const MOST_BYTES: usize = 64 << 20;
 /// The memory allowed per byte of input, for compression and Arrow's builders.
@@ -41,18 +43,22 @@ pub fn fuzz(target: &str, corpus: &[Vec<u8>], parse: impl Fn(&[u8])) {
     let variable = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let budget = Duration::from_secs(variable("DELTALOG_HOSTILE_SECONDS").unwrap_or(2));
     let first = variable("DELTALOG_HOSTILE_SEED").unwrap_or_default();
+    if let Some(file) = std::env::var_os("DELTALOG_HOSTILE_INPUT") {
+        return run(target, "DELTALOG_HOSTILE_INPUT", &fs::read(file).unwrap(), &parse);
+    }
     let start = Instant::now();
+    let mut guide = Guide::new(target, corpus);
     // The originals are read as well.
-    for input in corpus {
-        run(target, "the corpus", input, &parse);
+    for input in guide.inputs().to_vec() {
+        guide.learn(|| run(target, "the corpus", &input, &parse));
     }
     let mut seed = first;
     while start.elapsed() < budget || seed - first < 50 {
-        let input = mutated(corpus, seed);
-        run(target, &format!("DELTALOG_HOSTILE_SEED={seed}"), &input, &parse);
+        let input = mutated(guide.inputs(), seed);
+        guide.try_out(&input, || run(target, &format!("DELTALOG_HOSTILE_SEED={seed}"), &input, &parse));
         seed += 1;
     }
-    eprintln!("{target}: {} inputs in {:.1?}", seed - first, start.elapsed());
+    eprintln!("{target}: {} inputs in {:.1?}{}", seed - first, start.elapsed(), guide.reached());
 }
 
 fn run(target: &str, name: &str, input: &[u8], parse: &impl Fn(&[u8])) {

@@ -5,9 +5,12 @@
 //!   corpus is a few tables of our own, and tables of other writers if they are available (`DELTALOG_GOLDEN`).
 //! - [`tables`] has whole malicious tables.
 //! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
-//!   failure names the seed that repeats it, and the input is kept in `target/tmp`.
+//!   failure names the seed that repeats it, and the input is kept in `target/tmp`. `DELTALOG_HOSTILE_INPUT` names a
+//!   file to read, and no other input is read then.
+//! - If the compiler counts which code runs (`make fuzz-guided`), inputs that reach new code are mutated further.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
@@ -22,6 +25,7 @@ mod corpus;
 mod expressions;
 mod footers;
 mod fuzz;
+mod guide;
 mod partitions;
 mod tables;
 

@@ -27,7 +27,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::common::ids::ids;
 use crate::common::store::{Call, FaultyStore, Op};
-use crate::common::{drop_table, empty, storage_in, write_commit};
+use crate::common::{drop_table, empty, first_of, storage_in, write_commit};
 
 /// A sample of the requests of a drop is tried, and all requests that write data files or matter most; with
 /// `DELTALOG_ALL_RACES`, all requests.
@@ -105,7 +105,7 @@ fn using(feature: &str) -> (FaultyStore, Storage) {
         }
         "typeWidening" => {
             create(PrimitiveType::Integer, ("delta.enableTypeWidening", "true"), &[0, 2, 4]);
-            let (column, data_type) = (ColumnPath::new(["id"]), PrimitiveType::Long);
+            let (column, data_type) = (ColumnPath::new(["id"]), PrimitiveType::Long.into());
             change(&storage, &TableChange::WidenColumn { column, data_type }).unwrap();
         }
         "columnMapping" => {
@@ -146,7 +146,8 @@ fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after:
 /// Does `work` before the requests of a drop of `feature`, one after another. `after` are the rows that `work` leaves.
 fn race(feature: &'static str, work: Work, after: &[i64]) {
     let writes = |call: &Call| call.op != Op::Get && call.path.ends_with("c000.snappy.parquet");
-    race_from(&using(feature).0, feature, work, after, |at, call| at % STEP == 0 || writes(call));
+    let first = first_of(STEP);
+    race_from(&using(feature).0, feature, work, after, |at, call| at % STEP == first || writes(call));
 }
 
 /// Does `work` before those requests of a drop from the table in `prepared` that are to be `tried`, one after another.

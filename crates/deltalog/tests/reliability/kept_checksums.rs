@@ -459,6 +459,23 @@ fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
+/// What other writers mean by their actions is not known: they may add live files again.
+#[test]
+fn totals_are_carried_over_a_commit_of_another_writer_while_all_files_are_listed() {
+    for files in [3, 30] {
+        let (_, storage) = empty();
+        creation(&storage, &environment()).commit_or_fail().unwrap();
+        let steps = [
+            (Step::Append((0..files).collect(), None), false),
+            (Step::Foreign(Foreign::Append), false),
+            (Step::Append(vec![7], None), false),
+        ];
+        carry_out(&storage, &steps);
+        assert_eq!(read(&storage, 3).is_some(), files == 3, "{files} files");
+        assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
+    }
+}
+
 #[test]
 fn a_table_of_very_many_files_has_no_list_of_them() {
     let (_, storage) = empty();

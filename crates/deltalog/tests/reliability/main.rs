@@ -4,6 +4,7 @@
 //! The tests share one binary, because linking takes most of the build time.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -7,7 +7,7 @@ use deltalog_testkit::judge::IDENTITY;
 use deltalog_testkit::random::Random;
 
 use crate::place::Place;
-use crate::verbs::{FOLLOWER, KEEPER, READER, Role, WRITER};
+use crate::verbs::{FOLLOWER, KEEPER, READER, Role, TAILER, WRITER};
 
 /// A part in a run.
 pub struct Part {
@@ -54,6 +54,7 @@ impl Cast {
         add("reader", READER, readers, random);
         add("keeper", KEEPER, keepers, random);
         add("follower", FOLLOWER, random.below(2), random);
+        add("tailer", TAILER, random.below(2), random);
         let (is_founded, has_rows) = (random.chance(700), random.chance(300));
         let (counts, pauses) = (has_rows && random.chance(250), random.chance(150) && place.has_days());
         let pause_days = if pauses { 2 } else { 0 };

@@ -4,6 +4,7 @@
 //! number of seeds to play, and `DELTALOG_SEED` is a single one.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

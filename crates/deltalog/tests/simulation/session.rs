@@ -21,6 +21,7 @@ use crate::behind::wake;
 use crate::cast::Cast;
 use crate::place::ROOT;
 use crate::rows::batch;
+use crate::verbs::Tail;
 
 /// How far the clock of a process may be off.
 pub const MOST_SKEW_MS: u64 = 60_000;
@@ -39,6 +40,10 @@ pub struct Session<'a> {
     pub environment: Environment,
     /// A snapshot that is refreshed now and then.
     pub handle: Option<Snapshot>,
+    /// The stream that the process reads.
+    pub tail: Option<Tail>,
+    /// How many streams it has begun to read.
+    pub tails: u64,
     /// The commits of this process, with their ids.
     pub commits: Vec<(String, u64)>,
     pub cast: &'a Cast,
@@ -74,6 +79,8 @@ impl<'a> Session<'a> {
             storage: cast.place.open(process),
             environment,
             handle: None,
+            tail: None,
+            tails: 0,
             commits: Vec::new(),
             cast,
             history,

@@ -23,7 +23,7 @@ const COMMITTING: [&str; 11] = [
 ];
 
 /// The verbs that commit nothing.
-const DOING: [&str; 10] = [
+const DOING: [&str; 11] = [
     "checkpoint",
     "checkpoint of a handle",
     "clean up",
@@ -34,6 +34,7 @@ const DOING: [&str; 10] = [
     "optimize",
     "refresh",
     "reopen",
+    "tail",
 ];
 
 /// The outcomes of the operations of one verb.

@@ -18,6 +18,7 @@ mod redefine;
 mod replace_rows;
 mod restore;
 mod set_property;
+mod tail;
 mod update_rows;
 mod vacuum;
 
@@ -63,6 +64,9 @@ pub const READER: Role = &[
 /// left behind.
 pub const FOLLOWER: Role = &[(6, read::refresh), (1, read::reopen), (2, checkpoint::of_handle)];
 
+/// Reads streams of the table, and writes batches that must be written once.
+pub const TAILER: Role = &[(6, tail::tail), (1, progress::append_with_progress)];
+
 /// Keeps the log short.
 pub const KEEPER: Role = &[
     (3, checkpoint::of_newest),
@@ -77,4 +81,5 @@ pub const KEEPER: Role = &[
 
 pub use append::append;
 pub use read::{open, open_all};
+pub use tail::Tail;
 pub use vacuum::RETENTION_MS as VACUUM_RETENTION_MS;

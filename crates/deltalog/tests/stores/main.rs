@@ -5,6 +5,7 @@
 //! start with the first test that needs them, and end with the process. Each test has its own bucket.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -101,6 +101,21 @@ pub struct View {
     pub before: Option<u64>,
 }
 
+/// A batch of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Streamed {
+    /// The number of the stream among its process's.
+    pub stream: u64,
+    /// The version of the snapshot that the stream began with.
+    pub began_with: u64,
+    /// The version in which the stream stands after the batch.
+    pub version: u64,
+    /// Whether that is the snapshot.
+    pub is_initial: bool,
+    /// The logical files.
+    pub files: Vec<String>,
+}
+
 /// Where a commit was found whose fate was unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
@@ -140,6 +155,8 @@ pub enum Outcome {
     },
     /// The process saw this.
     Saw(View),
+    /// The stream returned this.
+    Streamed(Streamed),
     /// The search found this.
     Found(Found),
     /// It was done, or there was nothing to do.

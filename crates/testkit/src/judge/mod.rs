@@ -16,5 +16,7 @@ mod vectors;
 
 pub use checks::{Case, check};
 pub use commit::{Commit, IDENTITY, RowIds, TableMetadata};
-pub use history::{CLASSES, Found, History, Intent, MINE, Operation, Outcome, View, Write, class_of};
+pub use history::{
+    CLASSES, Found, History, Intent, MINE, Operation, Outcome, Streamed, View, Write, class_of,
+};
 pub use replay::{Log, State};

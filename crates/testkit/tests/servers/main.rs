@@ -1,6 +1,13 @@
 //! The behavior of other projects' object-store servers on which deltalog depends.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "tests"
+)]
 
 mod contract;
 mod objects;

@@ -11,7 +11,9 @@ use tokio::runtime::Runtime;
 
 use crate::stores;
 
+/// How many rounds there are, and where time is limited.
 const ROUNDS: usize = 200;
+const QUICK_ROUNDS: usize = 50;
 const RACERS: usize = 16;
 
 #[test]
@@ -36,8 +38,10 @@ fn fake_gcs_server_has_one_winner() {
 }
 
 fn race(store: Arc<dyn ObjectStore>) {
+    let is_quick = std::env::var("DELTALOG_TESTS").is_ok_and(|which| which == "quick");
+    let rounds = if is_quick { QUICK_ROUNDS } else { ROUNDS };
     Runtime::new().unwrap().block_on(async {
-        for round in 0..ROUNDS {
+        for round in 0..rounds {
             let path = Path::from(format!("_delta_log/{round:020}.json"));
             create(&store, &path).await;
             replace(&store, &path).await;

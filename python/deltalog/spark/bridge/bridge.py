@@ -11,6 +11,8 @@ from deltalog.spark.bridge.procedures import ProcedureCalls
 from deltalog.spark.bridge.refusals import Refusals
 from deltalog.spark.bridge.role import Role
 from deltalog.spark.bridge.statements import StatementCalls
+from deltalog.spark.bridge.stream_sinks import StreamSinkCalls
+from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.bridge.tables import TableCalls
 from deltalog.spark.bridge.writes import WriteCalls
 from deltalog.spark.jvm import Jvm
@@ -23,6 +25,8 @@ ROLES: tuple[type[Role], ...] = (
     DefinitionCalls,
     StatementCalls,
     ProcedureCalls,
+    StreamSinkCalls,
+    StreamSourceCalls,
     Refusals,
 )
 
@@ -43,7 +47,7 @@ class Bridge:
         return answer(self._failed, self._execute, role, method, *arguments)
 
     def ping(self) -> None:
-        """Answers `PythonWatch.java`, which asks whether this process still runs."""
+        """Answers `PythonWatch.java`, which checks whether this process is still running."""
 
     def _execute(self, role: str, method: str, *arguments: Any) -> Any:
         return getattr(self._roles[role], python_name(method))(*arguments)

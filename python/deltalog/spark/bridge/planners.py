@@ -8,7 +8,7 @@ from deltalog.spark.read.planner import answers_of, planner_of
 
 
 class PlannerCalls(Role):
-    """Answers `PlannerCalls.java`. Nothing here belongs to a session, or calls the JVM."""
+    """Answers `PlannerCalls.java`. Nothing here belongs to a session or calls the JVM."""
 
     def size(self, planner: str) -> int:
         return planner_of(planner).size()

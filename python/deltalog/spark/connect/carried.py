@@ -1,7 +1,7 @@
-"""DELETE, UPDATE and MERGE under Spark Connect where the server's catalog is ours: the server does everything.
+"""DELETE, UPDATE and MERGE under Spark Connect if the server uses our catalog: the server does all the work.
 
-Spark Connect has no message for statements whose conditions and values are columns. They travel as a hint on the
-target, or on the join of target and source, and the server makes the statement from it (`CarriedStatements.java`):
+Spark Connect has no message for statements whose conditions and values are columns. They are sent as a hint on the
+target, or on the join of target and source, from which the server builds the statement (`CarriedStatements.java`):
 
     hint(description as JSON, condition, value, …)
 """
@@ -27,11 +27,11 @@ class ServerTarget:
         self.rows = rows
 
     def delete(self, condition: Condition | None) -> tuple[int, ...]:
-        """Deletes rows; returns how many."""
+        """Deletes rows; returns their number."""
         return _executed(self.rows, {"statement": "DELETE"}, condition, {})
 
     def update(self, condition: Condition | None, values: Values) -> tuple[int, ...]:
-        """Changes rows; returns how many."""
+        """Changes rows; returns their number."""
         return _executed(self.rows, {"statement": "UPDATE"}, condition, values)
 
     def merge(
@@ -69,7 +69,9 @@ def _executed(
 def _described(
     condition: Condition | None, values: Values | None, expressions: list[Column]
 ) -> dict[str, Any]:
-    """Adds the condition and the values to the expressions; returns what they are. All columns have None as values."""
+    """Adds the condition and the values to the expressions, and returns their description. None as values means all
+    columns.
+    """
     if condition is not None:
         expressions.append(as_column(condition))
     expressions += [as_column(value) for value in (values or {}).values()]

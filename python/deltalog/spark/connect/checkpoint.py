@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame
 
 @contextmanager
 def checkpointed(rows: DataFrame) -> Iterator[DataFrame]:
-    """Evaluates `rows` once. The executors keep them until the end of the `with`; lost blocks are an error.
+    """Evaluates `rows` once. The executors keep them until the end of the `with` block; lost blocks are an error.
 
-    PySpark would release them when its garbage collector finds them, by a request that was seen to wait forever after
-    a query that failed. So they are released here.
+    PySpark would release them during garbage collection, with a request that was seen to hang forever after a failed
+    query. So they are released here.
     """
     from pyspark.sql.connect.plan import RemoveRemoteCachedRelation
 

@@ -19,7 +19,7 @@ from deltalog.spark.sql.executors import Executors
 from deltalog.spark.sql.maintenance import optimized
 from deltalog.spark.write.caches import refresh
 
-# Those after which the table may have other rows. They answer with the version that they have committed, too.
+# The commands that may change the rows of the table. Their answers include the version that they have committed.
 _CHANGING_ROWS = ("restore", "repair")
 
 
@@ -42,7 +42,7 @@ def execute(jvm: Jvm, session: Any, options: Options, command: str, arguments: d
 
 
 def _clone(jvm: Jvm, session: Any, newest: Snapshot, place: Options, command: CloneCommand) -> None:
-    """Makes a clone; if it is a path, its store is reached in the same way as the table's."""
+    """Creates a clone. If it is given by its path, its store is accessed with the table's options."""
     modes = {"overwrite": "create or replace", "error": "create"}
     store = {**place.storage, **place.hadoop}
     properties = json.dumps(command.properties)

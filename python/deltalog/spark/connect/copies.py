@@ -1,7 +1,7 @@
 """`DeltaTable.clone` and `convertToDelta` under Spark Connect. The server's driver copies files, and reads footers.
 
-- Places are paths: a client cannot make entries in the server's catalog.
-- The server may execute a command twice. A clone notes its request in its commit, so that it is known again.
+- Locations are paths: a client cannot create entries in the server's catalog.
+- The server may execute a command twice. A clone records its request in its commit, so that a repetition is recognized.
 """
 
 import json
@@ -21,15 +21,15 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# How many of the newest commits may come from other writers since.
+# How many of the newest commits may come from other writers in between.
 _COMMITS = 100
 
 
 class CloneCommand(NamedTuple):
-    """The arguments of the command that makes a clone."""
+    """The arguments of the command that creates a clone."""
 
     target: str
-    """The path of the clone; where the server's catalog is ours, also its name."""
+    """The path of the clone; if the server uses our catalog, it may also be a name."""
     shallow: bool
     mode: str
     """`overwrite` or `error`."""
@@ -37,7 +37,7 @@ class CloneCommand(NamedTuple):
     timestamp_ms: int | None
     properties: dict[str, str]
     request: str
-    """What no other command has."""
+    """The id of the request, which no other command has."""
     user_metadata: str | None
 
     def source(self, newest: Snapshot) -> Snapshot:
@@ -47,7 +47,7 @@ class CloneCommand(NamedTuple):
 
 
 def clone(options: Options, open_source: Callable[[], Snapshot], **arguments: Any) -> None:
-    """Makes a clone at a path, which is reached as the source is."""
+    """Creates a clone at a path, which is accessed with the options of the source."""
     command = CloneCommand(**arguments)
     place = _beside(options, command.target)
     if _has_cloned(place, command.request):
@@ -61,7 +61,7 @@ def clone(options: Options, open_source: Callable[[], Snapshot], **arguments: An
     try:
         clone_table(source, place.uri, asked, commit)
     except (TableAlreadyExistsError, CommitConflictError):
-        # It may be the other execution of the same command that was faster.
+        # Perhaps the other execution of the same command was faster.
         if not _has_cloned(place, command.request):
             raise
 

@@ -29,7 +29,7 @@ ANSWER = "answer"
 _ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
-# Commands of Connect alone, which name other places than a table's.
+# Commands that exist only for Connect, and name locations other than a table's.
 _OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
 
 

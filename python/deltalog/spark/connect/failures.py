@@ -1,4 +1,4 @@
-"""Errors of deltalog that a Connect server with our catalog has raised, as the client raises them."""
+"""Converts errors that deltalog raised in a Connect server with our catalog to the errors that the client raises."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _converted: set[Callable[..., Any]] = set()
 
 
 def install_conversion() -> None:
-    """Makes Spark's client raise errors of deltalog; others are converted as before. Later calls have no effect."""
+    """Makes Spark's client raise errors of deltalog, and convert other errors as before. Later calls have no effect."""
     from pyspark.sql.connect.client import core
 
     client: Any = core
@@ -24,7 +24,8 @@ def install_conversion() -> None:
     def convert_exception(info: Any, *arguments: Any, **named: Any) -> Any:
         error = convert(info, *arguments, **named)
         classes = json.loads(info.metadata.get("classes", "[]"))
-        # An error with a condition is one of Spark that deltalog has met. Clients of Spark 4.0 make an empty one.
+        # An error with an error condition came from Spark, within deltalog. Clients of Spark 4.0 create an empty
+        # condition.
         is_own = _EXCEPTION in classes and not error.getCondition()
         kind = kind_of(error.getSqlState()) if is_own else None
         if kind is None:

@@ -1,7 +1,7 @@
-"""Values as columns of a table store them, by the rules that Spark has for storing values (ANSI, its default).
+"""Converts values to the types of a table's columns, by Spark's rules for storing values (ANSI, its default).
 
-Fields of structs are taken by name. A value that does not fit its column fails the statement, also in sessions in which
-a cast would wrap it around or make it NULL.
+Fields of structs are matched by name. A value that does not fit its column fails the statement, even in sessions in
+which a cast would wrap it around or return NULL.
 """
 
 from collections.abc import Callable

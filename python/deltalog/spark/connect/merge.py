@@ -33,13 +33,13 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 _SOURCE = "__deltalog_source"
 _CLAUSE = "__deltalog_clause"
 _MATCHED = "__deltalog_matched"
-# Sources that are certainly small are broadcast. For others, Spark decides when it knows more.
+# Sources that are certainly small are broadcast. For other sources, Spark decides at run time.
 _BROADCAST_ROWS = 100_000
 _BROADCAST_VALUES = 2_000_000
 
 
 class _Clauses(NamedTuple):
-    """The clauses of one kind, in their order, with what they assign; None for those that delete."""
+    """The clauses of one kind in their order, with their assignments; None for clauses that delete."""
 
     clauses: Sequence[MergeClause]
     assignments: list[Assignments | None]
@@ -93,7 +93,7 @@ def merge(
             "example with deltalog.DeltaTable.alter"
         )
     begun = target.begin("MERGE")
-    # From here on, a commit that changes what the source reads of the table is a conflict.
+    # From here on, a commit that changes rows of the table which the source reads is a conflict.
     read = source_reads(source, begun.table.uri)
     if read.versions and min(read.versions) < begun.table.version:
         begun = target.begin("MERGE", min(read.versions))
@@ -132,7 +132,7 @@ def merge(
 
 
 class _Joined:
-    """The rows of the target, and the rows of a source that was evaluated, which are to be joined."""
+    """The rows of the target, and the rows of an evaluated source, before they are joined."""
 
     def __init__(
         self,
@@ -148,9 +148,9 @@ class _Joined:
         self.source_rows = evaluated.count()
 
     def rows_of(self, matched: _Clauses, by_source: _Clauses, not_matched: _Clauses, once: bool) -> DataFrame:
-        """Returns the rows to write and to remove, by the clauses of each kind.
+        """Returns the rows to write and to remove, according to the clauses of each kind.
 
-        If each row may match only `once`, also rows that match but are not changed.
+        If each row may match only `once`, this includes rows that match but are not changed.
         """
         pairs = self._join("inner")
         for clauses, frame in ((matched, pairs), (by_source, self.target), (not_matched, self.source)):
@@ -209,7 +209,7 @@ class _Joined:
     def _inserted(
         self, matched: DataFrame, clauses: _Clauses, written: list[StructField] | None
     ) -> DataFrame:
-        """Returns the rows to insert, of the rows of the source whose numbers are not `matched`."""
+        """Returns the rows to insert, from the rows of the source whose numbers are not in `matched`."""
         is_matched = named(self.source, _SOURCE) == sf.col(_MATCHED)
         others = self.source.join(matched, is_matched, "left_anti")
         numbered = others.withColumn(_CLAUSE, clauses.number()).where(sf.col(_CLAUSE) > 0)
@@ -228,8 +228,8 @@ class _Joined:
 
 
 def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
-    """Returns the evaluated rows of the source as a DataFrame. Its columns are found by the same names, and through the
-    same DataFrames, as in the source.
+    """Returns the evaluated rows of the source as a DataFrame. Its columns can be found by the same names, and through
+    the same DataFrames, as in the source.
     """
     plan: Any = source._plan
     outer: list[tuple[str, int]] = []
@@ -246,7 +246,7 @@ def _as_source(evaluated: DataFrame, source: DataFrame) -> DataFrame:
 
 
 def _written(begun: Begun, assigning: list[Assignments]) -> list[StructField] | None:
-    """Returns the columns that rows to write have; None if none are written.
+    """Returns the columns of the rows to write; None if no rows are written.
 
     Generated columns to which no clause gives a value are computed when rows are written.
     """
@@ -257,7 +257,9 @@ def _written(begun: Begun, assigning: list[Assignments]) -> list[StructField] | 
 
 
 def _check_generated(begun: Begun, assigning: list[Assignments]) -> None:
-    """Raises an error if only some clauses give a generated column a value: the others would have to compute it."""
+    """Raises an error if only some clauses assign a value to a generated column: the other clauses would have to
+    compute it.
+    """
     given = [begun.table.generated & assignments.columns for assignments in assigning]
     if any(clause != given[0] for clause in given):
         raise UnsupportedFeatureError(

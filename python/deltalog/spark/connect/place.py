@@ -1,11 +1,11 @@
-"""Where a table is under Spark Connect, and how its store is reached.
+"""Where a table is under Spark Connect, and how its store is accessed.
 
 The server's Python processes read and write with the core's clients. Credentials come from their environment, its
-profiles, or the machine. Options of a read or a write say the rest.
+profiles, or the machine. All other settings are options of the read or the write.
 
 - An option that may be a secret (`secrecy.py`) is refused by name, and so are settings of Hadoop, which have no meaning
-  here. It is in the plan that the client sends, and a Connect server shows
-  plans: in the descriptions of its jobs and in its event log.
+  here. Options are part of the plan that the client sends, and a Connect server shows plans: in the descriptions of its
+  jobs and in its event log.
 - Data that is pickled for workers contains no secret either.
 """
 
@@ -24,14 +24,14 @@ _UNESCAPED = "/!$&'()*+,;=:@-._~"
 
 
 class Place(NamedTuple):
-    """A table's URL, and the options with which its store is reached; None for a local file system."""
+    """A table's URL, and the options with which its store is accessed; None for a local file system."""
 
     uri: str
     storage_options: Mapping[str, str] | None
 
 
 def place_of(options: Options) -> Place:
-    """Returns where the options say that a table is, in a process of the server.
+    """Returns the location of a table from the options, in a process of the server.
 
     Raises:
         InvalidArgumentError: the path is relative, or an option is wrong.
@@ -39,7 +39,7 @@ def place_of(options: Options) -> Place:
     """
     check_plain(options)
     uri = connect_uri(options.path)
-    # Refuses options that the store does not have; local files have none.
+    # Refuses options that the store does not have. Local files have no options.
     canonical = canonical_uri(uri, options.storage)
     return Place(uri, None) if uri.startswith("file:") else Place(canonical, options.storage)
 

@@ -1,7 +1,7 @@
 """What a statement under Spark Connect reads in addition to the rows that it looks for.
 
-The server resolves names, so a client only sees that something may be the table: what cannot be excluded is taken for a
-reference to it. Then the whole table counts as read, and more commits of others are conflicts.
+The server resolves names, so a client only sees that something may be the table. Anything that cannot be excluded is
+treated as a reference to it. Then the whole table counts as read, and more commits of other writers are conflicts.
 """
 
 import re
@@ -16,18 +16,18 @@ from deltalog.spark.location import unescaped
 from deltalog.spark.sql.names import PROVIDERS
 
 _QUERY = re.compile(r"\b(select|table|from|values)\b|subquery", re.IGNORECASE)
-# Rows that a client or the server has at hand, with everything that is checkpointed or made up.
+# Relations without a table: rows from the client or the server, checkpoints, and generated rows.
 _WITHOUT_TABLE = {"local_relation", "cached_local_relation", "cached_remote_relation", "range"}
 _VERSION = "versionasof"
 _AZURE = ("abfs", "az", "wasb")
 
 
 class SourceReads(NamedTuple):
-    """What the source of a MERGE may read of the target."""
+    """What the source of a MERGE may read from the target."""
 
     reads_target: bool
     versions: list[int]
-    """The versions of the target that it reads for certain."""
+    """The versions of the target that it certainly reads."""
 
 
 def may_query(spark: SparkSession, value: str | Column) -> bool:
@@ -51,7 +51,7 @@ def plans_of(spark: SparkSession, value: str | Column) -> set[int]:
 
 
 def source_reads(source: DataFrame, uri: str) -> SourceReads:
-    """Returns what `source` may read of the table at `uri`."""
+    """Returns what `source` may read from the table at `uri`."""
     frame: Any = source
     plan = frame._plan.to_proto(_client(source.sparkSession))
     reads, versions = False, []
@@ -92,7 +92,7 @@ def _leaf(relation: Any, uri: str) -> bool | int:
 def may_be(other: str, uri: str) -> bool:
     """Returns whether a URL may be another spelling of the table's `uri`."""
     if other.startswith(_AZURE) and uri.startswith(_AZURE):
-        # The account may be an option, or one of the server's settings. That a container is the same is enough.
+        # The account may be an option or one of the server's settings, so it is enough that the container is the same.
         return _container(other) == _container(uri)
     return unescaped(other).rstrip("/") == unescaped(uri).rstrip("/")
 
@@ -102,7 +102,7 @@ def _container(uri: str) -> str:
 
 
 def _messages(message: Any) -> Iterator[Any]:
-    """Yields a message of the protocol and all that are in it."""
+    """Yields a protocol message and all messages nested in it."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is None:

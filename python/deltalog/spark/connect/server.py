@@ -1,4 +1,4 @@
-"""What a Connect client knows of its server."""
+"""What a Connect client knows about its server."""
 
 import weakref
 from typing import Any
@@ -18,7 +18,7 @@ def has_our_catalog(spark: Any) -> bool:
     Otherwise the server has the format `deltalog` only as a Python Data Source, or does not have it.
     """
     if spark not in _asked:
-        # A session gets the setting with its analyzer.
+        # The setting is made when the session's analyzer is created.
         spark.range(0).schema  # noqa: B018
         _asked[spark] = _catalog(spark).startswith(f"{PACKAGE}.")
         if _asked[spark]:

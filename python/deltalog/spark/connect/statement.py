@@ -3,8 +3,8 @@ rows.
 
 | option of the read | |
 | --- | --- |
-| `deltalog.positions` | rows come with the number of their file (`FILE`) and their position there (`ROW`) |
-| `deltalog.condition` | JSON: SQL text by which files are left out, and the time zone of its times |
+| `deltalog.positions` | rows have the number of their file (`FILE`) and their position there (`ROW`) |
+| `deltalog.condition` | JSON: SQL text by which files are skipped, and the time zone of its times |
 
 | option of the write | |
 | --- | --- |

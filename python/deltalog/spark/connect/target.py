@@ -64,7 +64,9 @@ class Target:
         store: Mapping[str, str],
         own: OwnFrames,
     ) -> None:
-        """Creates the target; `ask` makes the server execute a command of `sql/commands.py`, `store` are options."""
+        """Creates the target; `ask` makes the server execute a command of `sql/commands.py`; `store` has the store's
+        options.
+        """
         self._spark, self._path, self._ask, self._own = spark, path, ask, own
         self.alias, self.store = alias, store
 
@@ -102,7 +104,7 @@ class Target:
         return sorted(set().union(*(plans_of(self._spark, each) for each in expressions)) & known)
 
     def metrics(self, statement_id: str, version: int) -> dict[str, int]:
-        """Returns the metrics of a statement that has read `version`; none if it has committed nothing."""
+        """Returns the metrics of a statement that has read `version`; an empty result if it has committed nothing."""
         found = self._ask("statementMetrics", statement_id=statement_id, version=version)
         return {} if found is None else found
 
@@ -122,8 +124,8 @@ class Begun:
     def rows(self, expressions: Sequence[str | Column], condition: str | None = None) -> DataFrame:
         """Returns the rows of the table with their positions, and with their ids if the table tracks rows.
 
-        `expressions` are the statement's, which may refer to columns of other frames of the table. Files without rows
-        for which `condition` is true may be left out.
+        `expressions` are the statement's expressions, which may refer to columns of other frames of the table. Files
+        without rows for which `condition` is true may be left out.
         """
         reader = self.target.spark.read.format(FORMAT).option("versionAsOf", self.table.version)
         reader = (
@@ -136,7 +138,7 @@ class Begun:
         rows = reader.load(self.target.path)
         if self.target.alias is not None:
             rows = rows.alias(self.target.alias)
-        # The server finds a column in the plan with the id of its frame.
+        # The server looks up a column in the plan with the id of its frame.
         for plan_id in self.target.own_plans(expressions):
             rows = rows.where(sf.lit(True))
             plan: Any = rows._plan
@@ -161,7 +163,7 @@ class Begun:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Raises an error if a column has a name that marker columns of statements may have."""
+    """Raises an error if a column has a name that is reserved for the marker columns of statements."""
     for name in names:
         if name.lower().startswith(MARKER_PREFIX):
             raise UnsupportedFeatureError(

@@ -1,4 +1,4 @@
-"""The new values that the clauses of a statement give to columns."""
+"""The new values that the clauses of a statement assign to columns."""
 
 import json
 import re
@@ -73,7 +73,7 @@ class Assignments:
 
     @property
     def columns(self) -> set[str]:
-        """The columns, in lower case, to which a value is given as a whole or in part."""
+        """The columns, in lower case, to which a value is assigned as a whole or in part."""
         return set(self._tree)
 
     @property
@@ -92,7 +92,7 @@ class Assignments:
             self._tree[name] = _fitted(node, given, field.dataType, field.name)
 
     def updated(self, field: StructField, old: Column) -> Column | None:
-        """Returns the new value of a column of a row, which has the value `old`; None if it is not assigned."""
+        """Returns the new value of a column whose old value is `old`; None if it is not assigned."""
         node = self._tree.get(field.name.lower())
         return None if node is None else _merged(node, field.dataType, old)
 
@@ -109,8 +109,8 @@ class Assignments:
 def default_of(field: StructField) -> Column:
     """Returns the default value of a column, which is NULL if it has none.
 
-    A stranger may have written the expression. deltalog computes it here, and the server gets the value: its own parser
-    and its functions see more than a table should.
+    The expression may have been written by an attacker. deltalog computes it here and sends the value to the server,
+    whose own parser and functions have access to more than a table should.
     """
     sql = (field.metadata or {}).get(_DEFAULT)
     if sql is None:
@@ -137,7 +137,7 @@ def _literal(value: Any, kind: DataType) -> Column:
     elif isinstance(kind, StructType):
         literal = sf.struct(*(_literal(value[part.name], part.dataType).alias(part.name) for part in kind))
     else:
-        # As a literal, a time would be converted from the zone of the client.
+        # A literal time would be converted from the client's time zone.
         literal = sf.lit(value.isoformat() if isinstance(value, datetime) else value)
     return literal.cast(kind)
 

@@ -3,7 +3,8 @@
     rows with positions ──► condition, new values ──► written by the format: positions of removed rows, new files
 
 - The rows come from one version, which is the base of the commit.
-- A condition in SQL text also says which files may have such rows, and which commits of others are conflicts.
+- A condition in SQL text also determines which files may have such rows, and which commits of other writers are
+  conflicts.
 """
 
 from collections.abc import Sequence
@@ -80,7 +81,7 @@ def markers(rows: DataFrame, operation: int | Column) -> list[Column]:
 
 
 def row_ids(begun: Begun, rows: DataFrame) -> list[Column]:
-    """Returns the column of row ids, which changed rows keep, if the table tracks rows."""
+    """Returns the column with the row ids if the table tracks rows. Changed rows keep their ids."""
     return [named(rows, ROW_ID)] if begun.table.tracks_rows else []
 
 
@@ -96,13 +97,13 @@ def analyzed(
 ) -> list[DataType]:
     """Returns the types of `values`, which are expressions over `rows`, as the conditions are.
 
-    Raises an error for one that is not deterministic, as Spark does for statements of SQL.
+    Raises an error for a nondeterministic expression, as Spark does for SQL statements.
     """
     expressions = [*conditions, *values]
     if not expressions:
         return []
     selected = [value.alias(f"_{index}") for index, value in enumerate(values)]
-    # Joins are among the operators of DataFrames whose conditions Spark checks.
+    # A join is one of the DataFrame operators whose conditions Spark checks.
     one = begun.target.spark.range(1).select(sf.lit(0).alias("__deltalog_one"))
     tested = reduce(lambda a, b: a & b, [expression.isNull() for expression in expressions])
     try:

@@ -1,9 +1,9 @@
-"""The server's part of a statement under Spark Connect: tasks write rows and note positions, one process commits.
+"""The server's part of a statement under Spark Connect: tasks write rows and record positions, and one process commits.
 
     driver                            workers                        driver, another process
     StatementTask.begin        →      StatementTask.run (Arrow) →    StatementTask.commit
 
-Without deletion vectors, the process that commits also copies the rows that stay in the affected files.
+Without deletion vectors, the process that commits also copies the remaining rows of the affected files.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from deltalog.spark.write.record import log_applied
 
 
 class Committing(NamedTuple):
-    """What the commit of a statement records, for the core."""
+    """What the commit of a statement records, in the form of the core."""
 
     text: StatementText
     reads: tuple[str, str] | None
@@ -121,7 +121,7 @@ class StatementWriter(DataSourceArrowWriter):
         committing = Committing(
             request.text,
             request.reads,
-            # Rows that match but are not changed matter to a MERGE that inserts the others.
+            # A MERGE that inserts rows without a match also depends on rows that match but are not changed.
             bool(request.text.not_matched),
             request.matches_once,
             request.source_rows,

@@ -7,13 +7,13 @@ and all rows of the data are inserted: a MERGE, in one commit (`ReplacingRows.ja
 import json
 from typing import Any
 
-from deltalog._internal import Snapshot, table_exists
+from deltalog._internal import table_exists
 from deltalog.spark.dml.execute import execute
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location
 from deltalog.spark.options import Options
-from deltalog.spark.read.relation import snapshot_relation
+from deltalog.spark.read.relation import opened, snapshot_relation
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import OPTION
 from deltalog.spark.write.settings import Settings
@@ -28,7 +28,7 @@ def replace(
     check(options, overwrites)
     if not table_exists(location.uri, location.storage_options):
         return False
-    snapshot = Snapshot.open(location.uri, storage_options=location.storage_options)
+    snapshot = opened(jvm, session, options, location)
     evolves = schema_mode(options, Settings.of(jvm, session)) == "merge"
     described = snapshot_relation(session, snapshot)
     run = jvm.static("ReplacingRows", "run", session, described, json.dumps(options.values), rows, evolves)

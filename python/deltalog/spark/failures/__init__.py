@@ -1,1 +1,1 @@
-"""Errors on their way between Python and the JVM, and what errors of Spark say about tables."""
+"""Converting errors between Python and the JVM, and finding out what Spark's errors say about tables."""

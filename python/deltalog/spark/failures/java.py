@@ -1,4 +1,4 @@
-"""Exceptions of Python on their way into the JVM, where they are a `DeltalogException`."""
+"""Converts exceptions of Python for the JVM, where they become a `DeltalogException`."""
 
 import logging
 from typing import Any
@@ -12,7 +12,7 @@ _log = logging.getLogger("deltalog.spark")
 
 
 def kept(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a program, which raises the exception itself when it comes back."""
+    """Returns the failure for a Python program, in which the exception itself is raised when it comes back."""
     message = str(error) or type(error).__name__
     return jvm.new("DeltalogException", message, keep(error), sql_state(error), _met(error))
 
@@ -33,13 +33,13 @@ def told(jvm: Jvm, error: BaseException) -> Any:
 
 
 def java_exception(error: BaseException) -> Any:
-    """Returns the exception of Java that PySpark or py4j has made this one of; None if it is one of Python."""
+    """Returns the Java exception from which PySpark or py4j created this one; None for a Python exception."""
     of_pyspark = getattr(error, "_origin", None)
     return getattr(error, "java_exception", None) if of_pyspark is None else of_pyspark
 
 
 def _met(error: BaseException) -> Any:
-    """Returns the exception of Java that has caused this one, or None."""
+    """Returns the Java exception that has caused this one, or None."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:

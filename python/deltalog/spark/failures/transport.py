@@ -23,7 +23,7 @@ from deltalog.spark.write import refusals, rule_errors
 # The number of kept exceptions is limited, because exceptions of abandoned queries are never fetched.
 _KEPT = 64
 
-# What finds errors of ours in Java exceptions.
+# Function that finds an error of deltalog in a Java exception.
 _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
     file_errors.error_of,
     refusals.error_of,
@@ -32,7 +32,7 @@ _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
 )
 
 _lock = threading.Lock()
-# Several Python processes may use one JVM, and must not take each other's errors for their own.
+# Several Python processes may use one JVM, and must not confuse each other's errors with their own.
 _process = uuid.uuid4()
 _tokens = itertools.count(1)
 _pending: OrderedDict[str, BaseException] = OrderedDict()
@@ -84,7 +84,7 @@ def original(java_exception: Any) -> BaseException | None:
 
 
 def translated(java_exception: Any) -> BaseException | None:
-    """Returns the error of ours in an exception of Java; None if it is one of Spark."""
+    """Returns the error of deltalog in a Java exception; None if it is an error of Spark."""
     for error_of in (original, *_ERRORS):
         if (found := error_of(java_exception)) is not None:
             return found

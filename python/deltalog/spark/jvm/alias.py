@@ -20,5 +20,5 @@ def check(jvm: Jvm, session: Any) -> None:
 
 
 def choose(jvm: Jvm, session: Any, wanted: bool) -> None:
-    """Says whether the format has the name in a session and in later ones."""
+    """Sets whether the format has the name `delta` in a session and in later ones."""
     jvm.static("DeltaName", "choose", session, wanted)

@@ -22,7 +22,7 @@ def serve(jvm: Jvm, bridge: Any) -> Any:
 
     Returns its client in the JVM, a `PythonCalls`.
     """
-    # Missing in installations for Connect only.
+    # py4j is missing in installations that are only for Connect.
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 

@@ -1,8 +1,8 @@
 """Connections to the JVM where PySpark does not pin threads (`PYSPARK_PIN_THREAD=false`).
 
-Each connection has a thread of the JVM, and py4j takes any free one for each call. Tags of jobs and the active session
-are of such a thread, so that some work needs the same one for all its calls. Here a thread of Python has a connection
-of its own for the time of such work. The program's other calls remain as they are.
+Each connection has a thread of the JVM, and py4j takes any free one for each call. Job tags and the active session
+belong to such a thread, so some work needs the same thread for all its calls. For the duration of such work, this
+module gives a Python thread its own connection. The program's other calls are not affected.
 """
 
 import threading
@@ -29,8 +29,9 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
     _own: _Own
 
     def set_thread_connection(self, connection: Any) -> None:
-        """Gives this thread the connection on which it serves the JVM, so that its calls run in the JVM's thread that
-        waits for it."""
+        """Gives this thread the connection on which it serves the JVM, so that its calls run in the JVM's waiting
+        thread.
+        """
         self._own.connection, self._own.is_free = connection, True
 
     @contextmanager
@@ -40,7 +41,8 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
         if own.connection is not None:
             yield
             return
-        # A new one: a free one may have been closed, and the first call on it could not be made again on another.
+        # Opens a new connection: a free one may have been closed, and a failed first call on it could not be repeated
+        # on another one.
         own.connection, own.is_free = self._create_connection(), True
         try:
             yield
@@ -73,7 +75,7 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
             super()._give_back_connection(connection)
 
     def _should_retry(self, retry: bool, connection: Any, pne: Any = None) -> bool:
-        """A call on the thread's connection is not for another thread of the JVM."""
+        """A call on the thread's own connection is not meant for another thread of the JVM."""
         return connection is not self._own.connection and bool(super()._should_retry(retry, connection, pne))
 
 

@@ -40,7 +40,7 @@ class Jvm:
 
     @classmethod
     def of(cls, spark: Any) -> "Jvm":
-        """Returns the JVM of a classic session, with all that was looked up before for its application."""
+        """Returns the JVM of a classic session, with everything that was already looked up for its application."""
         context = spark.sparkContext
         known = _of_contexts.get(context)
         if known is None:
@@ -111,7 +111,7 @@ class Jvm:
         return self.items(self.java(_CONVERTERS).asJava(scala_seq))
 
     def items(self, java_list: Any) -> list[Any]:
-        """Converts a Java collection. An iterator of py4j would end with an exception of Java, which costs much."""
+        """Converts a Java collection. py4j's iterator would end with a Java exception, which is expensive."""
         return list(java_list.toArray())
 
     def struct(self, schema_json: str) -> Any:

@@ -47,7 +47,7 @@ def _newest() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def driver_classes(gateway: Any) -> Any:
-    """Returns the object through which Python asks the driver for the classes, and gives it a jar.
+    """Returns the object through which Python asks the driver for the classes and passes it a jar.
 
     There is one for each JVM, because py4j confuses classes of the same name. So it comes from the driver's own
     classes, if these are loaded, because a sidecar may have used them in the same thread. Raises `ClassesError` if
@@ -93,7 +93,7 @@ def load(classes: Any, spark_version: str) -> str:
 
 
 def _lost(classes: Any, jar: str) -> dict[str, str]:
-    """Returns what a jar needs and this build of Spark lacks, by the groups of features that need it."""
+    """Returns what a jar needs but this build of Spark lacks, by the groups of features that need it."""
     return dict(line.split(": ", 1) for line in str(classes.missing(jar)).splitlines())
 
 
@@ -101,7 +101,7 @@ def _fitting(classes: Any, spark_version: str) -> str:
     """Returns the jar of the minor release of Spark, or the newest one, if one of them fits.
 
     The JVM checks them for builds of Spark for which they were not compiled, such as a newer patch release. If neither
-    of them fits as a whole, one that can read is enough. Then a warning names what is missing.
+    fits completely, one that supports reading is enough. Then a warning names what is missing.
     """
     jars, newest = _releases(), _newest()
     own = jars.get(_minor(spark_version), newest)
@@ -140,6 +140,6 @@ def jar_of(spark_version: str) -> Path:
 
 
 def _minor(version: str) -> tuple[int, int]:
-    """Returns the numbers of a minor release, which are zero in what is not the text of a version."""
+    """Returns the numbers of a minor release; zeros if the text is not a version."""
     numbers = re.match(r"(\d+)\.(\d+)", version)
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)

@@ -1,4 +1,4 @@
-"""Python's view of a session of the JVM, for what PySpark has and the JVM lacks.
+"""Python's view of a session of the JVM, for features that PySpark has and the JVM lacks.
 
 The Connect client has no `pyspark.SparkContext`. It imports this module, but does not use it.
 """
@@ -27,7 +27,7 @@ def python_session(session: Any) -> SparkSession:
 
 
 def _context(of_jvm: Any) -> "pyspark.SparkContext":
-    """Returns Python's view of a context, which is made once."""
+    """Returns Python's view of a context, which is created once."""
     known = pyspark.SparkContext._active_spark_context
     if known is not None and known._jsc is not None and not known._jsc.sc().isStopped():
         return known

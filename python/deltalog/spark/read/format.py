@@ -17,7 +17,11 @@ _MOST_DIGITS = 38
 
 
 def file_format(
-    session: Any, snapshot: Snapshot, is_change_feed: bool = False, is_for_statement: bool = False
+    session: Any,
+    snapshot: Snapshot,
+    is_change_feed: bool = False,
+    is_for_statement: bool = False,
+    is_stream: bool = False,
 ) -> dict[str, Any] | None:
     """Describes the format that reads the files; None stands for Spark's own class, if the table requires nothing else.
 
@@ -25,8 +29,13 @@ def file_format(
     """
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
-    # Any version of a change data feed may have vectors.
-    has_vectors = is_change_feed or is_for_statement or "deletionVectors" in (snapshot.reader_features or ())
+    # Any version of a change data feed or of a stream may have vectors.
+    has_vectors = (
+        is_change_feed
+        or is_for_statement
+        or is_stream
+        or "deletionVectors" in (snapshot.reader_features or ())
+    )
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
     if mapping == "none" and not has_vectors and not read_as and row_tracking is None:

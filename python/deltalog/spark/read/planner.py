@@ -17,13 +17,21 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from deltalog._internal import InvalidArgumentError, Snapshot, SparkChanges, SparkPlan
+from deltalog._internal import (
+    InvalidArgumentError,
+    Snapshot,
+    SparkBatch,
+    SparkChanges,
+    SparkPlan,
+    TableStream,
+)
 from deltalog.arguments import ChangeRange
 from deltalog.spark.location import Location, location_with
-from deltalog.spark.read import file_errors
+from deltalog.spark.read import file_errors, open_streams
 from deltalog.spark.read.table_version import TableVersion
+from deltalog.table.stream import StreamArguments
 
 # py4j sends bytes slowly, as one line of base64 text, so large listings are passed through a file.
 _INLINE = 1 << 20
@@ -135,6 +143,47 @@ class ChangesPlanner(Planner):
         return plan
 
 
+class Batch(NamedTuple):
+    """A batch of a stream, by which its planner can be made again."""
+
+    stream: str
+    """The id of the stream, as long as it is open."""
+    content: StreamArguments
+    start: str | None
+    """The offset where the batch begins; None for the beginning of the stream."""
+    end: str
+
+
+class BatchPlanner(Planner):
+    """Lists the files of a batch of a stream."""
+
+    def __init__(self, stream: TableStream, version: TableVersion, batch: Batch) -> None:
+        self.snapshot = stream.snapshot
+        self._version = version
+        self._batch = batch
+        self._rows = SparkBatch(stream, batch.start, batch.end)
+
+    def _parts(self) -> dict[str, Any]:
+        return batch_parts(self._version, self._batch)
+
+    def size(self) -> int:
+        return self._rows.size_in_bytes()
+
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        return None
+
+    def _files(self, filters: str, time_zone: str) -> SparkPlan:
+        plan = self._rows.plan_spark(filters, time_zone)
+        _log.info(
+            "%s stream up to %s: %d of %d files may contain matching rows",
+            self.snapshot.uri,
+            self._batch.end,
+            plan.kept,
+            plan.total,
+        )
+        return plan
+
+
 def answers_of(key: str, filters: str, time_zone: str, columns: Any) -> Any:
     """Returns the answers of the planner with this key; see `Planner.answers`.
 
@@ -144,7 +193,7 @@ def answers_of(key: str, filters: str, time_zone: str, columns: Any) -> Any:
         return planner_of(key).answers(filters, time_zone, list(columns))
     except Exception:  # noqa: BLE001 (the files can still be read)
         if next(_failures) == 0:
-            table, _ = parts_of(key)
+            table = key_of(key).table
             _log.warning(
                 "%s v%d: the log cannot answer an aggregate, so the data files are read; this is logged once",
                 table.uri,
@@ -193,32 +242,67 @@ def planner_of(key: str) -> Planner:
         if planner is not None:
             _planners.move_to_end(key)
             return planner
-    if "statement" in json.loads(key):
+    parts = key_of(key)
+    if parts.is_of_statement:
         raise InvalidArgumentError(
             "the rows of a statement that changes rows can be read by that statement only"
         )
-    planner = _opened(*parts_of(key))
+    if parts.batch is not None:
+        found = open_streams.find(parts.batch.stream)
+        if found is not None:
+            # It is not kept, so that it ends with its stream.
+            return BatchPlanner(found.stream, parts.table, parts.batch)
+    planner = _opened(parts)
     register(planner)
     return planner
 
 
-def parts_of(key: str) -> tuple[TableVersion, list[int] | None]:
-    """Returns the version that the planner with this key reads.
+class PlannerKey(NamedTuple):
+    """The parts of a planner's key."""
 
-    For a change data feed, this is the last version, and its first and last version are returned with it.
-    """
-    parts = json.loads(key)
-    changes = parts.pop("changes", None)
-    parts.pop("statement", None)
-    return TableVersion(**{**parts, "allowed_roots": tuple(parts["allowed_roots"])}), changes
+    table: TableVersion
+    """The version that is read; of a change data feed the last one, of a stream the one that has its schema."""
+    changes: list[int] | None
+    """The first and last version of a change data feed."""
+    batch: Batch | None
+    """The batch of a stream."""
+    is_of_statement: bool
+
+    @property
+    def is_version(self) -> bool:
+        """Whether the rows of one version are read."""
+        return self.changes is None and self.batch is None
 
 
-def _opened(table: TableVersion, changes: list[int] | None) -> Planner:
-    snapshot = table.open()
-    if changes is None:
-        return Planner(snapshot)
-    first, last = changes
-    return ChangesPlanner(snapshot.spark_changes(ChangeRange(first, last)))
+def key_of(text: str) -> PlannerKey:
+    """Returns the parts of a planner's key."""
+    parts = json.loads(text)
+    changes, batch = parts.pop("changes", None), parts.pop("batch", None)
+    is_of_statement = parts.pop("statement", None) is not None
+    table = TableVersion(**{**parts, "allowed_roots": tuple(parts["allowed_roots"])})
+    if batch is not None:
+        batch = Batch(**{**batch, "content": StreamArguments(**batch["content"])})
+    return PlannerKey(table, changes, batch, is_of_statement)
+
+
+def batch_key(table: TableVersion, batch: Batch) -> str:
+    """Returns the key of a planner, without making it."""
+    return json.dumps(batch_parts(table, batch))
+
+
+def batch_parts(table: TableVersion, batch: Batch) -> dict[str, Any]:
+    """Returns the parts of that key."""
+    return {**table._asdict(), "batch": {**batch._asdict(), "content": batch.content._asdict()}}
+
+
+def _opened(key: PlannerKey) -> Planner:
+    snapshot = key.table.open()
+    if key.changes is not None:
+        first, last = key.changes
+        return ChangesPlanner(snapshot.spark_changes(ChangeRange(first, last)))
+    if key.batch is not None:
+        return BatchPlanner(TableStream(snapshot, key.batch.content), key.table, key.batch)
+    return Planner(snapshot)
 
 
 def packed(plan: SparkPlan | bytes) -> Any:

@@ -17,7 +17,7 @@ from deltalog._internal import Snapshot, read_fragment
 from deltalog.caller import warn_caller
 from deltalog.spark.jvm.python_session import python_session
 from deltalog.spark.location import Location
-from deltalog.spark.read.planner import ChangesPlanner, planner_of
+from deltalog.spark.read.planner import BatchPlanner, ChangesPlanner, planner_of
 
 _PART = 1 << 27
 _VARIANT = re.compile('[tT]ype": ?"variant"')
@@ -36,7 +36,8 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
         filters: the text of `FilterText.java`, which means its times in `time_zone`.
 
     Raises:
-        UnsupportedFeatureError: a change data feed, a variant, or Spark's metadata of files (`_metadata`) is requested.
+        UnsupportedFeatureError: a change data feed, a stream, a variant, or Spark's metadata of files (`_metadata`) is
+            requested.
     """
     spark = python_session(session)
     planner = planner_of(key)
@@ -45,7 +46,11 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
     columns = [field["name"] for field in json.loads(schema)["fields"]]
     known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
     # Spark takes a variant in Arrow data from Python for NULL.
-    if isinstance(planner, ChangesPlanner) or not set(columns) <= set(known) or _VARIANT.search(schema):
+    if (
+        isinstance(planner, ChangesPlanner | BatchPlanner)
+        or not set(columns) <= set(known)
+        or _VARIANT.search(schema)
+    ):
         location.ensure_in_reach()
     if location.obstacle is not None:
         _warn(location.obstacle)

@@ -6,19 +6,18 @@ The relations are described here, each by one JSON text, from which `RelationDes
 import json
 from typing import Any
 
+from pyspark.sql.types import StructType
+
 from deltalog._internal import Snapshot, SparkChanges
 from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark import protocol_properties
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import last_location, location_of, uri_of
+from deltalog.spark.location import Location, last_location, location_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
-from deltalog.spark.read.planner import ChangesPlanner, Planner, parts_of, register
-from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, of_query, with_fields
-
-# The type of strings where a statement names their collation, which is the one of all strings.
-_EXPLICIT_STRING = "string collate UTF8_BINARY"
+from deltalog.spark.read.planner import ChangesPlanner, Planner, key_of, register
+from deltalog.spark.schema import CHANGE_FIELDS, bare_columns, feed_schema, of_query, with_fields
 
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
@@ -28,14 +27,18 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
         raise InvalidArgumentError(
             "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
         )
-    location = location_of(jvm, session, options)
+    return opened(jvm, session, options, location_of(jvm, session, options))
+
+
+def opened(jvm: Jvm, session: Any, options: Options, location: Location) -> Snapshot:
+    """Does the same with options that were checked before, for the table at this location."""
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,
         version=version,
         timestamp_ms=timestamp_ms,
         storage_options=location.storage_options,
-        allowed_roots=_roots(jvm, session, options),
+        allowed_roots=roots_of(jvm, session, options),
     )
 
 
@@ -43,13 +46,14 @@ def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
     """Opens the changes in the versions that the options specify."""
     options.check_read()
     location = location_of(jvm, session, options)
-    roots = _roots(jvm, session, options)
+    roots = roots_of(jvm, session, options)
     newest = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
-    start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
+    start, end = (bound_of(jvm, session, options, name) for name in ("starting", "ending"))
     return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
 
 
-def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
+def roots_of(jvm: Jvm, session: Any, options: Options) -> list[str]:
+    """Returns the URLs of the directories outside the table that may contain data files."""
     return [uri_of(jvm, session, root) for root in options.allowed_roots]
 
 
@@ -65,7 +69,7 @@ def changes_relation(session: Any, changes: SparkChanges) -> str:
             "identity": f"{snapshot.uri} {label}#{snapshot.table_id}",
             "planner": register(ChangesPlanner(changes)),
             "schema": feed_schema(snapshot),
-            "partitionSchema": with_fields(_partition_schema(snapshot), CHANGE_FIELDS[1:]),
+            "partitionSchema": with_fields(partition_schema(snapshot), CHANGE_FIELDS[1:]),
             "format": file_format(session, snapshot, is_change_feed=True),
         }
     )
@@ -100,8 +104,8 @@ def reopened_relation(jvm: Jvm, session: Any, key: str, options: Options) -> str
             "a change data feed has versions of its own: use startingVersion and endingVersion instead of a version "
             f"of the table (table {options.path})"
         )
-    table, _ = parts_of(key)
-    roots = _roots(jvm, session, options) or table.allowed_roots
+    table = key_of(key).table
+    roots = roots_of(jvm, session, options) or table.allowed_roots
     return snapshot_relation(session, table._replace(allowed_roots=tuple(roots)).open())
 
 
@@ -115,7 +119,7 @@ def statement_relation(session: Any, snapshot: Snapshot, key: str, statement: st
             "identity": key,
             "planner": key,
             "schema": of_query(snapshot),
-            "partitionSchema": _partition_schema(snapshot),
+            "partitionSchema": partition_schema(snapshot),
             "format": file_format(session, snapshot, is_for_statement=True),
         }
     )
@@ -129,7 +133,7 @@ def _rows(session: Any, snapshot: Snapshot) -> dict[str, Any]:
         "identity": f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}",
         "planner": register(Planner(snapshot)),
         "schema": of_query(snapshot),
-        "partitionSchema": _partition_schema(snapshot),
+        "partitionSchema": partition_schema(snapshot),
         "format": file_format(session, snapshot),
     }
 
@@ -139,28 +143,21 @@ def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
 
     A Delta table is never read with another schema.
     """
-    wanted = [(f["name"], _bare(f["type"])) for f in json.loads(expected.json())["fields"]]
-    actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
+    check_expected_columns(snapshot, expected.json())
+
+
+def check_expected_columns(snapshot: Snapshot, expected: str) -> None:
+    """Does the same for a schema as JSON."""
+    wanted, actual = bare_columns(expected), bare_columns(snapshot.schema_json)
     if sorted(wanted, key=str) != sorted(actual, key=str):
         raise InvalidArgumentError(
-            f"the schema {expected.simpleString()} does not match the schema of the Delta table {snapshot.uri} at "
-            f"version {snapshot.version}: omit the schema to use the table's"
+            f"the schema {StructType.fromJson(json.loads(expected)).simpleString()} does not match the schema of the "
+            f"Delta table {snapshot.uri} at version {snapshot.version}: omit the schema to use the table's"
         )
 
 
-def _bare(kind: Any) -> Any:
-    if isinstance(kind, dict):
-        return {
-            name: _bare(value)
-            for name, value in kind.items()
-            if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")
-        }
-    if isinstance(kind, list):
-        return [_bare(item) for item in kind]
-    return "string" if kind == _EXPLICIT_STRING else kind
-
-
-def _partition_schema(snapshot: Snapshot) -> str:
+def partition_schema(snapshot: Snapshot) -> str:
+    """Returns the columns that the table is partitioned by, as a query sees them."""
     fields = {field["name"]: field for field in json.loads(of_query(snapshot))["fields"]}
     return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
 
@@ -174,7 +171,7 @@ def _version(options: Options, name: str = "versionAsOf") -> int | None:
     return int(text)
 
 
-def _bound(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:
+def bound_of(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:
     """Returns the version and the timestamp at which the changes begin or end; at least one of them is None."""
     text = options.values.get(f"{end}timestamp")
     return _version(options, f"{end}Version"), None if text is None else _milliseconds(

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from deltalog._internal import Snapshot, TableChange, alter_table
+from deltalog._internal import TableChange, alter_table
 from deltalog.commit import commit_arguments
 from deltalog.spark.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import location_of, path_of, uri_of
+from deltalog.spark.location import path_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.relation import open_snapshot
 from deltalog.spark.schema import of_query
@@ -43,9 +43,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
     if planned is None:
         raise UnsupportedFeatureError(f"ALTER TABLE ({kind}) is not supported yet by deltalog")
     change = planned(group)
-    roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
-    location = location_of(jvm, session, options)
-    snapshot = Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
+    snapshot = open_snapshot(jvm, session, options)
     arguments = commit_arguments(None, change_metadata(Settings.of(jvm, session)))
     version = alter_table(snapshot, change, arguments)
     refresh(jvm, session, snapshot.uri, None if version == snapshot.version else version)

@@ -3,6 +3,7 @@
 import json
 from typing import Any, NamedTuple
 
+from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.protocol_properties import features_of_versions
 from deltalog.spark.write.defaults import with_defaults
@@ -60,7 +61,7 @@ class Definition(NamedTuple):
         names = ("name", "database", "properties", "mode")
         return cls(
             **{name: parts[name] for name in names},
-            schema_json=parts["schema"],
+            schema_json=schema.without_watermarks(parts["schema"]),
             partition_by=partition_by,
             cluster_by=cluster_by,
         )

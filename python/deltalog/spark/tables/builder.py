@@ -31,7 +31,7 @@ _START, _STEP, _EXPLICIT = "identity.start", "identity.step", "identity.allowExp
 
 @dataclass
 class IdentityGenerator:
-    """How the values of an identity column are counted."""
+    """How the values of an identity column are generated."""
 
     start: int = 1
     step: int = 1
@@ -95,7 +95,7 @@ class DeltaTableBuilder:
             generatedAlwaysAs: the expression by which values are computed, as SQL text; or an `IdentityGenerator` for
                 an identity column, whose values users cannot give.
             generatedByDefaultAs: an `IdentityGenerator` for an identity column whose values users may give.
-            comment: what the column is.
+            comment: a description of the column.
         """
         metadata: dict[str, Any] = {}
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:

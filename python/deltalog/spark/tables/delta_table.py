@@ -58,7 +58,7 @@ __all__ = [
 class DeltaTable:
     """A Delta table, created by `forPath` or `forName`.
 
-    Each call uses the newest version: changes of the table act on it, also if other writers have committed it. A
+    Each call uses the newest version: changes act on it, even if another writer committed it. A
     DataFrame keeps the version that was the newest when it was created.
     """
 
@@ -88,8 +88,8 @@ class DeltaTable:
     ) -> "DeltaTable":
         """Returns the table at `path`.
 
-        `hadoopConf` says how its store is reached, as options of a read do: settings of Hadoop (`fs.…`, `dfs.…`) or
-        storage options. Under Spark Connect, it can have the storage options that are no secrets. For a shallow clone
+        `hadoopConf` says how its store is accessed, like options of a read: settings of Hadoop (`fs.…`, `dfs.…`) or
+        storage options. Under Spark Connect, it can have only storage options that are not secret. For a shallow clone
         it has `allowedRoots`, the directory with the files of the source, or a JSON list of directories.
 
         Raises:
@@ -155,8 +155,8 @@ class DeltaTable:
         Args:
             sparkSession: the session.
             identifier: parquet.`/path`; in classic sessions also the name of a table.
-            partitionSchema: the partition columns with their types; without it, they are those that the directories
-                name, and their types are inferred.
+            partitionSchema: the partition columns with their types; without it, they are taken from the names of the
+                directories, and their types are inferred.
         """
         path = directory_in(identifier)
         columns = sql_of(partitionSchema)
@@ -448,7 +448,7 @@ class DeltaTable:
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _check_nameable(self, target: str) -> None:
-        """Raises an error if an entry in the catalog would not say how the store of a clone is reached."""
+        """Raises an error if an entry in the catalog could not say how the store of a clone is accessed."""
         if self._reached_by():
             raise UnsupportedFeatureError(
                 f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "
@@ -460,7 +460,7 @@ class DeltaTable:
         return {name: value for name, value in self._store.items() if name.lower() != "allowedroots"}
 
     def _clone_at(self, path: str, is_shallow: bool) -> "DeltaTable":
-        """Returns a clone of this table, which is reached as this table is."""
+        """Returns a clone of this table, which is accessed with this table's options."""
         is_local = path.startswith(("/", "file:"))
         store = {} if is_local else self._reached_by()
         if is_shallow:
@@ -578,13 +578,13 @@ class DeltaTable:
         return self._spark.createDataFrame([row_of(OPTIMIZED, values)], OPTIMIZED)
 
     def _refresh(self, version: int | None) -> None:
-        """Lets Spark compute cached rows of the table again, which are others since the version was committed."""
+        """Makes Spark compute cached rows of the table again, which are out of date since the version was committed."""
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
             refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri, version)
 
     def _update_entry(self) -> None:
-        """Brings the columns in the entry of the table's name into step."""
+        """Updates the columns in the table's catalog entry."""
         if self._name is None:
             return
         if not is_connect(self._spark):
@@ -626,7 +626,7 @@ class DeltaOptimizeBuilder:
 
     @raises_pyspark_errors
     def where(self, partitionFilter: str) -> "DeltaOptimizeBuilder":  # noqa: N803
-        """Chooses partitions by SQL on partition columns. Called again, both must hold."""
+        """Chooses partitions by SQL on partition columns. If it is called several times, all conditions must hold."""
         text_argument("partitionFilter", partitionFilter)
         before = self._predicate
         self._predicate = partitionFilter if before is None else f"({before}) AND ({partitionFilter})"

@@ -27,7 +27,8 @@ _MERGED = StructType(
 )
 
 
-# The table of a statement: a DataFrame in a classic session; under Spark Connect who carries it out differs.
+# The table of a statement. It is a DataFrame in a classic session. Under Spark Connect, either the client or the server
+# carries out the statement.
 Changed = DataFrame | ServerTarget | Target
 
 
@@ -63,8 +64,8 @@ def update(
 
 
 class DeltaMergeBuilder:
-    """The clauses of a MERGE, made by `DeltaTable.merge`. Of the clauses of a kind the first whose condition is true
-    counts for a row.
+    """The clauses of a MERGE, created by `DeltaTable.merge`. For each row, the first clause of a kind whose condition
+    is true applies.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class DeltaMergeBuilder:
 
     @raises_pyspark_errors
     def whenMatchedUpdateAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
-        """Gives all columns of rows that match the values that the source has under the same names."""
+        """Sets all columns of rows that match to the source's values of the same names."""
         return self._with(self._matched, MergeClause("update", condition))
 
     @raises_pyspark_errors
@@ -133,7 +134,7 @@ class DeltaMergeBuilder:
         return self._with(self._by_source, MergeClause("delete", condition))
 
     def _with(self, clauses: list[MergeClause], clause: MergeClause) -> "DeltaMergeBuilder":
-        """Adds a clause to the clauses of its kind; the first whose condition is true counts."""
+        """Adds a clause to the clauses of its kind; the first one whose condition is true applies."""
         if clauses and clauses[-1].condition is None:
             refused = InvalidArgumentError(
                 f"the clause for {clauses[-1].action} has no condition, so that no clause of its kind can follow it"
@@ -182,7 +183,7 @@ def _given(value: Condition | None) -> Any:
 
 
 def _values(plans: Any, values: Values | None) -> str | None:
-    """Describes the values of columns for `VerbPlans.java`, which takes those that are no text one by one."""
+    """Describes the values of columns for `VerbPlans.java`, which takes values other than text one by one."""
     if values is None:
         return None
     described: list[tuple[str, str | None]] = []

@@ -31,7 +31,7 @@ from deltalog.spark.errors import (
 )
 from deltalog.spark.location import unescaped
 from deltalog.spark.options import BASE_VERSION, Options
-from deltalog.spark.read.planner import parts_of
+from deltalog.spark.read.planner import key_of
 from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.sources import Source
 from deltalog.spark.write.request import WriteRequest
@@ -87,6 +87,11 @@ def own_filters(sources: Iterable[Source], uri: str) -> list[str]:
     return [filters for _, filters in _own(sources, uri)]
 
 
+def is_read(sources: Iterable[Source], uri: str) -> bool:
+    """Returns whether sources read the table `uri`, at any version, or as a stream."""
+    return any(_place(key_of(source.planner).table.uri) == _place(uri) for source in sources)
+
+
 def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> OwnRows | None:
     """Returns what sources read of the table `uri`; None if they do not read it."""
     own = _own(sources, uri)
@@ -107,11 +112,11 @@ def own_rows(sources: Iterable[Source], uri: str, allowed_roots: list[str]) -> O
 
 def _own(sources: Iterable[Source], uri: str) -> list[tuple[TableVersion, str]]:
     """Returns the versions of the table `uri` among the sources, with the conditions of the rows."""
-    parts = [(*parts_of(source.planner), source.filters) for source in sources]
+    read = [(key_of(source.planner), source.filters) for source in sources]
     return [
-        (table, filters)
-        for table, changes, filters in parts
-        if changes is None and _place(table.uri) == _place(uri)
+        (key.table, filters)
+        for key, filters in read
+        if key.is_version and _place(key.table.uri) == _place(uri)
     ]
 
 

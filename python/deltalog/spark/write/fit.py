@@ -67,13 +67,21 @@ def file_columns(pending: SparkWrite, names: list[str], more: int = 0) -> dict[s
     """Describes the columns of the table's files, for rows with the table's columns `names`.
 
     The last `more` columns of the rows are not the table's, and stay as they are. Returns None if all columns do.
+    Raises an error for rows that files cannot hold.
     """
+    lacks_void = pending.lacks_void()
     positions = partition_positions(pending, names)
     physical = pending.physical_schema_json
-    if not positions and physical is None and pending.directory_columns is None:
-        return None
     directories = pending.directory_columns
-    return {"partitions": positions, "physical": physical, "directories": directories, "more": more}
+    if not (positions or physical or directories or lacks_void):
+        return None
+    return {
+        "partitions": positions,
+        "physical": physical,
+        "directories": directories,
+        "lacksVoid": lacks_void,
+        "more": more,
+    }
 
 
 def text_columns(pending: SparkWrite) -> list[str]:

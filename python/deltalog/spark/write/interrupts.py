@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -29,21 +29,31 @@ _running: set["RunningWrite"] = set()
 
 
 class RunningWrite:
-    """A write between its start and its commit, whose Spark jobs have the tag `tag`. `session` is the JVM's."""
+    """A write between its start and its commit, whose Spark jobs have the tag `tag`. `session` is the JVM's.
 
-    def __init__(self, session: Any) -> None:
+    `ensure_wanted` raises an exception if the write was stopped in another way than by a signal.
+    """
+
+    def __init__(self, session: Any, ensure_wanted: Callable[[], object] | None = None) -> None:
         self.tag = f"deltalog-write-{uuid.uuid4()}"
         self._session = session
+        self._ensure_wanted = ensure_wanted
         self._interrupted = False
 
     def check(self) -> None:
+        self._check_interrupt()
+        if self._ensure_wanted is not None:
+            self._ensure_wanted()
+
+    def _check_interrupt(self) -> None:
         if self._interrupted:
             raise KeyboardInterrupt("the write was interrupted; nothing was committed")
 
     def begin_commit(self) -> None:
         """Ends the period in which an interrupt can stop the write."""
+        self.check()
         with _lock:
-            self.check()
+            self._check_interrupt()
             _running.discard(self)
 
     def interrupt(self) -> None:
@@ -105,9 +115,9 @@ class RunningWrite:
 
 
 @contextmanager
-def running_write(session: Any) -> Iterator[RunningWrite]:
+def running_write(session: Any, ensure_wanted: Callable[[], object] | None = None) -> Iterator[RunningWrite]:
     """Registers a write of a session of the JVM."""
-    write = RunningWrite(session)
+    write = RunningWrite(session, ensure_wanted)
     with _lock:
         _running.add(write)
     try:

@@ -20,7 +20,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.write.base import read_before
+from deltalog.spark.write.base import OwnRows, read_before
 from deltalog.spark.write.caches import refresh
 from deltalog.spark.write.compaction import AutoCompaction
 from deltalog.spark.write.defaults import defaults_of, with_defaults
@@ -43,17 +43,22 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, locatio
     options.check_write()
     partition_by = options.partition_by()
     request = WriteRequest.of(jvm, session, location, options, data)
-    configuration = options.table_configuration()
-    defaults = defaults_of(request.settings)
-    if defaults and not table_exists(request.uri, location.storage_options):
-        configuration = with_defaults(configuration, defaults)
-    pending = begin(request, mode, TableOptions(partition_by, configuration))
+    pending = begin(request, mode, TableOptions(partition_by, new_table_properties(request)))
     if pending is None:
         return None
     parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
     if options.replace_where is not None:
         parameters["predicate"] = options.replace_where
     return run(request, pending, "WRITE", parameters)
+
+
+def new_table_properties(request: WriteRequest) -> dict[str, str]:
+    """Returns the properties that a table gets if the write creates it, by its options and by the session."""
+    configuration = request.options.table_configuration()
+    defaults = defaults_of(request.settings)
+    if defaults and not table_exists(request.uri, request.location.storage_options):
+        return with_defaults(configuration, defaults)
+    return configuration
 
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
@@ -107,15 +112,18 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
     write before. If the rows were read from the same table, the write is based on the version that was read, and
     depends on these rows.
     """
+    request.options.check_mode(mode.lower())
+    return begin_on(request, mode, table, read_before(request, mode.lower()))
+
+
+def begin_on(request: WriteRequest, mode: str, table: TableOptions, own: OwnRows | None) -> SparkWrite | None:
+    """Does the same for a write that is known to read these rows of the table; None if it reads none."""
     options, settings, record = request.options, request.settings, request.record
-    save_mode = mode.lower()
-    options.check_mode(save_mode)
     replaced = replaced_rows(options, settings)
-    own = read_before(request, save_mode)
     begun = SparkWrite.begin(
         request.uri,
         schema.of_data(request.schema_json),
-        save_mode,
+        mode.lower(),
         table,
         request.location.storage_options,
         base=None if own is None else own.base,
@@ -132,14 +140,19 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 
 
 def run(
-    request: WriteRequest, pending: SparkWrite, operation: str, parameters: Mapping[str, str]
+    request: WriteRequest,
+    pending: SparkWrite,
+    operation: str,
+    parameters: Mapping[str, str],
+    ensure_wanted: Callable[[], object] | None = None,
 ) -> int | None:
     """Writes and commits the rows. Returns the version; None if an application has already done the write.
 
-    If anything fails before the commit, the written files are deleted.
+    If anything fails before the commit, the written files are deleted. `ensure_wanted` raises an exception if the write
+    was stopped, and is called before the job and before the commit.
     """
     session, settings, record = request.session, request.settings, request.record
-    with running_write(session) as running:
+    with running_write(session, ensure_wanted) as running:
         try:
             settings.check_calendar()
             compaction = AutoCompaction.of(settings)

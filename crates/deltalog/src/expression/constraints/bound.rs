@@ -16,7 +16,7 @@ use super::rules::RowRules;
 use crate::error::{Error, Result};
 use crate::protocol::{Metadata, Protocol, StructType};
 
-/// All expressions that a table demands of its rows.
+/// All of a table's rules for its rows.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Constraints {
@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that given rows must fit: the table's, but with nullable columns where they are not given and
-    /// will be filled.
+    /// Returns the schema that given rows must fit: the table's, but columns that are not given and will be filled are
+    /// nullable.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {
@@ -165,7 +165,7 @@ impl Constraints {
     }
 }
 
-/// The columns that rows come with, compared as Spark compares names.
+/// The columns that the given rows have, compared as Spark compares names.
 struct Given(HashSet<String>);
 
 impl Given {

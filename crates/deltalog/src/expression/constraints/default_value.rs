@@ -6,11 +6,11 @@
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Schema};
-use chrono::Utc;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expression::predicate::{Expression, expression_bytes};
+use crate::runtime::clock;
 use crate::runtime::row_bytes::{too_large, weight};
 
 /// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
@@ -32,7 +32,7 @@ impl DefaultValue {
             column: column.to_owned(),
             sql: sql.to_owned(),
             time_zone: time_zone.to_owned(),
-            begun: Utc::now().timestamp_micros(),
+            begun: clock::micros(),
         }
     }
 
@@ -46,7 +46,7 @@ impl DefaultValue {
         &self.sql
     }
 
-    /// Refuses a value that is another one in each row, which Spark takes for no default value.
+    /// Refuses a value that differs from row to row, which Spark does not accept as a default value.
     ///
     /// # Errors
     /// InvalidArgument.
@@ -55,7 +55,7 @@ impl DefaultValue {
         match expression.is_same_for_all_rows() {
             true => Ok(()),
             false => Err(Error::invalid_argument(
-                "it is another value in each row, which Spark and other writers refuse",
+                "its value differs from row to row, which Spark and other writers refuse",
             )),
         }
     }
@@ -63,7 +63,7 @@ impl DefaultValue {
     /// Returns the default value that all rows of a write have, as an array with one row.
     ///
     /// # Errors
-    /// As [`DefaultValue::array`], and InvalidArgument for a value that is another one in each row.
+    /// As [`DefaultValue::array`], and InvalidArgument for a value that differs from row to row.
     #[doc(hidden)]
     pub fn for_all_rows(&self, data_type: &DataType) -> Result<ArrayRef> {
         let value = self.array(data_type, 1)?;
@@ -94,7 +94,7 @@ impl DefaultValue {
         })
     }
 
-    /// Returns the same as [`DefaultValue::array`], for a column that need not be missing.
+    /// Returns the same as [`DefaultValue::array`], even if the column is not missing.
     pub(crate) fn value(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         let is_same = expression.is_same_for_all_rows();
@@ -113,7 +113,7 @@ impl DefaultValue {
         if rows > 1 && bytes > allowed {
             return Err(too_large(
                 format!("the default value of {rows} rows has {bytes} bytes"),
-                format!("it may have {allowed} bytes at once"),
+                format!("at most {allowed} bytes are allowed at once"),
                 "write fewer rows at once, or set DELTALOG_EXPRESSION_BYTES",
             ));
         }

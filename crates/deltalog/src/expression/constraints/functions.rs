@@ -1,17 +1,17 @@
 //! The functions that an expression of a table may call.
 //!
-//! An expression of the log may have been written by a stranger, and its value ends in the stranger's table. It may
+//! An expression in the log may have been written by an attacker, who can then read its values in the table. It may
 //! therefore call only functions whose value follows from their arguments: no function here reads a file, an
-//! environment, a setting, the network or the names of users and catalogs, and none runs code of the session.
+//! environment, a setting, the network or the names of users and catalogs, and none runs code of the Spark session.
 //!
-//! - This crate evaluates the functions of its own expressions, and no others.
+//! - This crate evaluates only the functions that it implements.
 //! - Spark evaluates more functions, [`OF_SPARK`], in tables that other engines have defined. A table that is defined
 //!   or changed by deltalog has only the functions of this crate, so that every one of its writers can write to it.
-//! - Left out on purpose, though they have the same value for the same arguments: functions of XML, whose parsers can
+//! - Left out on purpose, although they are deterministic: functions of XML, whose parsers can
 //!   open files; of Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose
-//!   parsers of bytes look beyond them; of geometries, which no table has; those that are meant to fail; and those that
-//!   Spark has for itself (pandas, partition transforms, windows of streams). `aes_encrypt` has another value
-//!   each time.
+//!   parsers read past the end of their bytes; of geometries, which no table has; functions that are meant to fail; and
+//!   those for Spark's internal use (pandas, partition transforms, windows of streams). `aes_encrypt` has a different
+//!   value each time.
 
 use crate::expression::predicate::{Changes, function_changes, function_names};
 
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// Every function of this crate is one that Spark evaluates, but for those with another value in each row.
+    /// Spark evaluates every function of this crate, except for functions whose value differs from row to row.
     #[test]
     fn all_functions_of_this_crate_are_allowed_but_random_ones() {
         let (always, by_statement) = rule_functions();

@@ -1,12 +1,12 @@
-//! Columns whose values the writer counts up. (PROTOCOL, "Identity Columns".)
+//! Columns whose values the writer generates by counting. (PROTOCOL, "Identity Columns".)
 //!
 //! - A value is `start + k * step` and lies beyond the high water mark, in the direction of the step.
 //! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
 //!   conflict. So no value exists twice, and a write that fails leaves at most a gap.
-//! - Values that a user provides move no mark, as in the JVM connector.
-//! - Writers in several processes have a lane each (`lane`). The commit checks what they have counted.
-//! - An engine counts in its own tasks: it asks for the first value and the step, and gives each row the value of its
-//!   own number of steps. The mark is then the farthest value in its files.
+//! - Values that a user provides do not move the mark, as in the JVM connector.
+//! - Writers in several processes each have a lane (`lane`). The commit checks the values that they have assigned.
+//! - An engine assigns the values in its own tasks: it asks for the first value and the step, and gives each row the
+//!   first value plus its own number of steps. The mark then becomes the farthest value in its files.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +122,7 @@ enum Counting {
     Alone,
     /// The values of one lane.
     InLane(Lane),
-    /// None, because writers in other processes would assign the same ones.
+    /// No values, because writers in other processes would assign the same ones.
     Never,
 }
 
@@ -151,12 +151,13 @@ impl Identities {
         self.columns.get(*self.places.get(column)?)
     }
 
-    /// Returns the same columns for one of several writers: it counts in its lane, or not if it has none.
+    /// Returns the same columns for one of several writers, which assigns the values of its lane, or none without a
+    /// lane.
     pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
 
-    /// Returns the names of the columns, and whether rows may come with values of them.
+    /// Returns the names of the columns, and whether rows may have values for them.
     pub(super) fn described(&self) -> Vec<(String, bool)> {
         self.columns.iter().map(|identity| (identity.column.clone(), identity.accepts_values)).collect()
     }
@@ -184,7 +185,7 @@ impl Identities {
         }
     }
 
-    /// Checks that an assignment to this column leaves the values of identity columns as they are.
+    /// Checks that an assignment to this column does not change an identity column.
     ///
     /// # Errors
     /// SchemaMismatch for an identity column: its values only come with new rows, as in the JVM connector.
@@ -227,7 +228,7 @@ impl Identities {
         Ok(Arc::new(Int64Array::from(values)))
     }
 
-    /// Returns what was counted in the lane of this writer; `None` without a lane, or if nothing was.
+    /// Returns the values assigned in the lane of this writer; `None` without a lane, or if there are none.
     pub(crate) fn counted(&self) -> Option<Counted> {
         let Counting::InLane(lane) = self.counting else { return None };
         let used = self.lock();
@@ -239,7 +240,7 @@ impl Identities {
         (!counted.values.is_empty()).then_some(counted)
     }
 
-    /// Checks what a writer of `rows` rows has counted; it noted nothing if `counted` is `None`.
+    /// Checks the values that a writer of `rows` rows has assigned; it reported none if `counted` is `None`.
     ///
     /// # Errors
     /// InvalidArgument if a row has no value, or if a value is not of the writer's lane beyond the mark.
@@ -257,7 +258,7 @@ impl Identities {
             let expected = identity.next() + i128::from(lane.number()) * step;
             let distance = i128::from(*last) - i128::from(*first);
             let stride = step * i128::from(lane.of());
-            // Rows may have come with their values, unless all are generated.
+            // Rows may have had values already, unless all values are generated.
             let least = if identity.accepts_values { 1 } else { rows.max(1) };
             let is_of_lane = lane.exists()
                 && expected == i128::from(*first)
@@ -307,7 +308,7 @@ impl Identities {
         self.lock().by_engine.clone()
     }
 
-    /// Notes that an engine has generated values of `column` from `least` to `greatest`.
+    /// Records that an engine has generated values of `column` from `least` to `greatest`.
     ///
     /// # Errors
     /// CorruptData if one of them is not beyond the mark, or not a number of steps from the start.
@@ -335,7 +336,7 @@ impl Identities {
         Ok(())
     }
 
-    /// Returns `schema` with the high water marks of the values that were used; `None` if none was.
+    /// Returns `schema` with the high water marks of the values that were used; `None` if no value was used.
     pub(crate) fn marked(&self, schema: &StructType) -> Result<Option<StructType>> {
         let used = self.lock();
         if used.last.iter().all(Option::is_none) {
@@ -364,7 +365,7 @@ fn not_numbered(column: &str) -> Error {
         "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \
          has none"
     ))
-    .with_hint("pass each worker a task of its own, of those that `tasks(count)` returns")
+    .with_hint("pass each worker its own task, one of the tasks that `tasks(count)` returns")
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! - Lanes of one write have no value in common.
-//! - A writer begins at the beginning of its lane, so at most one writer of a lane can be committed. A worker that ran
-//!   twice has given the same values twice, and the commit refuses the second of its fragments.
+//! - A writer begins at the beginning of its lane, so at most one writer of a lane can be committed. A worker that runs
+//!   twice assigns the same values twice, and the commit refuses the second of its fragments.
 //! - Lanes of different lengths leave gaps, which the protocol allows.
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Strings of the types `char(n)` and `varchar(n)`, which are strings in the schema, at every depth.
 //!
-//! Spark notes the type in the metadata of the column, and Delta's writers enforce it as Spark does:
+//! Spark records the type in the metadata of the column, and Delta's writers enforce it as Spark does:
 //!
 //! - `varchar(n)` holds at most `n` characters. Spaces beyond them at the end are cut off.
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
@@ -57,7 +57,7 @@ impl Length {
         &self.column
     }
 
-    /// Returns the values as the type demands them; `None` if they are so already.
+    /// Returns the values padded or cut as the type demands; `None` if they already fit.
     ///
     /// # Errors
     /// SchemaMismatch naming the column and the length of the first value that is too long.
@@ -66,7 +66,7 @@ impl Length {
     }
 }
 
-/// Returns `values` as `limit` demands them; `None` if they are so already. `path` is the path of the column.
+/// Returns `values` padded or cut as `limit` demands; `None` if they already fit. `path` is the path of the column.
 fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRef>> {
     let unfit = |error: ArrowError| {
         Error::schema_mismatch(format!("column '{path}' cannot be fitted to its length")).with_source(error)

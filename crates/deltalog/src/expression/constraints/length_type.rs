@@ -1,6 +1,7 @@
 //! Spark's text of a type with `char(n)` or `varchar(n)` in it, such as `struct<code:char(2),names:array<varchar(9)>>`.
 //!
-//! - Spark notes the text in the metadata of a top-level column. Where the schema has strings, it has the lengths.
+//! - Spark records the text in the metadata of a top-level column. Where the schema has a string, the text has its
+//!   length.
 //! - The fields of a struct match the fields of the schema in their order. A table whose fields were changed since is
 //!   refused: the text no longer shows which field has which length, and Spark would take the order of fields from
 //!   it.
@@ -37,7 +38,8 @@ impl Limit {
     /// nothing.
     ///
     /// # Errors
-    /// CorruptLog if the text is no type, or if it does not fit the schema. Unsupported if a struct has other fields.
+    /// CorruptLog if the text is not a type, or does not fit the schema. Unsupported if a struct has different fields
+    /// than in the schema.
     pub(super) fn parse(text: &str, data_type: &DataType) -> Result<Option<Self>> {
         let unreadable = || Error::corrupt_log(format!("'{text}' is not a type of Spark"));
         let (parsed, rest) = Parsed::read(text.trim()).ok_or_else(unreadable)?;

@@ -1,4 +1,5 @@
-//! The columns of a batch by their names: each of many thousand rules replaces a column, or reads a few.
+//! The columns of a batch by their names. They are indexed because a table may have thousands of rules, and each rule
+//! replaces a column or reads a few.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ pub struct RowRules {
     pub generated: Vec<RuleText>,
     /// The columns with default values, in the order of the schema.
     pub defaults: Vec<RuleText>,
-    /// The identity columns, and the values that all who bind these rules have used.
+    /// The identity columns, and the values used so far by everything that binds these rules.
     pub(crate) identities: Identities,
     /// The columns of the types `char` and `varchar`, in the order of the schema.
     pub(super) lengths: Vec<Length>,

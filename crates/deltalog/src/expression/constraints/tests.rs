@@ -236,7 +236,7 @@ mod filling {
             (text("a"), text("b"), text("c")),
             (vec!["42".to_owned(); 2], vec!["x".to_owned(); 2], vec!["1.00".to_owned(); 2])
         );
-        // Generated columns see the default values of others.
+        // Generated columns read the default values of other columns.
         assert_eq!(text("e"), ["420", "420"]);
         let nulls: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1)]));
         let fields = [fields[0].clone(), fields[1].clone()];

@@ -24,7 +24,7 @@ impl ColumnPath {
     }
 }
 
-/// A set of paths contains the path with these names.
+/// Allows looking up a path by its names in a set of paths.
 impl Borrow<[String]> for ColumnPath {
     fn borrow(&self) -> &[String] {
         &self.0
@@ -181,7 +181,7 @@ pub enum Expr {
     /// The truth of a condition.
     #[doc(hidden)]
     Condition(Box<Predicate>),
-    /// A value that this crate cannot compute, with its text. It may have any value.
+    /// The text of an expression that this crate cannot compute. Its value may be anything.
     Unknown(String),
 }
 
@@ -269,8 +269,8 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// The negation; NULL stays NULL.
     Not(Box<Predicate>),
-    /// A condition that a session has written, whose clock decides at which instant a date or a time without a zone
-    /// is; `None` if its time zone is not known. Other conditions are in UTC.
+    /// A condition from a session. The session's clock decides which instant a date or a time without a zone means;
+    /// `None` if its time zone is not known. Other conditions are in UTC.
     #[doc(hidden)]
     InZone {
         /// The clock of the session.

@@ -48,7 +48,7 @@ impl Predicate {
         binder.arena.mark_shared(|visit| root.visit(visit));
         if binder.changes == Changes::ByRow {
             return Err(Error::invalid_argument(format!(
-                "the condition {self} is not deterministic: it selects other rows each time that it is evaluated"
+                "the condition {self} is not deterministic: it selects different rows each time that it is evaluated"
             ))
             .with_hint("use uuid() and rand() in assigned values only"));
         }
@@ -81,10 +81,10 @@ pub(super) struct Binder<'a> {
     keyword_columns: bool,
     /// The clock of the session, if its time zone is known.
     pub(super) clock: Option<Clock>,
-    /// When a value that was bound is another one.
+    /// When a value that was bound may change.
     pub(super) changes: Changes,
     pub(super) arena: Arena,
-    /// Where in the arena is what was bound.
+    /// The index in the arena of what has been bound so far.
     known: Known,
     /// The variants among the columns.
     variants: HashMap<usize, ColumnPath>,
@@ -303,7 +303,7 @@ impl Binder<'_> {
         self.known.ordered(&mut self.arena, column, functions, data_type)
     }
 
-    /// Returns the index of the term for a computed value, sharing the term of an equal value unless values
+    /// Returns the index of the term for a computed value, sharing the term of an equal value unless its values may
     /// change.
     pub(super) fn computed(&mut self, of: &Expr, value: Value) -> usize {
         self.known.computed(&mut self.arena, of, value, self.changes != Changes::ByRow)
@@ -324,7 +324,7 @@ impl Binder<'_> {
         Value { node: Node::Term(term), data_type: plain(self.data_type(term)) }
     }
 
-    /// Returns the constant that a text in double quotes is, unless it is also the name of a column.
+    /// Returns a text in double quotes as a constant, unless it is also the name of a column.
     pub(super) fn double_quoted(&self, text: &str) -> Result<Literal> {
         match self.names.path_of(text, self.schema.fields()) {
             Some(column) => Err(quoted_column(text, &column)),
@@ -344,7 +344,7 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the error for a use of a variant's value: values have any type, and files store the parts of a
+/// Returns the error for a use of a variant's value: its values may have any type, and files store the parts of a
 /// variant differently from its Arrow form.
 pub(super) fn variant_value(path: &ColumnPath) -> Error {
     Error::invalid_argument(format!(
@@ -384,15 +384,18 @@ fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(Bo
                         ColumnPath::new(names),
                         sql_name(other)
                     ))
-                    .with_hint("only structs have parts that are named; a name with a dot is one in backticks, `a.b`"));
+                    .with_hint(
+                        "only structs have named parts; write a name with a dot in backticks, `a.b`",
+                    ));
                 }
             }
         }
         let place = known.and_then(|known| known.find(part));
         let Some((place, field)) = place.and_then(|place| Some((place, fields.get(place)?))) else {
             if known.is_some_and(|known| known.has(part)) {
-                return Err(Error::invalid_argument(format!("column {path} is ambiguous"))
-                    .with_hint("write the name as the schema has it: several names differ in case only"));
+                return Err(Error::invalid_argument(format!("column {path} is ambiguous")).with_hint(
+                    "write the name exactly as in the schema: several names differ only in case",
+                ));
             }
             let known = fields.iter().map(|field| field.name().as_str());
             let hint = match fields.is_empty() {

@@ -22,7 +22,7 @@ impl Binder<'_> {
         self.compare_with(op, (left, side), right)
     }
 
-    /// Compares a value, which was bound, with another one.
+    /// Compares a bound value with another one.
     pub(super) fn compare_with(&mut self, op: CompareOp, left: (&Expr, Side), right: &Expr) -> Result<Bound> {
         let mut sides = vec![left, (right, self.side(right)?)];
         self.align_times(&mut sides)?;

@@ -1,8 +1,9 @@
-//! Comparisons of dates, timestamps and texts of them: all values get the type that they have in common.
+//! Comparisons of dates, timestamps and their texts: all values are converted to their common type.
 //!
 //! - A text is cast to the type of the other values. A date becomes the timestamp at midnight, and a TIMESTAMP_NTZ the
 //!   instant, by the clock of the session.
-//! - A literal becomes a literal, and a column keeps its order, so that files are skipped by its bounds.
+//! - A literal becomes a literal of that type. The conversion preserves the order of a column, so its bounds can still
+//!   be used to skip files.
 
 use super::ast::{Expr, Literal};
 use super::bind::{Binder, Side};
@@ -40,12 +41,12 @@ impl Binder<'_> {
     fn side_type(&self, side: &Side) -> Result<DataType> {
         match side {
             Side::Literal(literal) => Ok(constant(literal)?.data_type),
-            // A variant's field of that name is a struct, and no time. What compares it refuses it.
+            // The Arrow form of a variant is a struct, not a time. The comparison refuses it.
             Side::Term(term) => Ok(plain(self.data_type(*term))),
         }
     }
 
-    /// Returns the literal as one of the type, or as it is if it has no value there.
+    /// Returns the literal converted to the type, or unchanged if it has no value of that type.
     fn literal_as(&self, literal: &Literal, to: &DataType) -> Result<Literal> {
         let Value { node, data_type } = constant(literal)?;
         let Some(value) = node.constant() else { return Ok(literal.clone()) };

@@ -123,8 +123,8 @@ impl Binder<'_> {
     }
 
     /// Binds operators from the left. The leading constants of a chain are computed, up to the first that has no value.
-    /// A text of what was bound so far is only made for an error: it would be the whole chain for each of its
-    /// constants.
+    /// The text of the part bound so far is only built for an error: otherwise the whole chain would be written out
+    /// once per constant.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
@@ -172,7 +172,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // It will be a part of a chain, which has its own parentheses.
+            // It becomes a part of a chain, which writes its own parentheses.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -269,7 +269,7 @@ fn truth(condition: Bound) -> Value {
     Value { node: Node::Condition(Box::new(condition)), data_type: DataType::Boolean }
 }
 
-/// Returns what determines types of an argument, which has so many digits if it is a literal and a whole number.
+/// Returns the properties of an argument that determine types. `digits` is set if it is a literal and a whole number.
 fn described(value: &Value, digits: Option<u8>) -> Argument {
     Argument {
         data_type: value.data_type.clone(),
@@ -293,13 +293,11 @@ fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     })
 }
 
-/// Refuses a pattern that is not constant or not understood, and what does not belong to it.
+/// Refuses a pattern that is not constant or not understood, and a group or replacement that does not fit it.
 fn ensure_regex(of: RegexUse, pattern: &Value, more: &[Value]) -> Result<()> {
     let constant = |value: &Value| {
         value.node.constant().cloned().ok_or_else(|| {
-            Error::invalid_argument(
-                "a regular expression, its group and its replacement have to be constants",
-            )
+            Error::invalid_argument("a regular expression, its group and its replacement must be constants")
         })
     };
     let text = |value: &Value| -> Result<Option<String>> {
@@ -349,7 +347,7 @@ fn constant_of(node: &Node) -> Option<Node> {
 /// and as [`constant_of`] does.
 fn computed_link(left: &Node, link: &Link) -> Option<Node> {
     left.constant().and(link.right.constant())?;
-    // No text is shown: what has no value is bound as a link, and fails where a row needs it.
+    // The text is never shown: an operation without a value is bound as a link, and fails only for a row that needs it.
     let text = String::new;
     let of = Box::new(left.clone());
     let cast = Node::Cast { of, to: link.left.clone(), clock: Clock::UTC, text: text() };

@@ -186,14 +186,14 @@ impl Expr {
 impl Predicate {
     /// Combines two conditions with `AND`.
     #[must_use]
-    #[expect(clippy::result_large_err, reason = "the predicate is handed back, it is no error")]
+    #[expect(clippy::result_large_err, reason = "the `Err` is the predicate itself, not an error")]
     pub fn and(self, other: Predicate) -> Self {
         Self::And(joined(self, other, |p| if let Self::And(all) = p { Ok(all) } else { Err(p) }))
     }
 
     /// Combines two conditions with `OR`.
     #[must_use]
-    #[expect(clippy::result_large_err, reason = "the predicate is handed back, it is no error")]
+    #[expect(clippy::result_large_err, reason = "the `Err` is the predicate itself, not an error")]
     pub fn or(self, other: Predicate) -> Self {
         Self::Or(joined(self, other, |p| if let Self::Or(all) = p { Ok(all) } else { Err(p) }))
     }

@@ -1,7 +1,7 @@
 //! Formatting of predicates as SQL text.
 //!
 //! - [`super::parse`] of the text gives the same tree in any session time zone, because instants are written
-//!   in UTC with a `Z`. The exception are functions and comparisons that use the session's time zone: it is not
+//!   in UTC with a `Z`. The exceptions are functions and comparisons that use the session's time zone, which is not
 //!   part of the text.
 //! - Strings are escaped with backslashes, as in Spark's own `Literal.sql`.
 
@@ -227,7 +227,7 @@ impl Display for Predicate {
     }
 }
 
-/// Writes conditions with `between` them; conditions that bind less tightly are put in parentheses.
+/// Writes conditions with `between` as the separator; conditions that bind less tightly are put in parentheses.
 fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> fmt::Result {
     for (i, condition) in conditions.iter().enumerate() {
         if i > 0 {

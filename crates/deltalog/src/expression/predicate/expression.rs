@@ -157,9 +157,9 @@ impl Expression {
         Self { arena, value: value.node, data_type: value.data_type, columns, changes }
     }
 
-    /// Compares a literal with itself after a cast. `sql` is its text.
+    /// Checks that a cast does not change a literal. `sql` is its text.
     ///
-    /// Digits of a number are not lost, except in a floating-point number: there, the nearest one is meant.
+    /// Digits of a number are not lost, except in a floating-point number: there, the nearest number is accepted.
     ///
     /// # Errors
     /// SchemaMismatch if the cast has changed the value.
@@ -180,8 +180,8 @@ impl Expression {
             Some(part) => format!("{part} in {sql} would be changed to fit type {to}"),
         });
         Err(error.with_hint(match whole {
-            true => format!("write CAST({sql} AS {to}) if that is meant"),
-            false => format!("write CAST(… AS {to}) there if that is meant"),
+            true => format!("write CAST({sql} AS {to}) if you want this conversion"),
+            false => format!("write CAST(… AS {to}) there if you want this conversion"),
         }))
     }
 
@@ -200,7 +200,7 @@ impl Expression {
         &self.columns
     }
 
-    /// Refuses a value that may be another one each time that it is computed.
+    /// Refuses a value that may differ each time that it is computed.
     ///
     /// # Errors
     /// InvalidArgument.
@@ -210,9 +210,7 @@ impl Expression {
             Changes::ByStatement => "at another time",
             Changes::ByRow => "each time that it is computed",
         };
-        Err(Error::invalid_argument(format!(
-            "it is another value {when}, so that rows could not be checked again"
-        )))
+        Err(Error::invalid_argument(format!("its value differs {when}, so rows could not be checked again")))
     }
 
     /// Returns whether a value without columns is the same for all rows.

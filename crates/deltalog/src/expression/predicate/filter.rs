@@ -12,6 +12,7 @@ use crate::runtime::row_bytes::{is_too_large, within_arrays};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
+use arrow::datatypes::DataType;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -137,8 +138,8 @@ impl Rows<'_> {
         })
     }
 
-    /// Joins conditions. A part is not needed for rows that the parts before it have decided: those that are not
-    /// `neutral`.
+    /// Joins conditions. A part is not evaluated for rows that an earlier part has decided, that is, where its result
+    /// was not `neutral`.
     fn joined<E>(
         &self,
         parts: &[Bound],
@@ -258,6 +259,11 @@ pub(super) fn leaf_placed(
     for name in inner {
         let parent: &StructArray = array.as_struct_opt().ok_or_else(missing)?;
         let child = parent.column_by_name(name).ok_or_else(missing)?;
+        if *child.data_type() == DataType::Null {
+            // It has no bitmap, and nothing but NULL.
+            array = Arc::clone(child);
+            continue;
+        }
         let nulls = NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
         let data = child.to_data().into_builder().nulls(nulls).build();
         array = make_array(

@@ -75,7 +75,7 @@ pub enum TruncUnit {
     Microsecond,
 }
 
-/// The purpose of a result.
+/// What a result is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The value itself.
@@ -375,7 +375,7 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
         None => unit.truncate_day(local.div_euclid(MICROS_PER_DAY)).checked_mul(MICROS_PER_DAY)?,
     };
     match (purpose, unit.micros()) {
-        // The hour or minute begins in the clock's current setting, unless the clock was set in between.
+        // The hour or minute begins with the clock's current offset, unless the offset changed within it.
         (Purpose::Value, Some(_)) => {
             let same_setting = instant.checked_sub(local.checked_sub(cut)?)?;
             if clock.local(same_setting) == Some(cut) { Some(same_setting) } else { clock.instant(cut) }

@@ -1,4 +1,4 @@
-//! The columns and terms that a binder has bound, found by what they are: an expression may have many thousand.
+//! An index of the columns and terms that a binder has bound: an expression may have thousands.
 
 use std::hash::BuildHasher;
 
@@ -51,8 +51,8 @@ impl Known {
         })
     }
 
-    /// Returns the index of the term for the value that was computed of `of`. It is added if it is missing, or if
-    /// values are not `shared` because they change.
+    /// Returns the index of the term for the computed value `of`. It is added if it is missing, or if values are not
+    /// `shared` because they may change.
     pub(super) fn computed(&mut self, arena: &mut Arena, of: &Expr, value: Value, shared: bool) -> usize {
         let Value { node, data_type } = value;
         let hash = self.hasher.hash_one((of, &data_type));

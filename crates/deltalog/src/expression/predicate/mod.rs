@@ -17,7 +17,7 @@
 //!   own values: `year(t) = 2024` prunes by `t`.
 //! - Any other value in a condition is computed exactly (`compute`), with the types and results of Spark in ANSI
 //!   mode. It has no bounds, but it prunes files for which all its columns are constant, such as partition columns.
-//! - An [`Expression`] is a value that is bound for its own sake, on the same parser and binder.
+//! - An [`Expression`] is a value bound by itself, with the same parser and binder.
 //! - A part that is not understood is [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
 //!   [`Predicate::bind`] and `filter_mask` refuse it.
 //! - Values compare as in Spark: NaN equals itself and is greater than all other numbers, -0.0 equals 0.0,

@@ -27,7 +27,7 @@ use super::token::{SYNTAX, Token, tokenize};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::limits::{EXPRESSION_NODES, TEXT_LEVELS};
-use chrono::Utc;
+use crate::runtime::clock;
 
 /// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub enum ParseMode {
 /// Parses `sql`, a condition in Spark's SQL.
 ///
 /// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`:
-/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone
-/// skips or repeats is not understood; if the zone is unknown, no local time is.
+/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips
+/// or repeats is not understood. If the zone is unknown, local times are not understood at all.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
@@ -58,7 +58,7 @@ pub enum ParseMode {
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
-    parse_at(sql, time_zone, mode, Utc::now().timestamp_micros())
+    parse_at(sql, time_zone, mode, clock::micros())
 }
 
 /// Parses as [`parse`] does, for a statement that began so many microseconds after 1970.
@@ -82,7 +82,7 @@ pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) 
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] if a part of the text is not understood.
 pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
-    parse_value_at(sql, time_zone, Utc::now().timestamp_micros())
+    parse_value_at(sql, time_zone, clock::micros())
 }
 
 /// Parses as [`parse_value`] does, for a statement that began so many microseconds after 1970.
@@ -383,5 +383,5 @@ pub(super) const CONDITION: &str = "compare it, as in `day` = 3, or test it, as 
 
 fn too_deep() -> Error {
     Error::invalid_argument(format!("the SQL is nested deeper than {TEXT_LEVELS} levels"))
-        .with_hint("join conditions by AND or OR, which are not nested")
+        .with_hint("join conditions with AND or OR, which does not nest them")
 }

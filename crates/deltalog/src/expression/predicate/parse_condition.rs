@@ -65,7 +65,7 @@ impl Parser<'_> {
             let value = self.value_of(node);
             self.like(start, value)?
         } else if self.keyword("ILIKE") {
-            // As in Spark, both sides are in lower case.
+            // As in Spark, both sides are converted to lower case.
             let value = Expr::Apply(Operation::Lower, vec![self.value_of(node)]);
             let value = self.computed(start, value);
             match self.like(start, value)? {

@@ -1,4 +1,4 @@
-//! Calls of functions, in the spellings of users and of Spark's own `Expression.sql`.
+//! Calls of functions, as users write them and as Spark's own `Expression.sql` does.
 //!
 //! - A function that preserves the order of its argument is an `Expr::Call`; any other is an `Expr::Apply`.
 //! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
@@ -93,8 +93,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the time at which the statement began, if that is what the name, in upper case, stands for. A condition
-    /// of an engine has such a value as a constant.
+    /// Returns the time at which the statement began, if that is what the name, in upper case, stands for. In a
+    /// condition from an engine, such a value is already a constant.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
         let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;

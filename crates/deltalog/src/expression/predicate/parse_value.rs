@@ -171,7 +171,7 @@ impl Parser<'_> {
     /// Returns a value plus an interval.
     fn shifted(&mut self, start: usize, of: Node, by: Option<Interval>) -> Result<Expr> {
         self.grow(0)?;
-        // `INTERVAL 1 DAY * 2` is another interval.
+        // `INTERVAL 1 DAY * 2` would be a different interval.
         let is_whole = match self.peek() {
             Some(Token::Symbol(s) | Token::Word(s)) => {
                 Operation::infix(s).is_none_or(|(_, precedence)| precedence <= SUM)
@@ -346,7 +346,7 @@ impl Parser<'_> {
         CastType::parse(&name)
     }
 
-    /// Returns the literal as a literal of the type, if that is exact.
+    /// Converts the literal to the type, if that is exact.
     pub(super) fn cast_literal(&self, literal: &Literal, to: CastType) -> Option<Literal> {
         use CastType as T;
         let range = match to {
@@ -463,7 +463,7 @@ fn bytes(digits: &str) -> Option<Literal> {
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
 }
 
-/// Returns the error for a part of a column's name in double quotes, which make a text.
+/// Returns the error for a part of a column's name in double quotes, which denote a text.
 fn quoted_part(text: &str) -> Error {
     Error::invalid_argument(format!(
         "\"{text}\" is a text, because it is in double quotes, and no part of a name"

@@ -109,7 +109,7 @@ pub(super) struct Pruner<'a> {
     pub(super) files: usize,
     records: Option<Int64Array>,
     known: HashMap<(usize, Domain), Rc<Known>>,
-    /// By computed term; `None` if the value cannot be computed for one of the files.
+    /// The values by computed term; `None` if the value cannot be computed for one of the files.
     pub(super) constants: HashMap<usize, Option<Rc<Constants>>>,
 }
 
@@ -259,7 +259,7 @@ impl Pruner<'_> {
                 && self.may_have(file, known, within.as_ref()))
                 || (known.may_be_nan(file) && values.last().is_some_and(Datum::is_nan))
         };
-        // With NULL in the list, a value that is not found compares as NULL.
+        // If the list contains NULL, the result for a value that is not found is NULL.
         let may_be_false = |file: usize| {
             !has_null
                 && !known.only_nulls.value(file)
@@ -414,7 +414,7 @@ impl Known {
         self.may_be_nan.as_ref().is_some_and(|files| files.value(file))
     }
 
-    /// Compares the minimum with `value`, if known. Some writers use NaN as a minimum that they do not know.
+    /// Compares the minimum with `value`, if known. Some writers write NaN as the minimum if they do not know it.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
     }

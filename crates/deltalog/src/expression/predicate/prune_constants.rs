@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// The values of a computed term in the files that have only one.
 pub(super) struct Constants {
-    /// NULL for all other files, too.
+    /// All other files have NULL.
     pub(super) values: ArrayRef,
     pub(super) is_constant: BooleanBuffer,
 }
@@ -48,7 +48,7 @@ impl Pruner<'_> {
                 None => Ok(new_null_array(&column.data_type, self.files)),
             }
         });
-        // If a value does not exist, the rows that need it will say so.
+        // If a value does not exist, evaluating the rows that need it raises the error.
         let values = rows.value(value, &is_constant).ok()?;
         let values = nullif(&values, &BooleanArray::new(others.clone(), None)).ok()?;
         Some(Constants { values, is_constant })

@@ -1,15 +1,14 @@
 //! The tables whose columns an expression may read, such as the target and the source of a MERGE.
 //!
-//! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, a column has
-//!   its table's place in its name, so that no two columns have the same one.
-//! - As in Spark, `t.c` is the column `c` of the table `t` if there is one, and else the field `c` of a column `t`. A
-//!   column without a table must belong to one table only.
+//! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, the name of a
+//!   column includes the place of its table, so that no two columns have the same name.
+//! - As in Spark, `t.c` is the column `c` of the table `t` if there is one, and otherwise the field `c` of a column
+//!   `t`. A column name without a table must exist in only one table.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use chrono::Utc;
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::bind::quoted_column;
@@ -24,6 +23,7 @@ use super::parse::{ParseMode, parse_at, parse_value_at};
 use super::zone::Clock;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
+use crate::runtime::clock;
 
 /// The columns that an expression may read.
 #[derive(Debug, Clone)]
@@ -42,14 +42,14 @@ struct Table {
     alias: String,
     fields: Vec<FieldRef>,
     names: Arc<FieldNames>,
-    /// The prefix of the names of its columns.
+    /// The prefix of the table's column names.
     prefix: String,
 }
 
 /// A value in a scope.
 #[derive(Debug, Clone)]
 pub(crate) enum ScopedValue {
-    /// A column as it is, or a field of one.
+    /// A column, or a field of one.
     Column(ColumnPath, FieldRef),
     /// A value that is computed.
     Computed(Expression),
@@ -82,11 +82,11 @@ impl Scope {
             names: Arc::new(FieldNames::new(&fields)),
             schema: Arc::new(Schema::new(fields)),
             time_zone: time_zone.to_owned(),
-            begun: Utc::now().timestamp_micros(),
+            begun: clock::micros(),
         }
     }
 
-    /// Returns the scope for the statement of another one, which began when that did.
+    /// Returns a scope for the same statement as another scope, with the same start time.
     pub(crate) fn with_start_of(self, other: &Self) -> Self {
         Self { begun: other.begun, ..self }
     }
@@ -129,7 +129,7 @@ impl Scope {
         condition.bind_named(&self.schema, &self.names)
     }
 
-    /// Returns a condition of the rows, which reads the table at `place` only, as one of the table.
+    /// Converts a condition that only reads the table at `place` to a condition on that table.
     pub(crate) fn in_table(&self, predicate: &Predicate, place: usize) -> Result<Predicate> {
         let mut predicate = predicate.clone();
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
@@ -144,7 +144,7 @@ impl Scope {
         Ok(predicate)
     }
 
-    /// Binds a value that [`Scope::parse`] has returned a part of.
+    /// Binds a value that is a part of a result of [`Scope::parse`].
     ///
     /// # Errors
     /// As [`Expression::bind`].
@@ -369,7 +369,7 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
         Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
         Expr::Call(_, of) => rename_value(of, changed),
-        // Without such a column, it is the function.
+        // If there is no such column, it is the function.
         Expr::Apply(Operation::Now(..), column) => {
             column.retain_mut(|column| rename_value(column, changed).is_ok());
             Ok(())

@@ -1,4 +1,5 @@
-//! The size of an expression, which is limited: binding, computing or printing it takes time and stack by its size.
+//! The size of an expression, which is limited because binding, computing or printing it takes time and stack in
+//! proportion.
 
 use super::ast::{Expr, Predicate};
 use crate::error::{Error, Result};
@@ -69,7 +70,7 @@ impl<'a> Tree<'a> {
                 return Err(Error::invalid_argument(format!(
                     "the expression has more than {EXPRESSION_LEVELS} levels of values and conditions"
                 ))
-                .with_hint("nest less of it: divide it into several expressions"));
+                .with_hint("divide it into several expressions with less nesting"));
             }
             tree.visit(|part| open.push((part, level + 1)));
         }

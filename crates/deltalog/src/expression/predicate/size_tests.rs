@@ -68,7 +68,7 @@ fn an_operand_is_used_twice_without_doubling() {
                 // The same text is added for each level.
                 assert_eq!(printed(24) - printed(16), printed(16) - printed(8), "{kind}");
             }
-            // 2^28 steps would not end.
+            // 2^28 steps would take too long.
             let deep = condition(28).unwrap();
             let mask = filter_mask(&deep.bind(&rows.schema()).unwrap(), &rows).unwrap();
             let shallow = condition(8).unwrap();
@@ -89,7 +89,7 @@ fn an_operand_is_used_twice_without_doubling() {
     });
 }
 
-/// The forms that were written out have the same values.
+/// The written-out forms have the same values.
 #[test]
 fn shared_operands_have_the_values_of_copies() {
     for (shared, copied) in [
@@ -134,7 +134,7 @@ fn a_shared_operand_is_computed_once_for_a_row() {
         let truth = Expression::bind(sql, &many.schema(), "UTC").unwrap().evaluate(&many).unwrap();
         truth.as_boolean().true_count()
     };
-    // Two draws would be in the range of 42 of 100 rows.
+    // With two draws, about 42 of 100 rows would be in the range.
     let within = count("rand() BETWEEN 0.3 AND 0.6");
     assert!((5_400..6_600).contains(&within), "{within}");
     let both = count("rand() < 0.5 AND rand() < 0.5");
@@ -159,7 +159,7 @@ fn the_nodes_and_the_levels_are_limited() {
         assert!(error.hint().is_some());
     }
     assert!(many.bind_for_pruning(&schema).has_unknown());
-    // Constants in a list are no nodes.
+    // Constants in a list do not count as nodes.
     let list = col("a").is_in((0..EXPRESSION_NODES as i64 + 1).map(lit));
     assert!(list.bind(&schema).is_ok());
     on_a_small_stack(move || {

@@ -1,7 +1,7 @@
 //! The stack that the levels of an expression take.
 
-/// Bytes of stack that a level must have left, many times what it takes, and those that it gets otherwise. A thread
-/// of 2 MiB, as Rust's are, is too small for all levels of a debug build.
+/// The bytes of stack that must be left for a level, which is many times what it needs, and the bytes that are
+/// allocated if there are fewer. Rust's default of 2 MiB per thread is too small for all levels in a debug build.
 const LEAST: usize = 128 * 1024;
 const MORE: usize = 1024 * 1024;
 

@@ -49,7 +49,7 @@ fn filters_that_spark_pushes_are_parsed() {
         ]
     );
     assert!(pruning(sql).to_string().contains(&format!("{date} <")));
-    // Users may compute it.
+    // A value that users write may be computed.
     assert!(strict(sql).to_string().contains("CAST(i2 AS INT)"));
 }
 
@@ -349,7 +349,7 @@ proptest! {
     }
 }
 
-/// Places of a text in an expression, which `{}` stands for.
+/// Expressions in which a text in double quotes replaces `{}`.
 const PLACES: [&str; 18] = [
     "{} = s",
     "s <> {}",
@@ -408,7 +408,7 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
                 assert!(hint.contains(&format!("backticks, {column}, ")), "{sql}: {hint}");
             }
         }
-        // Any other text in double quotes is the same as in single quotes, which may name a column.
+        // Any other text in double quotes means the same as in single quotes, which may also name a column.
         for (double, single) in [("\"17\"", "'17'"), ("\"use\"", "'use'"), ("'user_id'", "'user_id'")] {
             let (double, single) = (place.replace("{}", double), place.replace("{}", single));
             let bound = |sql: &str| strict(sql).bind(&schema).map(|_| ()).map_err(|error| error.to_string());

@@ -235,7 +235,7 @@ impl Values {
     }
 }
 
-/// Returns values of one domain as an array of a type whose own domain that is; `None` for floating-point numbers,
+/// Returns values of one domain as an array of a type that has this domain; `None` for floating-point numbers,
 /// and if a value is not one of the type.
 pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRef> {
     let array: ArrayRef = match domain_of(data_type)? {

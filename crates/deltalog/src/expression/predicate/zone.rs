@@ -24,7 +24,7 @@ pub struct Clock(Zone);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Zone {
     Region(Tz),
-    /// Always so many seconds east of UTC. In four bytes: conditions have many clocks.
+    /// A fixed number of seconds east of UTC. It takes only four bytes, because conditions have many clocks.
     Fixed(i32),
 }
 
@@ -32,13 +32,13 @@ impl Clock {
     /// The clock of UTC.
     pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
-    /// A clock that differs from UTC's at all times.
+    /// A clock that always differs from UTC's.
     pub(super) const ELSEWHERE: Self = Self(Zone::Fixed(3_600));
 
     /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
     /// Spark takes it, such as `+02:00`, `-7` and `GMT+1`.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        // To Java they have never had another offset.
+        // According to Java they never had a different offset.
         let name = match name {
             "EST" => "-05:00",
             "MST" => "-07:00",

@@ -250,15 +250,6 @@ impl TableDefinition {
             return Err(Error::schema_mismatch("a table needs at least one column"));
         }
         let partition_columns = self.check_partitioning()?;
-        if let Some(field) = self
-            .schema
-            .fields()
-            .iter()
-            .find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
-        {
-            return Err(Error::schema_mismatch(format!("the column '{}' has the type void", field.name))
-                .with_hint("cast it to another type"));
-        }
         if !self.maps_columns() {
             check_names(&self.schema)?;
         }
@@ -280,6 +271,12 @@ impl TableDefinition {
                     "a table cannot be partitioned by the nested column '{name}'"
                 )));
             };
+            if field.data_type == PrimitiveType::Void.into() {
+                return Err(Error::schema_mismatch(format!(
+                    "a table cannot be partitioned by the column '{name}', which has the type void"
+                ))
+                .with_hint("cast it to another type"));
+            }
             if columns.contains(&field.name) {
                 return Err(Error::schema_mismatch(format!("the table is partitioned by '{name}' twice")));
             }

@@ -16,7 +16,7 @@ use roaring::RoaringTreemap;
 use super::emptied::Emptied;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
-use crate::commit::unused_files::{delete_unused, delete_unused_changes};
+use crate::commit::unused_files::{delete_unused, delete_unused_changes, discard_unused};
 use crate::commit::{AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct};
 use crate::error::{Error, Result};
 use crate::expression::predicate::Predicate;
@@ -67,6 +67,12 @@ pub enum RowChangeOutcome {
     Unchanged(StatementMetrics),
     /// There was nothing to do: the table has recorded this statement of an application, or a later one.
     AlreadyApplied(AlreadyApplied),
+}
+
+impl RowChangeOutcome {
+    pub(super) fn is_committed(&self) -> bool {
+        matches!(self, Self::Committed(..))
+    }
 }
 
 impl RowChange {
@@ -245,15 +251,7 @@ impl RowChange {
                 environment: &self.environment,
             });
         }
-        let is_unused = match &outcome {
-            Ok(RowChangeOutcome::Committed(..)) => false,
-            Ok(RowChangeOutcome::Unchanged(_) | RowChangeOutcome::AlreadyApplied(_)) => true,
-            Err(error) => !error.is_commit_state_unknown(),
-        };
-        if is_unused {
-            self.abort();
-        }
-        outcome
+        discard_unused(outcome, RowChangeOutcome::is_committed, || self.abort())
     }
 
     /// Abandons the statement: its new files are deleted, unless a version has them.

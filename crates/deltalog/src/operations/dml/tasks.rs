@@ -19,6 +19,7 @@ use super::numbered::FileNumbers;
 use super::row_change::{RowChange, RowChangeOutcome, cardinality_violation};
 use super::run::files_of_statement;
 use super::statement::Statement;
+use crate::commit::unused_files::discard_unused;
 use crate::commit::{AlreadyApplied, Conflict, ConflictReason, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::predicate::Predicate;
@@ -159,22 +160,13 @@ impl StatementTask {
         environment: &Environment,
     ) -> Result<RowChangeOutcome> {
         let storage = base.storage();
-        match self.try_commit(base, request, fragments, environment) {
-            Ok((RowChangeOutcome::Committed(committed, metrics), unnamed)) => {
-                delete_unnamed(storage, self.0.directory(), &unnamed);
-                Ok(RowChangeOutcome::Committed(committed, metrics))
-            }
-            Ok((outcome, _)) => {
-                self.clean(storage);
-                Ok(outcome)
-            }
-            Err(error) => {
-                if !error.is_commit_state_unknown() {
-                    self.clean(storage);
-                }
-                Err(error)
-            }
+        let result = self.try_commit(base, request, fragments, environment);
+        let is_committed = |(outcome, _): &(RowChangeOutcome, Vec<String>)| outcome.is_committed();
+        let (outcome, unnamed) = discard_unused(result, is_committed, || self.clean(storage))?;
+        if outcome.is_committed() {
+            delete_unnamed(storage, self.0.directory(), &unnamed);
         }
+        Ok(outcome)
     }
 
     /// Deletes all files of the tasks. The statement must not have been committed.

@@ -1,10 +1,9 @@
 //! The commit of a write: its files become a transaction.
 //!
-//! - Files of a commit that failed for certain are deleted. While its fate is unknown, they are kept.
-//! - Small files are compacted after the commit, if the table or the session asks for it.
+//! Small files are compacted after the commit, if the table or the session asks for it.
 
 use super::{PendingWrite, Target, WriteOutcome};
-use crate::commit::unused_files::{delete_unused, delete_unused_changes};
+use crate::commit::unused_files::{delete_unused, delete_unused_changes, discard_unused};
 use crate::commit::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
@@ -32,19 +31,13 @@ impl PendingWrite {
         let compacts = is_asked_for(self.table().1, &self.environment);
         let (environment, engine_info) = (self.environment.clone(), operation.engine_info.clone());
         let outcome = self.try_commit(&files, operation, &mut written);
-        let is_unused = match &outcome {
-            Ok(WriteOutcome::Committed(_)) => false,
-            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_) | WriteOutcome::Unchanged) => {
-                true
-            }
-            Err(error) => !error.is_commit_state_unknown(),
-        };
-        if is_unused {
+        let is_committed = |outcome: &WriteOutcome| outcome.version().is_some();
+        let outcome = discard_unused(outcome, is_committed, || {
             delete_unused(&storage, written.files);
             if let Some(base) = &base {
                 delete_unused_changes(base, written.changes);
             }
-        }
+        });
         if compacts && let Ok(WriteOutcome::Committed(committed)) = &outcome {
             after_write(&CommittedWrite {
                 storage: &storage,

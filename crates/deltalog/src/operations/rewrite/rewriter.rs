@@ -17,9 +17,9 @@
 
 use arrow::array::{BooleanArray, RecordBatch};
 
-use crate::commit::unused_files::delete_unused;
-use crate::commit::{Committed, ConflictReason, Operation, Outcome, Transaction};
-use crate::error::{ErrorKind, Result};
+use crate::commit::unused_files::{delete_unused, discard_unused};
+use crate::commit::{Committed, ConflictReason, Operation, Transaction};
+use crate::error::Result;
 use crate::log::replay::{FileColumns, FileSet, filtered, without};
 use crate::protocol::Add;
 use crate::runtime::environment::Environment;
@@ -99,10 +99,16 @@ impl<'a> Rewriter<'a> {
         begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
     ) -> Result<Committed> {
         let committed = self.try_commit(&mut rewritten, base, begin);
-        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
-            delete_unused(rewritten.base.storage(), rewritten.new.into_iter().map(|add| add.path).collect());
-        }
-        committed
+        discard_unused(
+            committed,
+            |_| true,
+            || {
+                delete_unused(
+                    rewritten.base.storage(),
+                    rewritten.new.into_iter().map(|add| add.path).collect(),
+                );
+            },
+        )
     }
 
     fn try_commit(
@@ -116,16 +122,13 @@ impl<'a> Rewriter<'a> {
             let mut transaction = begin(&base, rewritten)?;
             rewritten.old.iter().try_for_each(|batch| transaction.remove_moved(batch))?;
             transaction.add_files(&rewritten.new)?;
-            let (conflict, transaction) = match transaction.commit()? {
-                Outcome::Committed(committed) => return Ok(committed),
-                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
-                Outcome::AlreadyApplied(applied) => {
-                    return Err(applied.into_error(rewritten.base.storage().url()));
-                }
+            let lost = match transaction.attempt()? {
+                Ok(committed) => return Ok(committed),
+                Err(lost) => lost,
             };
-            let are_rows = matches!(conflict.reason, ConflictReason::ConcurrentAppend { .. });
+            let are_rows = matches!(lost.conflict.reason, ConflictReason::ConcurrentAppend { .. });
             if !are_rows || catch_ups == MOST_CATCH_UPS || !self.catch_up(rewritten, &mut base)? {
-                return Err(transaction.failed(conflict));
+                return Err(lost.into_error());
             }
             catch_ups += 1;
         }

@@ -33,7 +33,11 @@ impl StreamLimits {
     }
 
     pub(super) fn admission(self) -> Admission {
-        Admission { files: self.files.unwrap_or(u64::MAX), bytes: self.bytes.unwrap_or(u64::MAX) }
+        Admission {
+            files: self.files.unwrap_or(u64::MAX),
+            bytes: self.bytes.unwrap_or(u64::MAX),
+            has_admitted: false,
+        }
     }
 }
 
@@ -41,14 +45,34 @@ impl StreamLimits {
 pub(super) struct Admission {
     files: u64,
     bytes: u64,
+    /// Whether a file was asked for.
+    has_admitted: bool,
 }
 
 impl Admission {
+    /// Returns whether something is left of each limit.
+    pub(super) fn has_room(&self) -> bool {
+        self.files > 0 && self.bytes > 0
+    }
+
     /// Returns whether a file of this size belongs to the batch.
     pub(super) fn admits(&mut self, size: u64) -> bool {
-        let admits = self.files > 0 && self.bytes > 0;
-        self.files = self.files.saturating_sub(1);
-        self.bytes = self.bytes.saturating_sub(size);
+        let admits = self.has_room();
+        self.take(1, size);
         admits
+    }
+
+    /// Returns whether so many files that must be read together belong to the batch: if they are the first, or if all
+    /// of them fit.
+    pub(super) fn admits_all(&mut self, files: u64, bytes: u64) -> bool {
+        let admits = !self.has_admitted || files <= self.files && bytes <= self.bytes;
+        self.take(files, bytes);
+        admits
+    }
+
+    fn take(&mut self, files: u64, bytes: u64) {
+        self.has_admitted = true;
+        self.files = self.files.saturating_sub(files);
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 }

@@ -1,13 +1,16 @@
 //! The rows between two offsets.
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
 use regex::Regex;
 
-use super::table_stream::{Part, Position, TableStream};
+use super::table_stream::TableStream;
+use super::walk::{Part, Position};
 use crate::error::{Error, Result};
 use crate::expression::predicate::{BoundColumn, Predicate};
 use crate::log::replay::{FileColumn, filtered};
-use crate::scan::{DataFiles, FileListing, RowScan, RowStream};
+use crate::scan::changes::{ChangePlan, FeedPruner};
+use crate::scan::{DataFiles, FileListing, ListColumn, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
 /// The rows between two offsets of a stream.
@@ -51,6 +54,56 @@ impl StreamBatch {
         })
     }
 
+    /// Returns whether the rows are changes.
+    pub fn is_change_feed(&self) -> bool {
+        self.stream.options().is_change_feed
+    }
+
+    /// Returns the number of files of a stream of rows, also of the excluded ones.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn file_count(&self) -> Result<u64> {
+        Ok(self.parts()?.iter().map(|part| part.files.len() as u64).sum())
+    }
+
+    /// Returns the size of the files in bytes.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn size_in_bytes(&self) -> Result<u64> {
+        let mut size = 0_u64;
+        if self.is_change_feed() {
+            for file in self.changes(None)?.files()? {
+                size = size.saturating_add(file?.file.size);
+            }
+            return Ok(size);
+        }
+        for files in self.listing(None)?.columns([ListColumn::Size]).read()? {
+            let files = files?;
+            let sizes = files.column(0).as_primitive::<Int64Type>();
+            size = sizes.iter().flatten().fold(size, |sum, size| sum.saturating_add(size.unsigned_abs()));
+        }
+        Ok(size)
+    }
+
+    /// Returns the changes of the batch, of a stream that reads the change data feed. Omits files that cannot contain a
+    /// row for which `predicate` is true; parts of it that are not understood are ignored. The caller filters the rows.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn changes(&self, predicate: Option<&Predicate>) -> Result<ChangePlan> {
+        let located = |error: Error| error.in_table(self.snapshot().storage().url());
+        if !self.stream.options().is_change_feed {
+            return Err(located(Error::invalid_argument(
+                "the stream reads the rows of the table and not its changes: list the files of the batch",
+            )));
+        }
+        let pruner = predicate.map(|predicate| FeedPruner::of(self.snapshot(), predicate));
+        let pruner = pruner.transpose().map_err(located)?;
+        ChangePlan::of_commits(self.snapshot(), self.stream.changes(&self.parts()?, pruner.as_ref())?)
+    }
+
     /// Returns whether a predicate depends on other columns than those that the table is partitioned by.
     fn reads_statistics(&self, predicate: &Predicate) -> bool {
         let partitions = &self.snapshot().metadata().partition_columns;
@@ -66,6 +119,9 @@ impl StreamBatch {
     /// As [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while reading are returned with the
     /// batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
+        if self.stream.options().is_change_feed {
+            return self.changes(None)?.read(columns);
+        }
         let mut scan = RowScan::of(self.snapshot())?;
         if let Some(columns) = columns {
             scan = scan.with_projection(columns)?;

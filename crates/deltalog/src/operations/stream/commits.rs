@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -10,16 +11,15 @@ use arrow::datatypes::Schema;
 use super::options::{ChangeHandling, StreamOptions};
 use super::schema;
 use super::sorted::sizes;
+use super::tracking::TrackedSchema;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::CommitFile;
 use crate::log::replay::{Commit, FileColumn, changing, with_columns};
+use crate::log::{CommitFile, CommitTimes};
 use crate::protocol::Protocol;
 use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
+use crate::scan::changes::ChangeSequence;
 use crate::snapshot::Snapshot;
-
-/// How long a stream without new versions waits before it looks at the store again, in milliseconds.
-const PAUSE_MS: i64 = 1000;
 
 /// The most commits that are read ahead.
 const AHEAD: usize = 64;
@@ -35,12 +35,36 @@ pub(super) const COLUMNS: [FileColumn; 7] = [
     FileColumn::DefaultRowCommitVersion,
 ];
 
-/// The files that a commit adds to a stream.
+/// The part of a stream that comes from a commit.
 #[derive(Debug)]
 pub(super) struct StreamCommit {
-    /// The files in the order of the log, in its form.
-    pub(super) files: RecordBatch,
-    pub(super) sizes: Arc<[u64]>,
+    pub(super) content: Content,
+    /// Whether a stream that notes schemas stops before the files.
+    pub(super) is_barrier: bool,
+}
+
+/// What a commit has for a stream.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Files that were added, in the order of the log and in its form.
+    Files { files: RecordBatch, sizes: Arc<[u64]> },
+    /// What has changed.
+    Changes(ChangeSequence),
+}
+
+impl Content {
+    fn nothing() -> Result<Self> {
+        let files = in_log_order(&RecordBatch::new_empty(Arc::new(Schema::empty())), &[])?;
+        Ok(Self::Files { files, sizes: Arc::default() })
+    }
+
+    /// Returns the sizes of the files in bytes, in their order.
+    pub(super) fn sizes(&self) -> &Arc<[u64]> {
+        match self {
+            Self::Files { sizes, .. } => sizes,
+            Self::Changes(changes) => changes.sizes(),
+        }
+    }
 }
 
 /// The commits of a table, as far as a stream has read them.
@@ -56,18 +80,33 @@ pub(super) struct Commits {
     ahead: BTreeMap<u64, Commit>,
     /// The protocol of the last commit that was checked, if it has set one.
     protocol: Option<Protocol>,
+    /// The schemas that the stream has noted, if it notes them.
+    tracked: Option<TrackedSchema>,
 }
 
 impl Commits {
-    pub(super) fn new(read: &Snapshot) -> Self {
+    /// Creates the commits after `table`, which are read with the schema of `read`.
+    pub(super) fn new(table: &Snapshot, read: &Snapshot, tracked: Option<TrackedSchema>) -> Self {
         Self {
             read: read.clone(),
-            newest: read.clone(),
+            newest: table.clone(),
             looked_ms: None,
             known: BTreeMap::new(),
             ahead: BTreeMap::new(),
             protocol: None,
+            tracked,
         }
+    }
+
+    /// Returns the schemas that the stream has noted.
+    pub(super) fn tracked(&self) -> Option<&TrackedSchema> {
+        self.tracked.as_ref()
+    }
+
+    /// Returns the schemas that the stream has noted, to note another one. It may change what commits mean.
+    pub(super) fn tracked_mut(&mut self) -> Option<&mut TrackedSchema> {
+        self.known.clear();
+        self.tracked.as_mut()
     }
 
     /// Returns the newest version that was seen.
@@ -75,14 +114,15 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless a look a moment ago has found none.
+    /// Looks for newer versions, unless a look within the last `pause` has found none.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
-    pub(super) fn look(&mut self, environment: &Environment) -> Result<()> {
+    pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
+        let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
         // A clock that was set back makes no stream wait.
-        if self.looked_ms.is_some_and(|looked| (0..PAUSE_MS).contains(&now.saturating_sub(looked))) {
+        if self.looked_ms.is_some_and(|looked| (0..pause_ms).contains(&now.saturating_sub(looked))) {
             return Ok(());
         }
         let newest = self.newest.refresh()?;
@@ -103,17 +143,14 @@ impl Commits {
         let table = self.read.storage().url();
         let located = |error: Error| error.at_version(version).in_table(&table);
         let commit = match self.read_commit(version)? {
-            Some(commit) => self.files_of(&commit, options).map_err(located)?,
+            Some(commit) => self.content_of(commit, options).map_err(located)?,
             None if options.tolerates_loss => {
                 tracing::warn!(
                     table,
                     version,
                     "a stream has passed over a commit that was cleaned up: its rows are lost"
                 );
-                StreamCommit {
-                    files: in_log_order(&RecordBatch::new_empty(Arc::new(Schema::empty())), &[])?,
-                    sizes: Arc::default(),
-                }
+                StreamCommit { content: Content::nothing()?, is_barrier: false }
             }
             None => {
                 return Err(located(
@@ -133,20 +170,49 @@ impl Commits {
         Ok(commit)
     }
 
-    /// Returns the files of a commit with their statistics, read again, or the kept ones if the commit no longer
-    /// exists.
+    /// Returns a commit with the statistics of its files, read again, or without them if it no longer exists.
     ///
     /// # Errors
     /// As [`Commits::commit`].
-    pub(super) fn with_statistics(&mut self, version: u64, options: &StreamOptions) -> Result<RecordBatch> {
+    pub(super) fn with_statistics(
+        &mut self,
+        version: u64,
+        options: &StreamOptions,
+    ) -> Result<Arc<StreamCommit>> {
         let kept = self.commit(version, options)?;
         let storage = self.read.storage();
-        match Commit::read(storage, self.file_of(version)) {
-            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(kept.files.clone()),
-            Err(error) => Err(error),
-            Ok(commit) => in_log_order(&changing(&commit.adds)?, &[FileColumn::Stats])
-                .map_err(|error| error.at_version(version).in_table(storage.url())),
-        }
+        let read = match &kept.content {
+            // What was skipped is skipped again.
+            Content::Files { sizes, .. } if sizes.is_empty() => return Ok(kept),
+            Content::Changes(changes) if changes.is_recorded() => return Ok(kept),
+            Content::Files { .. } => Commit::read(storage, self.file_of(version)),
+            Content::Changes(_) => Commit::read_with_all_stats(storage, self.file_of(version)),
+        };
+        let commit = match read {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(kept),
+            read => read?,
+        };
+        let content = match &kept.content {
+            Content::Changes(_) => ChangeSequence::of_commit(commit).map(Content::Changes),
+            Content::Files { sizes, .. } => changing(&commit.adds)
+                .and_then(|adds| in_log_order(&adds, &[FileColumn::Stats]))
+                .map(|files| Content::Files { files, sizes: Arc::clone(sizes) }),
+        };
+        let content = content.map_err(|error| error.at_version(version).in_table(storage.url()))?;
+        Ok(Arc::new(StreamCommit { content, is_barrier: kept.is_barrier }))
+    }
+
+    /// Returns the times of all commits up to the newest that was seen.
+    ///
+    /// # Errors
+    /// As [`Snapshot::commit_times`].
+    pub(super) fn times(&self) -> Result<CommitTimes> {
+        self.newest.commit_times(Some(self.newest.version()))
+    }
+
+    /// Returns the commits from `version` on that were read.
+    pub(super) fn read_from(&self, version: u64) -> impl Iterator<Item = (u64, &StreamCommit)> {
+        self.known.range(version..).map(|(version, commit)| (*version, commit.as_ref()))
     }
 
     /// Forgets the commits before `version`.
@@ -190,30 +256,56 @@ impl Commits {
         listed.copied().unwrap_or_else(|| CommitFile::named(version))
     }
 
-    fn files_of(&mut self, commit: &Commit, options: &StreamOptions) -> Result<StreamCommit> {
+    fn content_of(&mut self, commit: Commit, options: &StreamOptions) -> Result<StreamCommit> {
+        let is_barrier = self.check(&commit, options)?;
+        let content = match options.is_change_feed {
+            true => ChangeSequence::of_commit(commit).map(Content::Changes)?,
+            false => files_of(&commit, options)?,
+        };
+        Ok(StreamCommit { content, is_barrier })
+    }
+
+    /// Checks that the rows of a commit can be read. Returns whether the stream stops before them.
+    fn check(&mut self, commit: &Commit, options: &StreamOptions) -> Result<bool> {
         if let Some(protocol) = &commit.protocol {
             self.protocol = Some(protocol.clone());
         }
-        if let Some(metadata) = &commit.metadata {
+        let (protocol, metadata) = (commit.protocol.as_ref(), commit.metadata.as_ref());
+        if options.is_change_feed
+            && let Some(metadata) = metadata
+        {
+            schema::ensure_change_feed(commit.version, metadata)?;
+        }
+        if let Some(tracked) = self.tracked.as_ref().filter(|tracked| tracked.is_active()) {
+            if let Some(metadata) = metadata {
+                schema::ensure_same_table(&self.read, commit.version, metadata)?;
+            }
+            return tracked.is_changed_by(&self.read, commit.version, protocol, metadata);
+        }
+        if let Some(metadata) = metadata {
             let protocol = self.protocol.as_ref().unwrap_or_else(|| self.read.protocol());
             schema::check(&self.read, commit.version, protocol, metadata)?;
         }
-        let adds = changing(&commit.adds)?;
-        let removes = changing(&commit.removes)?;
-        let removed =
-            removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-        // Newest first, as everywhere in the replay.
-        let removed =
-            removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
-        let files = match (removed, options.changes) {
-            (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
-            (Some(_), ChangeHandling::Skip) => adds.slice(0, 0),
-            (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => adds,
-            (Some(path), _) => return Err(refused(commit, path, adds.num_rows() > 0)),
-        };
-        let files = in_log_order(&files, &[])?;
-        Ok(StreamCommit { sizes: sizes(&files)?.into(), files })
+        Ok(false)
     }
+}
+
+/// Returns the files that a commit adds to a stream of rows.
+fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
+    let adds = changing(&commit.adds)?;
+    let removes = changing(&commit.removes)?;
+    let removed =
+        removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+    // Newest first, as everywhere in the replay.
+    let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
+    let files = match (removed, options.changes) {
+        (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
+        (Some(_), ChangeHandling::Skip) => adds.slice(0, 0),
+        (Some(_), ChangeHandling::IgnoreDeletes) if adds.num_rows() == 0 => adds,
+        (Some(path), _) => return Err(refused(commit, path, adds.num_rows() > 0)),
+    };
+    let files = in_log_order(&files, &[])?;
+    Ok(Content::Files { sizes: sizes(&files)?.into(), files })
 }
 
 /// Returns files that come newest first in the order of the log, with the columns that are kept and `more`.

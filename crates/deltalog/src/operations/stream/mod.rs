@@ -16,28 +16,40 @@
 //!   commits after it. The snapshot is sorted once; beyond some size, in a temporary file.
 //! - Only `add` actions with `dataChange` are rows of the stream. A commit that removes rows is an error unless the
 //!   reader has said what it means: see [`ChangeHandling`].
+//! - A stream of the change data feed goes through the change data files of a commit, or through its `add` and `remove`
+//!   actions. Changes that belong together, such as the two rows of an update, are never in different batches.
 //! - All rows have the schema of the snapshot with which the stream was opened. A commit that changes the schema so
 //!   that this is no longer possible is an error; opened again, the stream continues with the new schema where that is
-//!   possible.
+//!   possible. A stream that notes its schemas ([`tracking`]) goes on after any change.
 //! - The files of a commit are read once, and kept until [`TableStream::release`]. A look for news reads new commits,
 //!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new sends at most one
 //!   request per second.
 
 mod admission;
+mod backlog;
 mod batch;
 mod commits;
 mod initial;
 mod offset;
 mod options;
+mod parts;
 mod schema;
 mod sorted;
+mod start;
 mod table_stream;
+mod tracking;
+mod wait;
+mod walk;
 
 pub use admission::StreamLimits;
+pub use backlog::StreamBacklog;
 pub use batch::StreamBatch;
 pub use offset::StreamOffset;
 pub use options::{ChangeHandling, StreamOptions, StreamStart};
 pub use table_stream::TableStream;
+pub use tracking::{AllowedVersion, SchemaChange, SchemaTracking};
 
+#[cfg(test)]
+mod feed_tests;
 #[cfg(test)]
 mod tests;

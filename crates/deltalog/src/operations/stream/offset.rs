@@ -10,13 +10,18 @@ use crate::error::{Error, ErrorKind, Result};
 const BASE: [i64; 2] = [-1, -100];
 
 /// The indexes at which a stream stops for a change of the schema. (JVM connector: `schemaTrackingLocation`.)
-const SCHEMA_BARRIERS: [i64; 2] = [-20, -19];
+const SCHEMA_CHANGE: i64 = -20;
+const AFTER_SCHEMA_CHANGE: i64 = -19;
 
 /// A position within a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Index {
     /// Before the first file.
     Base,
+    /// Before the change of the schema, whose version's files are read with the new one.
+    SchemaChange,
+    /// At the same place, for engines that do not commit an offset until they see another one.
+    AfterSchemaChange,
     /// After this file.
     File(u64),
     /// After the last file. It is the same position as the base of the next version, and is written as that.
@@ -58,8 +63,7 @@ impl StreamOffset {
     /// Reads an offset.
     ///
     /// # Errors
-    /// `InvalidArgument` for a text that is no offset. `Unsupported` for an offset of an unknown version, and for one
-    /// that stands before a change of the schema.
+    /// `InvalidArgument` for a text that is no offset; `Unsupported` for an offset of an unknown version.
     pub fn parse(text: &str) -> Result<Self> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
             Error::invalid_argument(format!("this is no offset of a stream: {text}"))
@@ -74,14 +78,8 @@ impl StreamOffset {
         }
         let index = match written.index {
             index if BASE.contains(&index) => Index::Base,
-            index if SCHEMA_BARRIERS.contains(&index) => {
-                return Err(Error::unsupported(format!(
-                    "the offset stands before a change of the schema, which is not supported: {text}"
-                ))
-                .with_hint(
-                    "finish the change of the schema with the JVM connector, or begin with a new checkpoint",
-                ));
-            }
+            SCHEMA_CHANGE => Index::SchemaChange,
+            AFTER_SCHEMA_CHANGE => Index::AfterSchemaChange,
             index => Index::File(u64::try_from(index).map_err(|error| {
                 Error::invalid_argument(format!("the offset has an impossible index: {text}"))
                     .with_source(error)
@@ -136,11 +134,17 @@ impl StreamOffset {
 impl fmt::Display for StreamOffset {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = Written {
-            source_version: 1,
+            // Older readers must not take the place of a change for another one.
+            source_version: match self.index {
+                Index::SchemaChange | Index::AfterSchemaChange => 3,
+                Index::Base | Index::File(_) | Index::End => 1,
+            },
             reservoir_id: self.table_id.clone(),
             reservoir_version: self.version,
             index: match self.index {
                 Index::File(index) => i64::try_from(index).map_err(|_| fmt::Error)?,
+                Index::SchemaChange => SCHEMA_CHANGE,
+                Index::AfterSchemaChange => AFTER_SCHEMA_CHANGE,
                 Index::Base | Index::End => BASE[0],
             },
             is_starting_version: self.is_initial,
@@ -159,6 +163,8 @@ mod tests {
         for text in [
             r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":3,"index":-1,"isStartingVersion":false}"#,
             r#"{"sourceVersion":1,"reservoirId":"9b1f","reservoirVersion":0,"index":119,"isStartingVersion":true}"#,
+            r#"{"sourceVersion":3,"reservoirId":"9b1f","reservoirVersion":5,"index":-20,"isStartingVersion":false}"#,
+            r#"{"sourceVersion":3,"reservoirId":"9b1f","reservoirVersion":5,"index":-19,"isStartingVersion":false}"#,
         ] {
             assert_eq!(StreamOffset::parse(text).unwrap().to_string(), text);
         }
@@ -181,7 +187,6 @@ mod tests {
         assert_eq!(kind("0"), ErrorKind::InvalidArgument);
         assert_eq!(kind(&offset(1, -7)), ErrorKind::InvalidArgument);
         assert_eq!(kind(&offset(2, 0)), ErrorKind::Unsupported);
-        assert_eq!(kind(&offset(3, -20)), ErrorKind::Unsupported);
         assert_eq!(
             StreamOffset::parse(&offset(3, -100)).unwrap(),
             StreamOffset::parse(&offset(1, -1)).unwrap()

@@ -1,6 +1,14 @@
 //! The options of a stream.
 
+use std::time::Duration;
+
 use regex::Regex;
+
+use super::tracking::SchemaTracking;
+use crate::error::{Error, Result};
+
+/// How long a stream without new versions waits before it looks at the store again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where a stream begins that has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,12 +46,29 @@ pub enum ChangeHandling {
 }
 
 /// The content that a stream reads.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub(super) start: StreamStart,
     pub(super) changes: ChangeHandling,
+    pub(super) is_change_feed: bool,
     pub(super) excluded: Option<Regex>,
     pub(super) tolerates_loss: bool,
+    pub(super) pause: Duration,
+    pub(super) tracking: Option<SchemaTracking>,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            start: StreamStart::default(),
+            changes: ChangeHandling::default(),
+            is_change_feed: false,
+            excluded: None,
+            tolerates_loss: false,
+            pause: PAUSE,
+            tracking: None,
+        }
+    }
 }
 
 impl StreamOptions {
@@ -66,11 +91,29 @@ impl StreamOptions {
         self
     }
 
-    /// Leaves out files whose path in the log matches. They count for limits and offsets.
+    /// Reads the change data feed instead of the rows: what each commit has inserted, updated and deleted, with the
+    /// columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the first snapshot are inserts of
+    /// its version. [`StreamOptions::changes`] has no meaning then.
     #[must_use]
-    pub fn exclude(mut self, paths: Regex) -> Self {
-        self.excluded = Some(paths);
+    pub fn change_feed(mut self, is_change_feed: bool) -> Self {
+        self.is_change_feed = is_change_feed;
         self
+    }
+
+    /// Leaves out files in whose path in the log the regular expression `pattern` matches somewhere. They count for
+    /// limits and offsets.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text that is no regular expression.
+    pub fn exclude(mut self, pattern: &str) -> Result<Self> {
+        self.excluded = Some(Regex::new(pattern).map_err(|error| {
+            Error::invalid_argument(format!("this is no regular expression for paths: {pattern}"))
+                .with_source(error)
+                .with_hint(
+                    "look-around and references to groups are not supported; escape special characters",
+                )
+        })?);
+        Ok(self)
     }
 
     /// Passes over commits that were cleaned up before the stream has read them, instead of failing. Their rows are
@@ -78,6 +121,22 @@ impl StreamOptions {
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
+        self
+    }
+
+    /// Sets how long the stream answers from memory after a look at the store that has found nothing new. It is a
+    /// second without this.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// Notes the schemas with which the stream reads, so that it goes on after any change of the schema: it ends before
+    /// the change, and opened again, it reads on with the new schema.
+    #[must_use]
+    pub fn track_schema(mut self, tracking: SchemaTracking) -> Self {
+        self.tracking = Some(tracking);
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
-use crate::scan::changes::Shape;
+use crate::scan::changes::{PROPERTY, Shape};
 use crate::snapshot::Snapshot;
 
 /// Checks that a stream with the schema of `read` can continue where a commit of `version` has set `metadata`.
@@ -16,18 +16,7 @@ use crate::snapshot::Snapshot;
 /// # Errors
 /// `TableReplaced`, `SchemaMismatch`; `Unsupported` for a protocol that readers do not know.
 pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-    if metadata.id != read.metadata().id {
-        return Err(Error::new(
-            ErrorKind::TableReplaced,
-            format!(
-                "the table with the id {} was replaced by one with the id {}",
-                read.metadata().id,
-                metadata.id
-            ),
-        )
-        .at_version(version)
-        .with_hint("begin with a new checkpoint"));
-    }
+    ensure_same_table(read, version, metadata)?;
     ensure_readable_with_catalog(protocol, metadata)?;
     let mode = ColumnMappingMode::of(protocol, metadata)?;
     let schema = MappedSchema::new(metadata.schema()?, mode)?;
@@ -58,4 +47,43 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
         true => error.with_hint("open the stream again: it continues with the new schema"),
         false => error.with_hint("begin with a new checkpoint"),
     })
+}
+
+/// Checks that a commit of `version` has not replaced the table.
+///
+/// # Errors
+/// `TableReplaced`.
+pub(super) fn ensure_same_table(read: &Snapshot, version: u64, metadata: &Metadata) -> Result<()> {
+    if metadata.id != read.metadata().id {
+        return Err(Error::new(
+            ErrorKind::TableReplaced,
+            format!(
+                "the table with the id {} was replaced by one with the id {}",
+                read.metadata().id,
+                metadata.id
+            ),
+        )
+        .at_version(version)
+        .with_hint("begin with a new checkpoint"));
+    }
+    Ok(())
+}
+
+/// Checks that the change data feed is on in a version with this metadata.
+///
+/// # Errors
+/// `VersionNotFound`.
+pub(super) fn ensure_change_feed(version: u64, metadata: &Metadata) -> Result<()> {
+    if metadata.has_change_feed() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::VersionNotFound,
+        format!("the change data feed was off at version {version}, so that its changes cannot be read"),
+    )
+    .at_version(version)
+    .with_hint(format!(
+        "start the stream with a version since which the table property '{PROPERTY}' was true, or read its rows \
+         instead of its changes"
+    )))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, Schema};
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::sorted::{SortedFiles, Sorter};
-use super::{ChangeHandling, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream};
+use super::{
+    ChangeHandling, StreamBacklog, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::predicate::{col, lit};
 use crate::log::replay::FileColumn;
@@ -33,17 +36,18 @@ fn table() -> Table {
 }
 
 /// Commits files with one row each.
-fn append(table: &mut Table, ids: &[i64]) -> Vec<String> {
+pub(super) fn append(table: &mut Table, ids: &[i64]) -> Vec<String> {
     let paths: Vec<_> = ids.iter().map(|id| table.write_ids(&[*id])).collect();
     table.commit(paths.iter().map(|path| table.add(path)).collect());
     paths
 }
 
-fn stream(table: &Table, options: StreamOptions) -> TableStream {
-    TableStream::new(&Snapshot::open(&table.storage(), None).unwrap(), options, &Environment::system())
+pub(super) fn stream(table: &Table, options: StreamOptions) -> TableStream {
+    TableStream::open(&Snapshot::open(&table.storage(), None).unwrap(), options, &Environment::system())
+        .unwrap()
 }
 
-fn one_file() -> StreamLimits {
+pub(super) fn one_file() -> StreamLimits {
     StreamLimits::new(Some(1), None)
 }
 
@@ -68,13 +72,13 @@ fn batches(
             break;
         }
         found.push((next.to_string(), ids(stream, done.as_ref(), &next)?));
-        stream.release(&next);
+        stream.release(&next)?;
         done = Some(next);
     }
     Ok(found)
 }
 
-fn offset(version: u64, index: i64, is_initial: bool) -> String {
+pub(super) fn offset(version: u64, index: i64, is_initial: bool) -> String {
     let place = format!(r#""reservoirId":"t","reservoirVersion":{version},"index":{index}"#);
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
@@ -185,7 +189,7 @@ fn deleted_rows_of_the_snapshot_are_not_read() {
 fn excluded_files_count_for_offsets() {
     let mut table = table();
     append(&mut table, &[1, 2, 3]);
-    let options = StreamOptions::new().exclude(regex::Regex::new("file-1").unwrap());
+    let options = StreamOptions::new().exclude("file-1").unwrap();
     let found = batches(&stream(&table, options), None, one_file()).unwrap();
     assert_eq!(found.iter().map(|(_, ids)| ids.len()).collect::<Vec<_>>(), [1, 0, 1]);
     assert_eq!(found[1].0, offset(1, 1, true));
@@ -213,7 +217,7 @@ fn a_new_column_ends_a_stream_until_it_is_opened_again() {
 
 /// A stream with the same snapshot, in another process.
 fn stream_after(stream: &TableStream) -> TableStream {
-    TableStream::new(stream.snapshot(), StreamOptions::new(), &Environment::system())
+    TableStream::open(stream.snapshot(), StreamOptions::new(), &Environment::system()).unwrap()
 }
 
 #[test]
@@ -289,7 +293,7 @@ fn a_stream_without_news_asks_the_store_once_a_second() {
     let clock = Arc::clone(&now);
     let environment = Environment::new(move || clock.load(Ordering::Relaxed), Uuid::new_v4);
     let snapshot = Snapshot::open(&table.storage(), None).unwrap();
-    let stream = TableStream::new(&snapshot, StreamOptions::new(), &environment);
+    let stream = TableStream::open(&snapshot, StreamOptions::new(), &environment).unwrap();
     let end = stream.latest(None, StreamLimits::default()).unwrap().unwrap();
     append(&mut table, &[2]);
     now.fetch_add(999, Ordering::Relaxed);
@@ -297,6 +301,70 @@ fn a_stream_without_news_asks_the_store_once_a_second() {
     now.fetch_add(1, Ordering::Relaxed);
     let next = stream.latest(Some(&end), StreamLimits::default()).unwrap().unwrap();
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
+}
+
+/// An environment whose time passes only by pauses, and how often it has paused.
+fn pausing() -> (Environment, Arc<AtomicI64>) {
+    let now = Arc::new(AtomicI64::new(EPOCH));
+    let (clock, sleeper) = (Arc::clone(&now), Arc::clone(&now));
+    let environment =
+        Environment::new(move || clock.load(Ordering::Relaxed), Uuid::new_v4).with_sleep(move |pause| {
+            sleeper.fetch_add(pause.as_millis() as i64, Ordering::Relaxed);
+        });
+    (environment, now)
+}
+
+#[test]
+fn a_stream_waits_for_a_commit_and_looks_once_a_second() {
+    let mut table = table();
+    append(&mut table, &[1]);
+    let (environment, now) = pausing();
+    let snapshot = Snapshot::open(&table.storage(), None).unwrap();
+    let stream = TableStream::open(&snapshot, StreamOptions::new(), &environment).unwrap();
+    let forever = StreamLimits::default();
+    let end = stream.wait(None, forever, None).unwrap().unwrap();
+    let second = Duration::from_secs(1);
+    assert_eq!(stream.wait(Some(&end), forever, Some(second)).unwrap(), None);
+    assert_eq!(now.load(Ordering::Relaxed), EPOCH + 1_000);
+    assert_eq!(stream.wait(Some(&end), forever, Some(Duration::ZERO)).unwrap(), None);
+    append(&mut table, &[2]);
+    // It has just looked, so it sees the commit after a second.
+    let next = stream.wait(Some(&end), forever, None).unwrap().unwrap();
+    assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
+    assert_eq!(now.load(Ordering::Relaxed), EPOCH + 2_000);
+}
+
+#[test]
+fn a_stream_that_was_closed_or_has_an_end_does_not_wait() {
+    let mut table = table();
+    append(&mut table, &[1]);
+    let (environment, now) = pausing();
+    let snapshot = Snapshot::open(&table.storage(), None).unwrap();
+    let ended = TableStream::open(&snapshot, StreamOptions::new(), &environment).unwrap();
+    ended.end_at_newest();
+    let end = ended.wait(None, StreamLimits::default(), None).unwrap().unwrap();
+    assert_eq!(ended.wait(Some(&end), StreamLimits::default(), None).unwrap(), None);
+    let closed = TableStream::open(&snapshot, StreamOptions::new(), &environment).unwrap();
+    closed.close();
+    assert_eq!(closed.wait(Some(&end), StreamLimits::default(), None).unwrap(), None);
+    assert_eq!(now.load(Ordering::Relaxed), EPOCH);
+}
+
+#[test]
+fn the_backlog_is_what_comes_after_an_offset() {
+    let mut table = table();
+    append(&mut table, &[1, 2, 3]);
+    let stream = stream(&table, StreamOptions::new());
+    append(&mut table, &[4]);
+    let size = table.size("file-0.parquet");
+    let first = stream.latest(None, one_file()).unwrap().unwrap();
+    let backlog = stream.backlog(&first);
+    assert_eq!((backlog.versions, backlog.files, backlog.bytes), (1, 2, 2 * size));
+    let last = stream.latest(Some(&first), StreamLimits::default()).unwrap().unwrap();
+    let backlog = stream.backlog(&first);
+    assert_eq!((backlog.versions, backlog.files, backlog.bytes), (2, 3, 3 * size));
+    assert_eq!(stream.backlog(&last), StreamBacklog::default());
+    assert_eq!(stream.newest(), last);
 }
 
 #[test]
@@ -456,7 +524,7 @@ proptest! {
                     let parts = |stream: &TableStream| stream.batch(done.as_ref(), &next).unwrap().parts().unwrap();
                     prop_assert!(done.is_none() || parts(&reader) == parts(&other));
                 }
-                reader.release(&next);
+                reader.release(&next).unwrap();
                 done = Some(next);
             }
         }

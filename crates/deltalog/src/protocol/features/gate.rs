@@ -43,10 +43,10 @@ fn writer_support(feature: &TableFeature) -> Support {
         // (`row_copy`).
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
-        // Checkpoints of all allowed forms are written, and no multi-part ones.
+        // Checkpoints are written in all allowed forms, except as multi-part checkpoints.
         TableFeature::V2Checkpoint => Support::Full,
-        // Files are removed whole or get vectors, and new files have new rows. A statement whose changes do not follow
-        // from that writes change data files (`rewrite::row_writer`).
+        // Files are removed whole or get vectors, and new files have new rows. If a statement's changes cannot be
+        // derived from these, it writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,

@@ -1,12 +1,12 @@
-//! The list of table features: the specification's, and further ones that writers use.
+//! The list of table features: the specification's, and additional ones that writers use.
 
 use std::fmt;
 
 use crate::error::Result;
 use crate::protocol::action::Metadata;
 
-/// The metadata of a field with strings that are not compared byte by byte: the collation of each, by its path from the
-/// name of the field on.
+/// The metadata of a field with strings that are not compared byte by byte. It states the collation of each string by
+/// its path, which begins with the name of the field.
 pub(crate) const COLLATIONS: &str = "__COLLATIONS";
 
 /// The clients that must implement a feature.

@@ -11,7 +11,7 @@ use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::Protocol;
 
 impl Protocol {
-    /// Returns whether both readers and writers must implement `feature`, as far as it is theirs.
+    /// Returns whether readers (if the feature concerns them) and writers must implement `feature`.
     pub fn supports(&self, feature: &TableFeature) -> bool {
         let is_for_readers = feature.kind() == Some(FeatureKind::ReaderWriter);
         self.writer_features().contains(feature)
@@ -212,7 +212,7 @@ mod tests {
         let to = legacy(2, 5).supporting(&[TableFeature::DeletionVectors]);
         assert_eq!((to.min_reader_version, to.min_writer_version), (3, 7));
         assert_eq!(to.reader_features.unwrap(), ["columnMapping", "deletionVectors"]);
-        // The feature is implied already.
+        // The protocol already implies the feature.
         assert_eq!(legacy(2, 5).supporting(&[TableFeature::ColumnMapping]), legacy(2, 5));
         assert_eq!(legacy(1, 4).supporting(&[TableFeature::ChangeDataFeed]), legacy(1, 4));
     }

@@ -16,7 +16,7 @@
 //!   `arrow.parquet.variant`.
 //! - `UInt64` is refused, because values could be lost. Whether a single value fits, such as a timestamp in
 //!   ns, is checked when it is converted.
-//! - Rows have types without metadata. Schemas that are shown to others or come from them have metadata as well
+//! - Rows have types without metadata. Schemas that are exchanged with other programs have metadata as well
 //!   (`arrow_metadata`).
 
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn fields_to_arrow(fields: &StructType, place: &Place<'_>, metadata: Metadata) -
 }
 
 fn field_to_arrow(field: &StructField, parent: &Place<'_>, metadata: Metadata) -> Result<Field> {
-    // A void column contains only nulls, even if the schema says that it has none.
+    // A void column contains only nulls, even if the schema says that it is not nullable.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
     let place = parent.child(&field.name);
     let mut arrow = named_to_arrow(&field.name, &field.data_type, nullable, &place, metadata)?;

@@ -6,7 +6,8 @@
 //! | anything else | its JSON |
 //!
 //! - Back from Arrow, the values of [`NOT_TEXT`] are JSON, and the values of all other keys are text, as with
-//!   `deltalake`. A field with other values names their keys in [`JSON_KEYS`], so that nothing changes on the way.
+//!   `deltalake`. If other values are JSON, the field lists their keys under [`JSON_KEYS`], so that the conversion and
+//!   back changes nothing.
 //! - Unknown keys stay, because a schema may have any. `ARROW:…` and `PARQUET:…` are Arrow's own, and do not become
 //!   Delta's.
 
@@ -21,7 +22,7 @@ use super::column_rules::{
 use super::{DataType, FieldMetadata, Place, StructType, TYPE_CHANGES};
 use crate::error::{Error, Result};
 
-/// The key of the names of those keys whose values are JSON although nothing is known about them.
+/// The metadata key that lists the unknown keys with JSON values.
 const JSON_KEYS: &str = "deltalog.jsonKeys";
 
 /// The kind of a value that is not text.
@@ -32,7 +33,7 @@ enum Kind {
     Any,
 }
 
-/// The keys of the protocol, and of others who write tables, whose values are not text.
+/// The keys of the protocol and of other writers whose values are not text.
 const NOT_TEXT: [(&str, Kind); 9] = [
     (IDENTITY_START, Kind::Whole),
     (IDENTITY_STEP, Kind::Whole),
@@ -120,7 +121,7 @@ pub(super) fn from_arrow(arrow: &HashMap<String, String>, place: &Place<'_>) -> 
 
 impl StructType {
     /// Returns the schema of rows of this table (`rows` may have some of its columns, and other columns), with the
-    /// metadata of the table's fields: comments and what says which values they take. Metadata about files, or about
+    /// metadata of the table's fields: comments, and rules for the values of the fields. Metadata about files, or about
     /// values that only this table assigns, is left out, because it does not apply to a table that is created from the
     /// rows. Rules are kept, no matter which columns they read.
     #[must_use]

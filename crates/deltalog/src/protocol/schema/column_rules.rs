@@ -5,7 +5,7 @@
 //! | [`INVARIANT`] | a condition | "Column Invariants" |
 //! | [`GENERATED`] | an expression of other columns | "Generated Columns" |
 //! | [`DEFAULT`] | the value of a column that is left out | "Default Columns" |
-//! | [`IDENTITY_START`] and others | a count | "Identity Columns" |
+//! | [`IDENTITY_START`] and others | an increasing or decreasing number | "Identity Columns" |
 
 use serde_json::Value;
 
@@ -34,14 +34,14 @@ pub(crate) const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 pub(crate) const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
 /// Returns whether the metadata `key` is about the files of a table: names and ids in files, type changes, values of
-/// older rows, and how far identity columns have counted.
+/// older rows, and the high water marks of identity columns.
 pub(crate) fn is_of_files(key: &str) -> bool {
     key.starts_with("delta.columnMapping.")
         || key.starts_with("parquet.field.")
         || matches!(key, TYPE_CHANGES | IDENTITY_MARK | EXISTS_DEFAULT)
 }
 
-/// Columns of tables that are to be defined. A definition checks the rules.
+/// Columns for the definition of a table, which checks their rules.
 impl StructField {
     /// Returns the field with a description for people.
     #[must_use]
@@ -63,8 +63,8 @@ impl StructField {
         self.with_entry(DEFAULT, sql.into())
     }
 
-    /// Returns the field as an identity column, whose values writers count up from `start` by `step`. Users may only
-    /// give values if `accepts_values`.
+    /// Returns the field as an identity column, whose values writers generate from `start` on in steps of `step`. Users
+    /// may only give values if `accepts_values`.
     #[must_use]
     pub fn with_identity(self, start: i64, step: i64, accepts_values: bool) -> Self {
         self.with_entry(IDENTITY_START, start.into())

@@ -266,7 +266,7 @@ impl Mapper {
                     "'{place}{path}' {what}, which the table's Iceberg compatibility requires"
                 ))
                 .with_hint(
-                    "alter the table, for example set a property: each change gives the ids that are missing",
+                    "alter the table, for example set a property: any change to it adds the missing ids",
                 )
             };
             let id = part_id(field, &path)?.and_then(|id| i32::try_from(id).ok());
@@ -277,7 +277,7 @@ impl Mapper {
         Ok(ids)
     }
 
-    /// Notes that the column or part at `place` has the id `id`. Returns what is wrong if another one has it.
+    /// Records that the column or part at `place` has the id `id`. Returns the conflict if another one already has it.
     fn take_id(&mut self, id: i32, place: String) -> Result<(), String> {
         match self.ids.insert(id, place) {
             Some(other) => Err(format!("has the id {id}, which '{other}' has too")),

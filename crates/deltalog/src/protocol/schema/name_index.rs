@@ -1,6 +1,6 @@
 //! An index of the names of a struct's fields: tables have up to tens of thousands of columns, and each is looked up.
 //!
-//! - It follows from the fields, so it does not count when structs are compared, and is made when it is needed.
+//! - It is derived from the fields, so comparisons of structs ignore it, and it is built when it is first needed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::StructField;
 
-/// The most fields that are compared with a name one after another.
+/// The maximum number of fields that are searched one by one, without an index.
 const MOST_COMPARED: usize = 16;
 
 /// The positions of fields by their names.
@@ -54,7 +54,7 @@ impl NameIndex {
 }
 
 impl Clone for NameIndex {
-    /// Returns an index of the same fields, which may be others soon.
+    /// Returns an empty index for a copy of the fields, which may be changed soon.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -93,13 +93,13 @@ mod tests {
             ] {
                 assert_eq!(fields.index_of(name), index, "{name}");
                 assert_eq!(fields.exact_index_of(name), exact, "{name}");
-                // The lookups before make no difference.
+                // Earlier lookups make no difference.
                 assert_eq!(fields, fields.clone());
             }
         }
     }
 
-    /// Physical names may differ in case only.
+    /// Physical names may differ only in case.
     #[test]
     fn names_that_differ_in_case_are_told_apart() {
         for more in [0, 40] {

@@ -21,7 +21,7 @@ impl<N: FnMut(&StructField) -> String> NewMapping<N> {
     }
 
     /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
-    /// fields had, as fields of another table, are replaced; parts of arrays and maps lose theirs.
+    /// fields have from another table are replaced, and parts of arrays and maps lose theirs.
     ///
     /// # Errors
     /// None for metadata that was parsed before.

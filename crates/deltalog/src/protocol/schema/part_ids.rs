@@ -6,10 +6,11 @@
 //!    "delta.columnMapping.nested.ids": {"col-b7….key": 102, "col-b7….value": 103, "col-b7….value.element": 104}}}
 //! ```
 //!
-//! - The nearest field above a part has its id, by the path from the name of that field on.
+//! - The nearest field above a part stores its id, keyed by the path that begins with the name of that field.
 //! - An id is assigned once and never changes. It differs from the ids of all columns and of all other parts.
-//! - Ids are written under the key and by the physical names that the JVM implementation has, which newer editions of
-//!   the protocol's text specify. Those under the key of older editions, and by the logical name, are read as well.
+//! - Ids are written under the same key and with the same physical names as by the JVM implementation, as newer
+//!   editions of the protocol's text specify. Ids under the key of older editions, or with the logical name, can be
+//!   read as well.
 
 use serde_json::{Map, Value};
 
@@ -105,7 +106,7 @@ pub(super) fn without_part_ids(metadata: &FieldMetadata) -> FieldMetadata {
     metadata.with(PART_IDS, None).with(PARQUET_PART_IDS, None)
 }
 
-/// Returns the metadata of a field whose parts have their ids under its physical name. Some writers take the name that
+/// Returns the metadata of a field whose parts have their ids under its physical name. Some writers use the name that
 /// users see, which can change.
 pub(crate) fn with_part_ids_by_physical_name(field: &StructField) -> FieldMetadata {
     let physical = physical_name(field);

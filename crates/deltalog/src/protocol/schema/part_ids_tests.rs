@@ -99,7 +99,7 @@ fn the_example_is_read_in_both_forms() {
                 part("physical-col3.value.physical-subcol1.element", 107),
             ]
         );
-        // Spark's tasks read the same ids from the schema that they get.
+        // Spark's tasks read the same ids from the schema that is passed to them.
         let metadata = &mapped.physical().fields()[1].metadata;
         assert_eq!(
             metadata.get(PARQUET_PART_IDS),
@@ -163,7 +163,7 @@ proptest! {
         prop_assert_eq!(last_id, columns + parts as i64);
         prop_assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
         prop_assert_eq!(ids.len(), columns as usize + parts);
-        // The same again changes nothing, byte for byte.
+        // A second assignment changes nothing, byte for byte.
         let mut again = last_id;
         prop_assert_eq!(&with_part_ids(&identified, &mut again).unwrap(), &identified);
         prop_assert_eq!(again, last_id);
@@ -184,7 +184,7 @@ proptest! {
     }
 }
 
-/// The names that users see can change, those in files cannot.
+/// The names that users see can change, but the names in files cannot.
 #[test]
 fn ids_by_the_name_that_users_see_can_be_kept_by_the_physical_one() {
     for key in [PART_IDS, PARQUET_PART_IDS] {

@@ -54,7 +54,7 @@ impl PrimitiveType {
     /// Returns the type with that name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
-            // Spark names the collation of all strings if a statement does.
+            // Spark writes the collation of all strings if a statement names one.
             "string" | "string collate UTF8_BINARY" => Self::String,
             "long" => Self::Long,
             "integer" => Self::Integer,

@@ -1,7 +1,7 @@
 //! The settings of a session for the compaction that follows a write. `crate::operations::maintain::auto_compaction`
 //! does it.
 
-/// The number of small files of a partition from which on they are compacted, as in the JVM connector.
+/// The number of small files in a partition from which they are compacted, as in the JVM connector.
 const LEAST_FILES: u64 = 50;
 
 /// The number of partitions that are compacted after one write, as in the JVM connector.
@@ -19,7 +19,7 @@ pub struct AutoCompaction {
     /// Whether files are compacted, which overrides the table's properties; `None` if these decide:
     /// `delta.autoOptimize.autoCompact`, or `delta.autoOptimize`.
     pub enabled: Option<bool>,
-    /// The size in bytes that new files have at most; `None` for the table's own (`delta.targetFileSize`, else
+    /// The maximum size of new files in bytes; `None` for the table's own (`delta.targetFileSize`, else
     /// 128 MiB).
     pub target_size: Option<u64>,
     /// The size in bytes below which a file is small; `None` for half of the target size.
@@ -28,7 +28,8 @@ pub struct AutoCompaction {
     pub least_files: u64,
     /// The number of partitions that are compacted after one write: those with the most small files.
     pub most_partitions: usize,
-    /// The size in bytes of the files that are compacted after one write. At least one new file is written.
+    /// The maximum total size in bytes of the files that are compacted after one write. At least one new file is
+    /// written in any case.
     pub most_bytes: u64,
 }
 

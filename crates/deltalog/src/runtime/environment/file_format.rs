@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How data files are encoded. What is not set is as the table's properties say, or as by default.
+/// How data files are encoded. Where a field is not set, the table's properties or the defaults apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -13,13 +13,13 @@ pub struct FileFormat {
     pub compression: Option<String>,
     /// The level of the codecs `gzip`, `brotli` and `zstd`.
     pub compression_level: Option<i32>,
-    /// The most rows of a row group.
+    /// The maximum number of rows in a row group.
     pub row_group_rows: Option<usize>,
-    /// The most bytes of a page, before compression.
+    /// The maximum size of a page in bytes, before compression.
     pub data_page_bytes: Option<usize>,
-    /// The most rows of a page.
+    /// The maximum number of rows in a page.
     pub data_page_rows: Option<usize>,
-    /// The most bytes of a dictionary.
+    /// The maximum size of a dictionary in bytes.
     pub dictionary_page_bytes: Option<usize>,
     /// The number of values after which the limits of pages are checked.
     pub batch_rows: Option<usize>,
@@ -27,7 +27,8 @@ pub struct FileFormat {
     pub statistics_length: Option<usize>,
     /// How columns are encoded.
     pub default_column: ColumnFormat,
-    /// How single columns are encoded, by their paths (`struct.field`); what they do not set is as by default.
+    /// How single columns are encoded, by their paths (`struct.field`); where they set nothing, the settings for all
+    /// columns apply.
     pub columns: BTreeMap<String, ColumnFormat>,
 }
 

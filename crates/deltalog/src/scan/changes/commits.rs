@@ -15,7 +15,7 @@ use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
 
 /// A commit with its file actions that changed rows.
 #[derive(Debug)]
-pub(super) struct FeedCommit {
+pub(crate) struct FeedCommit {
     pub(super) version: u64,
     pub(super) timestamp_ms: i64,
     pub(super) actions: FeedActions,
@@ -46,11 +46,99 @@ impl Kept {
     pub(super) fn has(&self, row: usize) -> bool {
         self.0.as_ref().is_none_or(|kept| kept.is_null(row) || kept.value(row))
     }
+
+    /// Returns those files that are selected, too.
+    fn and(self, selected: Option<&BooleanArray>) -> Self {
+        let Some(selected) = selected else { return self };
+        let both = |(row, is_selected)| Some(is_selected == Some(true) && self.has(row));
+        Self(Some(selected.iter().enumerate().map(both).collect()))
+    }
 }
 
 /// The columns that are kept of file actions.
 const COLUMNS: [FileColumn; 4] =
     [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
+
+/// The file actions of a commit that changed rows, in the form of the log.
+#[derive(Debug)]
+pub(super) enum ChangedActions {
+    /// Changes that the writer recorded.
+    Recorded(Vec<AddCdcFile>),
+    /// `add` and `remove` actions with `dataChange`, newest first.
+    Inferred { adds: RecordBatch, removes: RecordBatch },
+}
+
+/// Some of the actions of a commit, by their rows.
+#[derive(Debug)]
+pub(super) struct Selected {
+    /// Of the recorded files, or of the `add` actions.
+    pub(super) files: BooleanArray,
+    pub(super) removes: BooleanArray,
+}
+
+impl ChangedActions {
+    /// Collects the file actions of `commit` that changed rows.
+    ///
+    /// # Errors
+    /// `CorruptLog`.
+    pub(super) fn of(commit: Commit) -> Result<Self> {
+        if !commit.cdc.is_empty() {
+            return Ok(Self::Recorded(commit.cdc));
+        }
+        let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
+        let actions = |actions: &RecordBatch| -> Result<RecordBatch> {
+            let actions = if has_changes { changing(actions)? } else { actions.slice(0, 0) };
+            with_statistics(&actions)
+        };
+        Ok(Self::Inferred { adds: actions(&commit.adds)?, removes: actions(&commit.removes)? })
+    }
+
+    /// Returns the commit with all of these actions, or with the selected ones. Those that cannot contain a requested
+    /// row are left out.
+    ///
+    /// # Errors
+    /// `CorruptLog`.
+    pub(super) fn feed_commit(
+        &self,
+        version: u64,
+        timestamp_ms: i64,
+        pruner: Option<&FeedPruner>,
+        selected: Option<&Selected>,
+    ) -> Result<FeedCommit> {
+        let kept = |actions: &RecordBatch, kind: ChangeKind, selected: Option<&BooleanArray>| {
+            let kept = pruner.map(|pruner| pruner.keep(actions, kind, version, timestamp_ms));
+            kept.transpose().map(|kept| Kept(kept.flatten()).and(selected))
+        };
+        let selected_files = selected.map(|selected| &selected.files);
+        let actions = match self {
+            Self::Recorded(files) => {
+                let partition_values = maps_of(files)?;
+                let field = FileColumn::PartitionValues.name();
+                let columns =
+                    RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
+                let columns = columns.map_err(|error| {
+                    Error::corrupt_log("change data files have invalid partition values").with_source(error)
+                })?;
+                let kept = kept(&columns, ChangeKind::Recorded, selected_files)?;
+                FeedActions::Recorded { files: files.clone(), partition_values, kept }
+            }
+            Self::Inferred { adds, removes } => {
+                let selected_removes = selected.map(|selected| &selected.removes);
+                FeedActions::Inferred {
+                    adds: FileActions {
+                        kept: kept(adds, ChangeKind::Insert, selected_files)?,
+                        batch: without_statistics(adds)?,
+                    },
+                    removes: FileActions {
+                        kept: kept(removes, ChangeKind::Delete, selected_removes)?,
+                        batch: without_statistics(removes)?,
+                    },
+                }
+            }
+        };
+        Ok(FeedCommit { version, timestamp_ms, actions })
+    }
+}
 
 impl FeedCommit {
     /// Collects the file actions of `commit` that changed rows.
@@ -59,41 +147,18 @@ impl FeedCommit {
     /// `CorruptLog`.
     pub(super) fn new(commit: Commit, timestamp_ms: i64, pruner: Option<&FeedPruner>) -> Result<Self> {
         let version = commit.version;
-        let kept = |actions: &RecordBatch, kind: ChangeKind| {
-            let kept = pruner.map(|pruner| pruner.keep(actions, kind, version, timestamp_ms));
-            kept.transpose().map(|kept| Kept(kept.flatten()))
-        };
-        let actions = if !commit.cdc.is_empty() {
-            let partition_values = maps_of(&commit.cdc)?;
-            let field = FileColumn::PartitionValues.name();
-            let columns =
-                RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
-            let columns = columns.map_err(|error| {
-                Error::corrupt_log("change data files have invalid partition values").with_source(error)
-            })?;
-            FeedActions::Recorded {
-                files: commit.cdc,
-                partition_values,
-                kept: kept(&columns, ChangeKind::Recorded)?,
-            }
-        } else {
-            let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
-            let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
-                let actions = if has_changes { changing(actions)? } else { actions.slice(0, 0) };
-                let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
-                let actions = with_columns(&actions, columns.map(|column| column.field()).collect())?;
-                let kept = kept(&actions, kind)?;
-                // Statistics were needed for pruning only.
-                Ok(FileActions {
-                    batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?,
-                    kept,
-                })
-            };
-            let adds = actions(&commit.adds, ChangeKind::Insert)?;
-            FeedActions::Inferred { adds, removes: actions(&commit.removes, ChangeKind::Delete)? }
-        };
-        Ok(Self { version, timestamp_ms, actions })
+        ChangedActions::of(commit)?.feed_commit(version, timestamp_ms, pruner, None)
     }
+}
+
+/// Returns the columns of file actions that pruning and reading need.
+pub(super) fn with_statistics(actions: &RecordBatch) -> Result<RecordBatch> {
+    let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
+    with_columns(actions, columns.map(|column| column.field()).collect())
+}
+
+fn without_statistics(actions: &RecordBatch) -> Result<RecordBatch> {
+    with_columns(actions, COLUMNS.iter().map(|column| column.field()).collect())
 }
 
 /// Returns whether the writer reports a MERGE that changed no row. Missing metrics mean nothing.

@@ -11,9 +11,9 @@ use super::test_table::*;
 use crate::expression::predicate::{ParseMode, parse};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// A change to a table; numbers select files and rows.
+/// A change to a table; the numbers select files and rows.
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Append(u8),
     /// Replaces the set of a file's deleted rows, perhaps by a smaller one.
     Redelete(prop::sample::Index, BTreeSet<u8>),
@@ -24,7 +24,7 @@ enum Step {
     Record(prop::sample::Index),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let index = any::<prop::sample::Index>();
     prop_oneof![
         (1..20u8).prop_map(Step::Append),
@@ -34,6 +34,29 @@ fn step() -> impl Strategy<Value = Step> {
         index.clone().prop_map(Step::Rewrite),
         index.prop_map(Step::Record),
     ]
+}
+
+/// A table, and its live files.
+pub(crate) struct History {
+    pub(crate) table: Table,
+    live: Vec<Live>,
+    next_id: i64,
+}
+
+impl History {
+    pub(crate) fn new() -> Self {
+        Self { table: Table::new(), live: Vec::new(), next_id: 0 }
+    }
+
+    /// Performs `step` and returns its changes.
+    pub(crate) fn apply(&mut self, step: Step) -> Rows {
+        apply(&mut self.table, &mut self.live, &mut self.next_id, step, Stats::None)
+    }
+
+    /// Returns the rows of the newest version as inserts of it.
+    pub(crate) fn as_inserts(&self) -> Rows {
+        change("insert", self.live.iter().flat_map(Live::rows), self.table.versions - 1)
+    }
 }
 
 /// A live file: its rows, and the deleted ones among them.

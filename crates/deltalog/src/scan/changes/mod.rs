@@ -31,12 +31,16 @@ mod plan;
 mod pruner;
 mod range;
 mod schema;
+mod sequence;
 mod values;
 
+pub(crate) use commits::FeedCommit;
 pub use files::{ChangeFile, ChangeFiles, ChangeKind};
 pub use plan::{ChangeFeed, ChangePlan};
+pub(crate) use pruner::FeedPruner;
 pub use range::ChangeBound;
 pub(crate) use schema::Shape;
+pub(crate) use sequence::ChangeSequence;
 
 /// `_change_type: Utf8`: `insert`, `delete`, `update_preimage` or `update_postimage`.
 pub const CHANGE_TYPE: &str = "_change_type";
@@ -46,10 +50,10 @@ pub const COMMIT_VERSION: &str = "_commit_version";
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
 /// The table property that enables the feed.
-const PROPERTY: &str = "delta.enableChangeDataFeed";
+pub(crate) const PROPERTY: &str = "delta.enableChangeDataFeed";
 
 #[cfg(test)]
-mod law_tests;
+pub(crate) mod law_tests;
 #[cfg(test)]
 pub(crate) mod test_table;
 #[cfg(test)]

@@ -106,9 +106,9 @@ impl ChangeFeed {
     /// `VersionNotFound` for versions without a commit and for versions at which the feed was off; the
     /// message names the versions that can be read. `InvalidArgument` for a range that ends before it starts,
     /// and for a predicate that does not match the schema. `SchemaMismatch` if the rows of a version cannot
-    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed other
-    /// than to a wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a
-    /// version has a feature that is not implemented. Otherwise as [`Snapshot::open`].
+    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed and not to a
+    /// wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a version has a feature
+    /// that is not implemented. Otherwise as [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
         let storage = self.snapshot.storage();
         let located = |error: Error| error.in_table(storage.url());
@@ -181,7 +181,7 @@ impl<'a> FeedLog<'a> {
             protocol = new_protocol.unwrap_or(protocol);
             metadata = new_metadata.unwrap_or(metadata);
         }
-        // The error that the feed was off is more helpful.
+        // If the feed was off, that error is more helpful.
         self.ensure_on(versions).and(checked)
     }
 
@@ -191,7 +191,7 @@ impl<'a> FeedLog<'a> {
         if let Some((_, Some(protocol), Some(metadata))) = at_start {
             return Ok((protocol.clone(), metadata.clone()));
         }
-        // If nothing changed them later, they equal the files of the last version.
+        // If nothing changed them later, they equal the last version's.
         if self.states.iter().all(|(version, ..)| *version == start) {
             return Ok((self.last.protocol().clone(), self.last.metadata().clone()));
         }
@@ -208,7 +208,7 @@ impl<'a> FeedLog<'a> {
     }
 
     fn check_version(&self, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-        // If a catalog had to be queried, that was done when the snapshot was opened.
+        // If a catalog had to be queried, this was done when the snapshot was opened.
         ensure_readable_with_catalog(protocol, metadata)?;
         let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
         let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };
@@ -271,6 +271,18 @@ impl ChangePlan {
         let schema = with_change_fields(snapshot.arrow_schema()).map_err(located)?;
         let predicate = predicate.map(|predicate| predicate.bind(&schema)).transpose().map_err(located)?;
         Ok(Self { snapshot, versions, commits: Arc::default(), schema, predicate })
+    }
+
+    /// Creates the plan of these commits. Its rows have the schema of `snapshot`.
+    ///
+    /// # Errors
+    /// `Unsupported` if a column has a name of the feed.
+    pub(crate) fn of_commits(snapshot: &Snapshot, commits: Vec<FeedCommit>) -> Result<Self> {
+        let versions = match (commits.first(), commits.last()) {
+            (Some(first), Some(last)) => Some(first.version..=last.version),
+            _ => None,
+        };
+        Ok(Self { commits: Arc::new(commits), ..Self::new(snapshot.clone(), versions, None)? })
     }
 
     /// Returns the versions; `None` if the range is empty.

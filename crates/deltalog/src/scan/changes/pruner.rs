@@ -8,9 +8,10 @@
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 
 use super::files::ChangeKind;
+use super::schema::with_change_fields;
 use super::values::values;
 use crate::error::{Error, Result};
-use crate::expression::predicate::{BoundPredicate, ColumnPath, prune};
+use crate::expression::predicate::{BoundPredicate, ColumnPath, Predicate, prune};
 use crate::log::replay::FileColumn;
 use crate::scan::{PartitionColumns, StatisticsColumns};
 use crate::snapshot::Snapshot;
@@ -18,7 +19,7 @@ use crate::values::stats::{StatsBounds, leaf_columns};
 
 /// A pruner for the files of commits.
 #[derive(Debug)]
-pub(super) struct FeedPruner {
+pub(crate) struct FeedPruner {
     predicate: BoundPredicate,
     partitions: PartitionColumns,
     /// The leaf columns whose statistics are relevant.
@@ -27,6 +28,15 @@ pub(super) struct FeedPruner {
 }
 
 impl FeedPruner {
+    /// Creates a pruner for the parts of `predicate` that are understood, of the feed of `last`.
+    ///
+    /// # Errors
+    /// `CorruptLog` if a partition column is invalid; `Unsupported` if a column has a name of the feed.
+    pub(crate) fn of(last: &Snapshot, predicate: &Predicate) -> Result<Self> {
+        let schema = with_change_fields(last.arrow_schema())?;
+        Self::new(last, predicate.bind_for_pruning(&schema))
+    }
+
     /// Creates a pruner for `predicate`, bound to the schema of the feed of `last`.
     ///
     /// # Errors
@@ -45,7 +55,7 @@ impl FeedPruner {
     }
 
     /// Returns whether statistics are needed.
-    pub(super) fn reads_statistics(&self) -> bool {
+    pub(crate) fn reads_statistics(&self) -> bool {
         self.stats.is_some()
     }
 

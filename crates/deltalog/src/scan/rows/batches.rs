@@ -41,7 +41,8 @@ pub(super) struct FileBatches {
     groups: VecDeque<usize>,
     /// The number of threads that may share the columns.
     threads: usize,
-    /// The rows that were read at once last, if a part of the file has turned out to need fewer than its footer says.
+    /// The number of rows that were last read at once, if the file turned out to need smaller reads than its footer
+    /// suggests.
     rows: usize,
     reading: Option<Reading>,
     /// For each constant column, the longest array built so far.
@@ -131,7 +132,7 @@ impl FileBatches {
             let Some(read) = reader.next_batch()? else {
                 let rows = reader.rows().unwrap_or(usize::MAX);
                 self.rows = match &self.reading {
-                    // There were at most as many arrays as the predicate has columns.
+                    // There are at most as many arrays as the predicate has columns.
                     Some(Reading::Rest(..)) => self.rows.min(rows),
                     _ => rows,
                 };
@@ -206,7 +207,7 @@ impl FileBatches {
                 bytes = bytes.saturating_add(weight_of(&matching, 0, matching.num_rows()));
                 kept.0.push_back(matching);
             }
-            // The footer may have said too little.
+            // The footer may have understated the size.
             if may_read_again && !reads_again && bytes > OpenFile::most_kept(&opener.scan) {
                 reads_again = true;
                 kept.retain_columns(&opener.stages.kept, &opener.stages.ids)?;

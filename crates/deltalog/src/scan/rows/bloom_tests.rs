@@ -190,8 +190,8 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
     table.rows(table.where_(sql)).map(|rows| rows.num_rows())
 }
 
-/// A file whose pages cannot be read shows which columns are looked up. There are enough different values that columns
-/// are larger than their filters.
+/// The pages of the file cannot be read, which shows for which columns the filters suffice. There are enough different
+/// values that columns are larger than their filters.
 #[test]
 fn filters_are_used_for_values_of_one_form_only() {
     let numbers = (0..8000).map(|row| (row * row / 7 + row) % 200 - 100);
@@ -223,7 +223,7 @@ fn filters_are_used_for_values_of_one_form_only() {
     }
 }
 
-/// Filters that cannot be right are not used.
+/// Filters that cannot be correct are not used.
 #[test]
 fn damaged_filters_lose_no_rows() {
     let numbers: Vec<Option<i64>> = (0..8000).map(|row| Some((row * row / 7 + row) % 200 - 100)).collect();
@@ -231,7 +231,7 @@ fn damaged_filters_lose_no_rows() {
         |filter: &mut [u8]| filter.fill(0),
         |filter: &mut [u8]| filter.fill(0xff),
         |filter: &mut [u8]| filter[0] = 0x16,
-        // The number of bytes, negative and of another length.
+        // The number of bytes is negative, or differs from the filter's length.
         |filter: &mut [u8]| filter[1] |= 1,
         |filter: &mut [u8]| filter[1] ^= 0x40,
         // Another hash.

@@ -6,16 +6,17 @@
 //!   row groups that may have a match ◄── the predicate again, with the answers ◄──────────────┘
 //! ```
 //!
-//! - A filter says that a value is certainly not in a column of a row group, or that it may be. It is used for `=`,
-//!   `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value out.
-//! - Only values that have one form in the file are looked up: equal values of the table must be the same bytes, those
-//!   that the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of the
-//!   scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
+//! - A filter says either that a value is certainly not in a column of a row group, or that it may be there. It is used
+//!   for `=`, `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value
+//!   out.
+//! - Only values that have one form in the file are looked up: equal values of the table must be stored as the same
+//!   bytes, which the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of
+//!   the scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
 //! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
-//! - A filter that does not have the form of one is not used, with a warning: the rows are read. Which bits are set
+//! - A malformed filter is ignored with a warning: the rows are read. Which bits are set
 //!   cannot be checked, because Parquet has no checksum for them. So a writer with wrong filters, or a change of single
-//!   bits, would hide rows. A filter without any bit, as zeroed blocks of a disk leave it, is not used.
+//!   bits, would hide rows. A filter without any bit set, as zeroed disk blocks leave it, is ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ use super::places::{Place, Places};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// The most bytes of a filter's header.
+/// The maximum size of a filter's header in bytes.
 const HEADER: u64 = 32;
 
 /// The fields after the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
@@ -192,8 +193,8 @@ fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>>
 
 /// Returns the size of a filter and the size of its header.
 fn header(bytes: &Bytes) -> Result<(usize, usize)> {
-    let damaged = || Error::corrupt_data("the Bloom filter does not begin with the header of one");
-    // Thrift's compact protocol: field 1 is a number of seven bits a byte, the lowest ones first.
+    let damaged = || Error::corrupt_data("the Bloom filter does not begin with a valid header");
+    // Thrift's compact protocol: field 1 is a number with seven bits per byte, the lowest ones first.
     let (first, mut rest) = bytes.split_first().ok_or_else(damaged)?;
     let (mut number, mut shift) = (0u64, 0);
     loop {

@@ -318,7 +318,8 @@ pub(super) fn match_name(fields: &Fields, name: &str) -> NameMatch {
     FileFields::new(fields).find_name(name)
 }
 
-/// The fields of a file, or of a struct in it, and how to find one. All of many are found in linear time.
+/// The fields of a file, or of a struct in it, and how to find one. Finding all fields takes linear time, even if there
+/// are many.
 pub(super) struct FileFields<'a> {
     fields: &'a Fields,
     by_name: OnceCell<HashMap<&'a str, NameMatch>>,

@@ -196,7 +196,8 @@ impl Opener {
         for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
             let leaves = if self.stages.is_first(index) { &mut first } else { &mut rest };
             let is_given = *is_partition || file.partition_values.gives(field.name());
-            let in_file = if is_given { None } else { in_footer.find(in_files, field.name())? };
+            let is_stored = !is_given && *field.data_type() != DataType::Null;
+            let in_file = if is_stored { in_footer.find(in_files, field.name())? } else { None };
             sources.push(match in_file {
                 Some((found, leaf)) => {
                     let in_file = (found.data_type(), &calendar);

@@ -1,4 +1,4 @@
-//! Files with numbers and dates of older types than the table's. (PROTOCOL, "Type Widening".)
+//! Files that store numbers and dates with older types than the table's. (PROTOCOL, "Type Widening".)
 //!
 //! Only footers are read. The values of partition columns do not count, because they are in the log.
 
@@ -8,7 +8,7 @@ use super::{DataFile, FileRows};
 use crate::error::Result;
 use crate::runtime::by_name::names_of;
 
-/// Returns whether a number or a date in `file` has another type than in the table, at any depth.
+/// Returns whether `file` stores a number or a date with a different type than the table's, at any depth.
 ///
 /// # Errors
 /// As [`Opener::open`].

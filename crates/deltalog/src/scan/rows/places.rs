@@ -59,6 +59,9 @@ fn place(
     {
         return Ok(Place::Partition(Arc::clone(value)));
     }
+    if column.data_type == DataType::Null {
+        return Ok(Place::Missing);
+    }
     let mut leaf = 0;
     let mut found: Option<&FieldRef> = None;
     let Some(path_fields) = table.in_files(names, path.parts()) else { return Ok(Place::Other) };

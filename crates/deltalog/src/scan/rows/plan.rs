@@ -7,6 +7,7 @@
 //!   are found by their role, because writers disagree on their names.
 //! - At least one leaf of each struct is read, because only its definition levels show where the struct is
 //!   NULL.
+//! - A void field is NULL in every row, and is never looked for.
 
 use std::sync::Arc;
 
@@ -129,7 +130,8 @@ impl Plan {
         let in_file = FileFields::new(in_file);
         for (field, names) in fields.iter().zip(in_files) {
             let name = format!("{name}.{}", field.name());
-            children.push(match in_file.find(names, &name)? {
+            let is_stored = *field.data_type() != DataType::Null;
+            children.push(match is_stored.then(|| in_file.find(names, &name)).transpose()?.flatten() {
                 Some((found, leaf)) => {
                     let file = (found.data_type(), calendar);
                     let plan = Self::new([field, names], file, first_leaf + leaf, &name, leaves)?;

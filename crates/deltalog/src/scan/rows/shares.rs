@@ -10,8 +10,8 @@
 //! caller is dropped.
 //!
 //! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). If it says too little, as for
-//! values that are stored once and repeated, then a batch that is too large is handed on in pieces, one that no array
-//! can hold is read again, and reading goes on with fewer rows at once. After narrow rows it goes on with more of them
+//! values that are stored once and repeated, then a batch that is too large is passed on in pieces, one that no array
+//! can hold is read again, and reading continues with fewer rows at once. After narrow rows the number of rows grows
 //! again, up to what the footer suggests.
 
 use std::collections::VecDeque;
@@ -43,8 +43,8 @@ pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
 /// keys, for example, become many.
 const BYTES_PER_VALUE: u64 = 4;
 
-/// How many times fewer rows are read at once after more than an array can hold, and how many times more, at most,
-/// after so few bytes that they leave room for it.
+/// The factor by which the number of rows per read shrinks after a batch that an array cannot hold, and by which it
+/// grows at most after a small batch.
 const FEWER: usize = 8;
 
 /// The columns to read from a file.
@@ -65,7 +65,7 @@ pub(super) struct ColumnReader {
     threads: usize,
     /// The rows to be read at once.
     rows: usize,
-    /// The most of them, which the footer suggests.
+    /// The maximum of these, as the footer suggests.
     most: usize,
     /// The fewest rows that were read at once.
     fewest: usize,
@@ -141,7 +141,7 @@ impl Columns {
             reader = reader.with_row_selection(selection);
         }
         if rows < self.scan().batch_rows {
-            // A mask would have rows decoded that are not selected.
+            // With a mask, rows that are not selected would be decoded as well.
             reader = reader.with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
         reader.build().map_err(|error| file.file.error(error))
@@ -285,7 +285,7 @@ impl ColumnReader {
         }
     }
 
-    /// Goes on with `rows` rows at once.
+    /// Continues with `rows` rows at once.
     fn go_on(&mut self, rows: usize) -> Result<()> {
         self.rows = rows.max(1);
         self.fewest = self.fewest.min(self.rows);

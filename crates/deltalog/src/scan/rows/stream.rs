@@ -9,10 +9,10 @@
 //!                   the channels of tasks are queued, in order, in a channel with one slot per worker
 //! ```
 //!
-//! - In order, a worker can be ahead of the caller only by what its task's channel holds, so mostly one
-//!   worker is busy while the others wait. In any order, no worker waits. If there are fewer files than
-//!   threads, the tasks are row groups: their order is always kept, and the channels hold more. If row groups
-//!   are larger than the channels may hold, the tasks are files, and threads share their columns.
+//! - In order, a worker can be ahead of the caller only by what its task's channel holds, so usually one worker is busy
+//!   while the others wait. In any order, no worker waits. If there are fewer files than threads, the tasks are row
+//!   groups: their order is always kept, and the channels hold more. If row groups are larger than the channels may
+//!   hold, the tasks are files, and threads share their columns.
 //! - The caller reads a few small files itself, in order, which is faster than starting threads.
 //! - These are plain threads, started at the first batch, so a process created by `fork` can read.
 //! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
@@ -398,7 +398,7 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
             None => Ok(()),
         });
         let is_heard = match outcome {
-            // The end of a task is announced where each has a channel.
+            // If each task has a channel, the end of each task is announced.
             Ok(()) if target.waiting.is_some() => target.messages.send(Message::End).is_ok(),
             Ok(()) => true,
             Err(error) => target.messages.send(Message::Batch(Err(error))).is_ok(),
@@ -416,7 +416,8 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     }
 }
 
-/// Returns the next task, and the channel for its batches. A failure to find the next task is the last task.
+/// Returns the next task, and the channel for its batches. If finding the next task fails, the failure is the last
+/// task.
 fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Target)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;

@@ -322,7 +322,7 @@ fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
             }
         }
     };
-    // By the row group, and by the page.
+    // First by the row group, and then by the page.
     for sql in ["f > 70", "f >= 60", "f > 40", "f >= 30", "f BETWEEN 35 AND 45", "NOT (f <= 44)"] {
         assert!(!is_read(true, 99.0, sql), "{sql}");
     }

@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 
 use crate::limits::VARIANT_LEVELS;
 
-/// The bytes that each level of a value takes at least: its header, the number of its elements and an offset.
+/// The minimum number of bytes that each level of a value takes: its header, the number of its elements and an offset.
 const BYTES_PER_LEVEL: usize = 3;
 
 /// Refuses variants that have a value, anywhere in their typed parts, that is nested too deeply.
@@ -43,7 +43,7 @@ fn check_values(column: &ArrayRef) -> Result<(), ArrowError> {
     values.as_binary_view().iter().flatten().filter(long).try_for_each(check_value)
 }
 
-/// Follows the elements of a value without recursion. What is damaged is left to the decoder.
+/// Follows the elements of a value without recursion. Damaged values are left to the decoder.
 fn check_value(value: &[u8]) -> Result<(), ArrowError> {
     let (mut waiting, mut seen) = (vec![(0, 0)], 0);
     while let Some((start, level)) = waiting.pop() {

@@ -10,7 +10,7 @@ pub(super) const WAITING_BATCHES: usize = 2;
 /// The number of bytes from which on no more batches may wait.
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 
-/// How often a worker that waits looks whether the caller is still there.
+/// How often a waiting worker checks whether the caller is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The batches that wait.

@@ -23,7 +23,7 @@ use crate::runtime::row_bytes::{BatchBytes, weight_of};
 /// How a file is written.
 #[derive(Debug, Clone)]
 struct Written {
-    /// The number of a text, and its length.
+    /// The text of each row: its number and its length.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
     /// Whether the footer shows the size of values that a dictionary repeats.
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(rows(&bounded), rows(&unbounded));
         for batch in &bounded {
             let bytes = weight_of(batch, 0, batch.num_rows());
-            // Row ids, which are computed, and converted values come on top.
+            // Row ids, which are computed, and converted values take additional memory.
             // With a predicate, its columns and the others are bounded one by one.
             let most = 4 * target + 40 * batch.num_rows();
             prop_assert!(batch.num_rows() == 1 || bytes <= most, "{} > {}", bytes, target);
@@ -209,7 +209,7 @@ fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
     }
 }
 
-/// Some wide rows do not make all others be read one by one.
+/// A few wide rows do not cause all other rows to be read one by one.
 #[test]
 fn narrow_rows_after_wide_ones_are_read_many_at_once() {
     let texts = (0..4_000).map(|row| (row % 9, if row % 200 == 100 { 6_000 } else { 10 })).collect();

@@ -115,7 +115,7 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
                 .clone(),
             V::Dec(v, scale) if random.once_in(3) => {
                 let next = V::Dec((v + 1).min(10i128.pow(38) - 1), scale);
-                // Not every number has a type in common with a decimal of 38 digits.
+                // Not every number has a common type with a decimal of 38 digits.
                 let number = if is_wide { V::Dec(0, scale) } else { V::Int(1) };
                 random.pick(&[number, V::Float(1.25), V::Float(f64::NAN), next]).clone()
             }
@@ -402,8 +402,8 @@ impl Condition {
         }
     }
 
-    /// Returns whether a part of the condition is computed: engines do so themselves, so that it prunes nothing for
-    /// them.
+    /// Returns whether a part of the condition is computed. Engines compute such parts themselves, so for them they
+    /// prune nothing.
     pub(super) fn is_computed(&self) -> bool {
         let is_computed = |term: &Term| {
             matches!(

@@ -4,7 +4,7 @@
 //!
 //! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
 //!   the millisecond, offsets cut to the minute, wide bounds, and statistics that are missing, partial, truncated or
-//!   nonsensical. Half of them have the mark of this crate, and then no maximum if there is a NaN.
+//!   nonsensical. Half of them have this crate's mark, and then they have no maximum if there is a NaN.
 //!   Partition values are text.
 //! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
 
@@ -156,7 +156,7 @@ impl Counts {
     }
 }
 
-/// On all cores: it is by far the longest test of this program, and the others would end long before it.
+/// It runs on all cores, because it is by far the longest test of this program.
 #[test]
 fn skipped_files_have_no_matching_row() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -36,8 +36,8 @@ const DAY: i64 = 86_400_000_000;
 const LONGEST: usize = 3;
 
 fn instants() -> Vec<i64> {
-    // Instants around a new year, a change of clocks in Europe, one in Newfoundland at 00:01, and with odd
-    // microseconds.
+    // Instants around a new year, around changes of clocks in Europe and (at 00:01) in Newfoundland, and instants with
+    // odd microseconds.
     let around = [
         0,
         19_722 * DAY,
@@ -115,7 +115,7 @@ pub(super) fn columns() -> Vec<Column> {
             DataType::Decimal128(12, 2),
             decimals(2, &[-999, -150, -1, 0, 1, 125, 250, 9_999_999_999]),
         ),
-        // Neighbours that are one double, and the ends of the range.
+        // Neighbors that are the same double, and the ends of the range.
         column("d38", &["d38"], DataType::Decimal128(38, 2), decimals(2, &WIDE)),
         column("n2.d20", &["n2", "d20"], DataType::Decimal128(38, 20), decimals(20, &WIDE)),
         column("d0", &["d0"], DataType::Decimal128(38, 0), decimals(0, &WIDE)),
@@ -344,7 +344,7 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
             _ => plain(*v, *scale),
         },
         V::Float(v) if v.is_infinite() => format!("\"{}Infinity\"", if *v < 0.0 { "-" } else { "" }),
-        // Zero has two signs, and a writer may have seen the other one.
+        // There are two zeros, and a writer may have seen the other one.
         V::Float(v) if *v == 0.0 => (random.one(&["0.0", "-0.0"])).to_owned(),
         V::Float(v) => format!("{v:?}"),
         V::Date(v) => format!("\"{}\"", DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
@@ -364,10 +364,10 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
             };
             serde_json::Value::from(text).to_string()
         }
-        // Truncated to the millisecond, even the maximum.
+        // Bounds are truncated to the millisecond, even the maximum.
         V::Instant(v) => {
             let instant = DateTime::from_timestamp_micros(v.div_euclid(1_000) * 1_000).unwrap();
-            // Offsets with seconds are cut to minutes.
+            // Offsets with seconds are truncated to minutes.
             let offset: i32 = random.one(&[0, 0, 19_800, -12_600, 3_208, -2_670]);
             let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
             let local = instant.with_timezone(&FixedOffset::east_opt(offset).unwrap());

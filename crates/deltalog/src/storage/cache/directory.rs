@@ -1,7 +1,6 @@
 //! The directory of a cache: finding, adding and evicting pieces, together with other processes.
 
 use std::collections::{BTreeMap, HashSet};
-use std::convert::Infallible;
 use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use bytes::Bytes;
 use tempfile::NamedTempFile;
 
 use super::piece::{self, Identity, Piece};
-use crate::storage::per_process::PerProcess;
+use crate::runtime::clock;
+use crate::runtime::per_process::PerProcess;
 
 /// The name of the directory, which changes with its form.
 const NAME: &str = "deltalog-1";
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(60);
 /// The age at which a file that is being written belongs to a process that has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The directories that a warning was given for.
+/// The directories for which a warning was logged.
 static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) struct Directory {
 struct Ledger(File);
 
 impl Directory {
-    /// Opens the directory of a cache below `path`, and creates it. One that cannot be used is a warning.
+    /// Opens the directory of a cache below `path`, creating it if necessary. If it cannot be used, logs a warning.
     pub(super) fn open(path: PathBuf, limit: u64) -> Option<Self> {
         let prepare = || {
             let root = std::path::absolute(&path)?.join(NAME);
@@ -75,17 +75,17 @@ impl Directory {
         entries.filter_map(|entry| Piece::parse(entry.ok()?.file_name().to_str()?)).collect()
     }
 
-    /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures
-    /// are a warning.
+    /// Adds a piece to the directory of its object, and deletes the pieces of other states of the object. Failures are
+    /// only logged as warnings.
     pub(super) fn add(&self, directory: &Path, identity: &Identity<'_>, start: u64, content: &Bytes) {
-        if content.is_empty() || seconds(SystemTime::now()) < self.rests_until.load(Ordering::Relaxed) {
+        if content.is_empty() || seconds(clock::system_time()) < self.rests_until.load(Ordering::Relaxed) {
             return;
         }
         let piece = Piece::new(identity, start..start + content.len() as u64);
         match self.try_add(directory, &piece, identity, content) {
             Ok(()) => {}
             Err(error) => {
-                self.rests_until.store(seconds(SystemTime::now() + REST), Ordering::Relaxed);
+                self.rests_until.store(seconds(clock::system_time() + REST), Ordering::Relaxed);
                 warn_once(&self.root, &error);
             }
         }
@@ -122,7 +122,7 @@ impl Directory {
         }
     }
 
-    /// Creates a file for `length` bytes, if they fit together with the bytes that others add at the same time.
+    /// Creates a file for `length` bytes, if they fit beside the bytes that other processes are adding.
     fn reserve(&self, length: u64) -> io::Result<Option<NamedTempFile>> {
         let size = on_disk(length);
         if size > self.limit {
@@ -135,7 +135,7 @@ impl Directory {
             _ => self.evict(size),
         };
         let fits = used.saturating_add(size) <= self.limit;
-        // The file is counted by others from now on.
+        // From now on, other processes count the file.
         let file = match fits {
             true => {
                 let file = tempfile::Builder::new().tempfile_in(self.root.join(NEW))?;
@@ -148,14 +148,13 @@ impl Directory {
         Ok(file)
     }
 
-    /// Deletes the pieces that were not used for the longest time, until there is room for `size` bytes, and some more.
-    /// Returns the sum of what is left.
+    /// Deletes the least recently used pieces until there is room for `size` bytes, and some more. Returns the total
+    /// size of the pieces that remain.
     fn evict(&self, size: u64) -> u64 {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
-        let now = SystemTime::now();
-        // They come first: one that gets its name in the meantime is counted twice, and not
-        // overlooked.
+        let now = clock::system_time();
+        // They come first: a file that is renamed while this runs is counted twice instead of being missed.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
             let age = meta.modified().ok().and_then(|modified| now.duration_since(modified).ok());
@@ -210,13 +209,13 @@ impl Directory {
 }
 
 impl Ledger {
-    /// Locks the ledger. Returns `None` if others hold it for long.
+    /// Locks the ledger. Returns `None` if other processes hold it for too long.
     fn lock(path: &Path) -> io::Result<Option<Self>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         for _ in 0..TRIES {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Self(file))),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => clock::pause(PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
@@ -238,8 +237,8 @@ impl Ledger {
 }
 
 impl Drop for Ledger {
-    /// Unlocks the ledger, and does not leave that to the close: a child process that was forked while it was open
-    /// has it open, too.
+    /// Unlocks the ledger explicitly. Closing it is not enough: a child process that was forked while it was open has
+    /// it open, too.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -249,7 +248,7 @@ fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok)
 }
 
-/// Returns what a piece takes of the disk. Mostly it has its own directory.
+/// Returns the space that a piece takes on disk. Usually it has a directory of its own.
 fn on_disk(length: u64) -> u64 {
     (length.div_ceil(CLUSTER) + 1).saturating_mul(CLUSTER)
 }
@@ -290,9 +289,7 @@ fn check_private(_: &Path) -> io::Result<()> {
 }
 
 fn warn_once(path: &Path, error: &io::Error) {
-    let warned: Result<_, Infallible> = WARNED.get_or_make(|| Ok(Mutex::default()), drop);
-    let Ok(warned) = warned;
-    if warned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    if WARNED.get().lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         tracing::warn!(
             directory = %path.display(),
             %error,

@@ -17,27 +17,27 @@
 //!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
 //!   time that such a file is opened costs one request, as without a cache, but usually one without a body, and reading
 //!   from it afterwards costs none. The protocol forbids to write to the name of a data file again, but tables are
-//!   dropped and made again, and files are copied by hand; and a store that refuses access must be able to.
+//!   dropped and created again, and files are copied by hand. Also, the store must be able to refuse access.
 //! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
 //!   commits that are read by their name only. So the commit rule, which reads a commit back whose put had no answer,
-//!   and the protocol of coordinators never meet the cache: only a reader that passes what a listing said ([`Listed`])
-//!   does.
+//!   and the protocol of coordinators never meet the cache: only a reader that passes an entry of a listing
+//!   ([`Listed`]) uses it.
 //! - Objects without an entity tag, or with a weak one, are not cached.
 //!
 //! Cached data is checked before it is used:
 //!
 //! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
 //!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
-//! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only find it.
+//! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only serve to find it.
 //! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
 //!   The content is not encrypted. Files of the log are read without asking whether the store would still permit it, so
 //!   programs with other permissions need a directory of their own.
 //!
 //! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
 //! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
-//! that does not get the lock soon does not add the piece. A crash between the two steps makes the sum too large,
-//! never too small, and the next eviction counts again. There are no threads, and nothing in memory but counts, so a
-//! forked child works like any other process. Failures, such as a full disk, are a warning and never an error of a
+//! that cannot get the lock quickly does not add the piece. A crash between the two steps makes the total too large,
+//! never too small, and the next eviction corrects it. The cache has no threads, and only counts are in memory, so a
+//! forked child works like any other process. Failures, such as a full disk, are logged as warnings and never fail a
 //! read.
 //!
 //! Why not a crate: `foyer` has its index in memory and opens its files without a lock, so two processes damage each
@@ -97,8 +97,8 @@ struct Key {
 }
 
 impl Cache {
-    /// Opens the cache in the directory `path`, which may have `limit` bytes. `store` distinguishes stores that have
-    /// different objects under the same URL. A directory that cannot be used is a warning.
+    /// Opens the cache in the directory `path`, which may take up to `limit` bytes. `store` distinguishes stores that
+    /// have different objects under the same URL. If the directory cannot be used, logs a warning.
     pub(super) fn open(path: PathBuf, limit: u64, store: &str) -> Arc<Self> {
         let store = format!("{:032x}", XxHash3_128::oneshot(store.as_bytes()));
         Arc::new(Self { directory: Directory::open(path, limit), store, counts: Counts::default() })
@@ -145,7 +145,7 @@ impl Cache {
         directory.add(&key.directory, &identity, 0, bytes);
     }
 
-    /// Reads a whole piece, if it is right. Otherwise it is deleted.
+    /// Reads a whole piece if it is valid. Otherwise deletes it.
     fn bytes_of(&self, key: &Key, piece: &Piece, listed: Listed) -> Option<Bytes> {
         let open = piece.open(&key.directory);
         let is_right =
@@ -160,7 +160,7 @@ impl Cache {
         bytes
     }
 
-    /// Returns the object with the end that a listing has shown, and the last `length` bytes of it.
+    /// Returns the object in the state that a listing has shown, with its last `length` bytes.
     pub(super) fn end(
         self: &Arc<Self>,
         url: String,

@@ -44,7 +44,8 @@ impl CachedObject {
         self.tag == super::tag(e_tag) && self.size == size
     }
 
-    /// Reads ranges of the object. `fetch` reads from the store what the cache lacks, for each range at most one.
+    /// Reads ranges of the object. `fetch` reads what the cache lacks from the store, with at most one request per
+    /// range.
     pub(in crate::storage) fn ranges<E>(
         &self,
         ranges: &[Range<u64>],
@@ -147,7 +148,7 @@ impl CachedObject {
         }
     }
 
-    /// Reads a part of a piece. One that is not right is deleted.
+    /// Reads a part of a piece. Deletes the piece if it is invalid.
     fn read(&self, piece: &Piece, range: Range<u64>) -> Option<Bytes> {
         let open = piece.open(&self.key.directory);
         let is_right = |identity: &Identity<'_>| {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - The name contains the properties of the file, so a piece can be skipped without opening it. They are trusted only
-//!   if the head has the same.
+//!   if the head agrees with them.
 //! - Only the blocks that are read are compared with their hashes.
 
 use std::borrow::Cow;
@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use super::tag;
+use crate::runtime::clock;
 use crate::storage::read::read_at;
 
 const MAGIC: &[u8; 8] = b"deltalog";
 /// The length of what precedes the head.
 const START: usize = 12;
-/// The most bytes of a head. URLs may have some thousand.
+/// The maximum size of a head in bytes. URLs may have a few thousand.
 const LONGEST_HEAD: usize = 1 << 20;
 const BLOCK: u64 = 64 << 10;
 const HASH: usize = 8;
@@ -72,7 +73,7 @@ pub(super) struct Piece {
     pub(super) range: Range<u64>,
 }
 
-/// A piece that is open, with a head that is right.
+/// An open piece with a valid head.
 #[derive(Debug)]
 pub(super) struct OpenPiece {
     file: File,
@@ -118,8 +119,7 @@ impl Piece {
         self.path(directory).metadata().ok()?.modified().ok()
     }
 
-    /// Deletes the piece, which is not right or not needed any more. What it takes is subtracted when it is counted
-    /// next.
+    /// Deletes the piece, which is invalid or no longer needed. Its size is subtracted at the next count.
     pub(super) fn discard(&self, directory: &Path) {
         let path = self.path(directory);
         match std::fs::remove_file(&path) {
@@ -164,7 +164,7 @@ impl OpenPiece {
         Some(Self { file, identity, range, hashes, content })
     }
 
-    /// Reads a range of the object within the piece, if it is right.
+    /// Reads a range of the object within the piece, if the content is valid.
     pub(super) fn read(&self, range: Range<u64>) -> Option<Bytes> {
         if range.start < self.range.start || range.end > self.range.end || range.is_empty() {
             return None;
@@ -184,10 +184,10 @@ impl OpenPiece {
 
     /// Marks the piece as used.
     pub(super) fn touch(&self) {
-        let now = SystemTime::now();
+        let now = clock::system_time();
         let used = self.file.metadata().and_then(|meta| meta.modified());
         if used.is_ok_and(|used| now.duration_since(used).is_ok_and(|since| since >= FRESH)) {
-            // Who may not is a reader of a cache that others keep.
+            // A process without this permission only reads a cache that belongs to others.
             let _ = self.file.set_modified(now);
         }
     }

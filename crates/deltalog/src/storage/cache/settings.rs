@@ -26,7 +26,8 @@ impl CacheSettings {
     /// off the cache of the variables.
     ///
     /// # Errors
-    /// `InvalidArgument` for a size that is none or is too small, or that has no directory, and for a relative one.
+    /// `InvalidArgument` for a size that is invalid or too small, for a size without a directory, and for a relative
+    /// directory.
     pub(in crate::storage) fn new(directory: Option<String>, size: Option<String>) -> Result<Option<Self>> {
         Self::with_variables(directory, size, |name| std::env::var(name).ok())
     }
@@ -58,7 +59,7 @@ impl CacheSettings {
                 Ok(Some(Self { directory, limit: limit.unwrap_or(DEFAULT) }))
             }
             None if size.is_some_and(|(what, _)| what.contains("option")) => Err(Error::invalid_argument(
-                "the storage option 'cache_size' is of no use without 'cache_dir'",
+                "the storage option 'cache_size' has no effect without 'cache_dir'",
             )
             .with_hint("pass the directory of the cache as well")),
             None => Ok(None),

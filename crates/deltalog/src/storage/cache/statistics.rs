@@ -1,9 +1,8 @@
 //! Counts of requests to caches and of their hits.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::storage::per_process::PerProcess;
+use crate::runtime::per_process::PerProcess;
 
 /// Counts of the requests to a cache on the local disk, for files or ranges of files, and of its hits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,16 +41,10 @@ impl Numbers {
 /// The counts of all caches of a process. A forked child starts with zero.
 static TOTALS: PerProcess<Numbers> = PerProcess::new();
 
-fn totals() -> &'static Numbers {
-    let totals: Result<_, Infallible> = TOTALS.get_or_make(|| Ok(Numbers::default()), drop);
-    let Ok(totals) = totals;
-    totals
-}
-
 impl CacheStatistics {
     /// Returns the counts of all caches of this process.
     pub fn of_process() -> Self {
-        totals().read()
+        TOTALS.get().read()
     }
 }
 
@@ -61,14 +54,14 @@ pub(super) struct Counts(Numbers);
 
 impl Counts {
     pub(super) fn hit(&self, bytes: usize) {
-        for numbers in [&self.0, totals()] {
+        for numbers in [&self.0, TOTALS.get()] {
             numbers.hits.fetch_add(1, Ordering::Relaxed);
             numbers.hit_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
 
     pub(super) fn miss(&self, bytes: usize) {
-        for numbers in [&self.0, totals()] {
+        for numbers in [&self.0, TOTALS.get()] {
             numbers.misses.fetch_add(1, Ordering::Relaxed);
             numbers.miss_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! What the cache on the local disk serves, and what it never does.
+//! What the cache on the local disk serves, and what it never serves.
 
 #![expect(clippy::single_range_in_vec_init, reason = "a list of ranges may have one")]
 
@@ -121,7 +121,7 @@ fn a_fetch_that_fails_adds_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let object = object(&cache(directory.path()), "one", 1000);
     assert_eq!(object.ranges(&[0..10], |_| Err("failed")), Err("failed"));
-    // Neither does a response that is too short.
+    // A response that is too short is not added either.
     assert!(object.ranges(&[0..10], |_| Ok::<_, ()>(vec![content(9)])).is_ok());
     assert!(files(directory.path()).is_empty());
 }
@@ -176,7 +176,7 @@ fn no_changed_byte_is_served() {
     }
 }
 
-/// A piece under the name of another one, as a tool may leave it that copies files.
+/// A piece under the name of another piece, as after files were copied by hand.
 #[test]
 fn a_piece_is_what_it_says_and_not_what_it_is_called() {
     let directory = tempfile::tempdir().unwrap();
@@ -225,7 +225,7 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
     assert!(!is_there(11) && is_there(0));
 }
 
-/// The sum is lost or wrong, and a process has died while it added something.
+/// The total is lost or wrong, and a process died while it was adding a piece.
 #[test]
 fn the_sum_is_counted_anew_when_it_is_not_known() {
     let directory = tempfile::tempdir().unwrap();
@@ -255,7 +255,7 @@ fn the_sum_is_counted_anew_when_it_is_not_known() {
     assert!(young.exists() && !old.exists());
 }
 
-/// Each thread has its own cache, as processes have: all they share is the directory. The limit holds at any time.
+/// Each thread has its own cache, as a process would: they share only the directory. The limit holds at any time.
 #[test]
 fn processes_add_and_evict_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
@@ -357,7 +357,7 @@ fn other_users_can_neither_read_nor_write_it() {
     fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
     assert!(open().directory.is_some());
     assert_eq!(mode(&root), 0o700);
-    // Only root can give a directory away.
+    // Only root can change the owner of a directory.
     if chown(&root, Some(12_345), None).is_ok() {
         assert!(open().directory.is_none());
     }
@@ -386,7 +386,7 @@ mod with_a_store {
     }
 
     impl Place {
-        /// Opens the store as a process does that has just started.
+        /// Opens the store as a newly started process does.
         fn open(&self) -> Storage {
             let mut options = self.server.options();
             options.push(("cache_dir".into(), self.directory.path().to_str().unwrap().into()));

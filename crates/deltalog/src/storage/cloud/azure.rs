@@ -1,13 +1,14 @@
 //! Azure Blob Storage and Data Lake Storage: `abfss://container@account.dfs.core.windows.net/path`, or
 //! `az://container/path` with the account in the options or the environment.
 //!
-//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are used by the same interface, the blob
+//! Accounts with a hierarchical namespace (Data Lake Storage Gen2) are accessed through the same interface, the blob
 //! interface. The emulator has no such namespace; this is what Azure documents and the client does:
 //!
-//! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and a read of a
-//!   directory is one of a file that is missing.
-//! - The log is listed from a version on by `startFrom`, which without what is in nested directories may be one level
-//!   below the prefix, as the files of the log are. Servers that ignore it return more, which `Storage` leaves out.
+//! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and reading a
+//!   directory reports a missing file.
+//! - The log is listed from a given version with `startFrom`. In a listing without nested directories it may name a
+//!   file one level below the prefix, where the files of the log are. Servers that ignore it return more, which
+//!   `Storage` leaves out.
 //! - A file is created by a put with `If-None-Match: *`. Nothing is renamed, and no directory is made or deleted.
 
 use object_store::ClientConfigKey::AllowHttp;
@@ -26,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for those who misspell them.
+/// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 25] = [
     "azure_container_name",
     "azure_credential_type",
@@ -83,7 +84,7 @@ const SETTINGS: Settings = Settings {
 builder!(MicrosoftAzureBuilder, MicrosoftAzure, credential, SETTINGS);
 
 fn credential(secret: Secret) -> Result<AzureCredential> {
-    // The errors of the store quote what they cannot read.
+    // The store's errors quote the values that they cannot parse.
     Ok(match secret {
         Secret::AccountKey(key) => AzureCredential::AccessKey(
             AzureAccessKey::try_new(&key)
@@ -134,7 +135,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     let unproven =
         builder.get_config_value(&Key::Endpoint).or(is_emulator.then(|| "the emulator".to_owned()));
     let traits = Traits { reads_ends: false, unproven, complete: complete() };
-    // Accounts of other clouds, and of Fabric, have hosts of other names.
+    // Accounts in other clouds and in Fabric have other host names.
     if suffix != PUBLIC && !is_emulator && builder.get_config_value(&Key::Endpoint).is_none() {
         builder = builder.with_endpoint(format!("https://{account}.{}", suffix.replacen("dfs.", "blob.", 1)));
     }

@@ -92,7 +92,7 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     if flag(Key::RandomizeAddresses)? {
         builder = builder.dns_resolver(Arc::new(AnyAddress));
     }
-    // Features that another crate of the program enables would hide the length of a file.
+    // Compression, which other crates of the program may enable, would hide the length of a file.
     builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
     builder.https_only(!flag(Key::AllowHttp)?).build().map_err(failed)
 }

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! Requests are signed with the credentials of the S3 client, and use its settings for connections. They are repeated
-//! when there is no answer, also the conditional put: its caller recognizes its own entry.
+//! when there is no answer, including the conditional put: its caller recognizes its own entry.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use object_store::aws::{AwsAuthorizer, AwsCredentialProvider};
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::log_store::Settings;
 use crate::error;
+use crate::runtime::clock;
 use crate::storage::coordinator::{CommitCoordinator, CoordinatorEntry};
 use crate::storage::remote::Remote;
 
@@ -51,7 +52,7 @@ pub(in crate::storage) struct DynamoDb {
 
 /// Why a request failed.
 enum Failure {
-    /// DynamoDB's own name of the reason, such as `ConditionalCheckFailedException`.
+    /// DynamoDB's own name for the reason, such as `ConditionalCheckFailedException`.
     Refused(String),
     Other(StoreError),
 }
@@ -84,7 +85,7 @@ impl DynamoDb {
         Self { client, credentials, settings }
     }
 
-    /// Sends a request until there is an answer that is final.
+    /// Sends a request until the answer is final.
     async fn call(&self, operation: &str, body: &Value) -> Result<Value, Failure> {
         let mut attempt = 0;
         loop {
@@ -99,7 +100,7 @@ impl DynamoDb {
         }
     }
 
-    /// Sends a request. Returns with a failure whether to send it again.
+    /// Sends a request. A failure comes with whether to send the request again.
     async fn call_once(&self, operation: &str, body: &Value) -> Result<Value, (Failure, bool)> {
         let finally = |error: StoreError| (Failure::Other(error), false);
         let credentials = self.credentials.get_credential().await.map_err(finally)?;
@@ -192,7 +193,7 @@ impl DynamoDb {
     }
 
     async fn complete(&self, entry: &CoordinatorEntry) -> Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = clock::system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         let expires = now.as_secs() + self.settings.expiration.as_secs();
         let body = json!({
             "TableName": self.settings.table,
@@ -224,7 +225,7 @@ impl DynamoDb {
         });
         match self.call("CreateTable", &body).await {
             Ok(_) => tracing::info!(table = self.settings.table, "a DynamoDB table was created"),
-            // Another process was faster.
+            // Another process created it first.
             Err(failure) if failure.is("ResourceInUseException") => {}
             Err(failure) => return Err(failure.into_error()),
         }

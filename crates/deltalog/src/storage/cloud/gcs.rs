@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for those who misspell them.
+/// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 6] = [
     "google_application_credentials",
     "google_base_url",

@@ -1,15 +1,15 @@
 //! Hadoop's file system: `hdfs://host:port/path`, or `hdfs://nameservice/path`.
 //!
-//! - A name without a port is a name service if the settings have its name nodes, and else a host with Hadoop's usual
-//!   port, as in Hadoop.
+//! - As in Hadoop, a name without a port is a name service if the settings list its name nodes, and otherwise a host
+//!   with Hadoop's default port.
 //! - The settings are Hadoop's own: the files in `$HADOOP_CONF_DIR` (or `$HADOOP_HOME/etc/hadoop`), and options
 //!   of the same names, such as `dfs.ha.namenodes.NAME`, which override them.
 //! - A file is written to a temporary path next to its own and then renamed, so that it appears whole. Creating it if
 //!   it is absent is a rename that does not overwrite, which the name node does in one step. The client does not
 //!   repeat a change to which it got no answer.
-//! - The client waits for a silent name node for ever, and for others of a name service for minutes. So each step has
-//!   the time for which a store may be silent (`retry_timeout`): a question, the next rows of a listing, the next bytes
-//!   of a file. Only parts of large files are written with the client's own limit, a minute.
+//! - The client waits forever for a silent name node, and minutes for the other nodes of a name service. So each step
+//!   is limited to the time for which a store may be silent (`retry_timeout`): a request, the next rows of a listing,
+//!   the next bytes of a file. Only parts of large files are written with the client's own limit, a minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +44,8 @@ use super::{Place, canonical};
 /// The beginnings of the names of Hadoop's settings.
 const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// How often a name node is tried. Hadoop's own 15 times take minutes: they are for two name nodes, so that one may
-/// take over.
+/// How many times a name node is tried. Hadoop's default of 15 takes minutes: it gives a second name node time to take
+/// over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The port of a name node whose URL has none.
@@ -92,7 +92,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
         let build =
             |server: &str| settings.builder().with_url(server).with_io_runtime(runtime.clone()).build();
         let client = match build(&server) {
-            // The client has no other word for a name service without name nodes.
+            // The client reports a name service without name nodes only by this text.
             Err(HdfsError::InvalidArgument(what)) if !has_port && what.contains("No NameNode") => {
                 build(&format!("{server}:{PORT}"))
             }
@@ -131,7 +131,7 @@ struct HdfsSettings {
 
 impl HdfsSettings {
     /// # Errors
-    /// `InvalidArgument` for a name that is not known. The hint has the nearest.
+    /// `InvalidArgument` for an unknown name. The hint suggests the closest known one.
     fn of(options: &[(&str, &str)]) -> Result<Self> {
         let mut settings = Self::default();
         for &(name, value) in options {
@@ -180,7 +180,7 @@ impl HdfsSettings {
     }
 }
 
-/// How long a file system is waited for.
+/// How long to wait for a file system.
 #[derive(Debug, Clone)]
 struct Patience {
     host: Arc<str>,
@@ -231,7 +231,7 @@ impl Patience {
     }
 }
 
-/// A file system whose files appear whole.
+/// A file system in which a file appears only when it is complete.
 #[derive(Debug)]
 struct Store {
     /// The corresponding error of `object_store`, except for puts.
@@ -253,12 +253,12 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // Without a response the rename may still take effect, and must not find an incomplete or missing file.
+        // Without a response, the rename may still take effect later. The temporary file must then be complete.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
             if let Err(error) = deleted.map_err(HdfsError::from).flatten() {
-                tracing::debug!(file = beside, %error, "a file that got no name is left");
+                tracing::debug!(file = beside, %error, "a temporary file was left behind");
             }
         }
         renamed
@@ -443,7 +443,7 @@ mod tests {
         assert!(error.to_string().contains("refused"), "{error}");
     }
 
-    /// The client itself would wait for ever.
+    /// The client itself would wait forever.
     #[test]
     fn a_silent_name_node_is_waited_for_as_long_as_the_user_wants() {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -462,7 +462,7 @@ mod tests {
         assert!(refusal(&url, &[("retry_timeout", "soon")]).contains("is not a duration"));
     }
 
-    /// Where no name node answers, the error says so, and soon.
+    /// If no name node answers, there is an error that says so within seconds.
     #[test]
     fn a_name_node_that_does_not_run() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -1,9 +1,9 @@
-//! How requests are sent: TLS, and what is noted of answers.
+//! How requests are sent: TLS, and what is recorded of answers.
 //!
 //! - A store may be silent only for a while ([`patience`](super::patience)).
 //! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error
 //!   at once, and not after minutes of retries.
-//! - Notes and log messages have neither the query nor the headers of a request: they may contain signatures.
+//! - Records and log messages have neither the query nor the headers of a request: they may contain signatures.
 
 use std::error::Error;
 use std::io;
@@ -36,16 +36,16 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// Creates one for a store with these settings, which may be silent for a while.
+    /// Creates a connector for a store with these settings, which may be silent for that long.
     pub(super) fn new(settings: &'static Settings, silence: Duration) -> Self {
         Self { made: Arc::default(), settings, silence }
     }
 
-    /// Returns the client that was made last: the store's, with its limits, proxy and certificates. Clients for
-    /// credentials are created before it.
+    /// Returns the client that was created last. It is the store's, with its limits, proxy and certificates, because
+    /// clients for credentials are created first.
     ///
     /// # Errors
-    /// None was made.
+    /// No client was created.
     #[cfg(feature = "s3")]
     pub(super) fn last(&self) -> object_store::Result<HttpClient> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +56,8 @@ impl Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        // Without it, making a client panics. One that the program has installed is taken.
+        // Without a provider of cryptography, creating a client panics. If the program has installed one, that one is
+        // used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let key = format!("{options:?}");
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +145,7 @@ impl HttpService for Watched {
 }
 
 impl Watched {
-    /// Notes a request without an answer. Returns the error that says whether to send it again.
+    /// Records a request without an answer. Returns the error that says whether to send it again.
     fn unanswered(&self, request: Request, unanswered: Unanswered) -> HttpError {
         let Unanswered { error, waited, is_last } = unanswered;
         let is_unreachable = is_unreachable(&error);
@@ -163,10 +164,10 @@ impl Watched {
     }
 }
 
-/// Reads what a store says, as opposed to a file that it returns.
+/// Reads an answer of the store that is not the content of a file.
 ///
 /// # Errors
-/// It says more than `limit` bytes.
+/// It is longer than `limit` bytes.
 async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpError> {
     let (mut stream, mut read) = (body.bytes_stream(), Vec::new());
     while let Some(bytes) = stream.next().await {
@@ -180,7 +181,8 @@ async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpErro
     Ok(read.into())
 }
 
-/// Returns whether a listing is a page for people. As a list it would be empty, and say that there is no table.
+/// Returns whether the answer to a listing is a web page. Read as a listing it would be empty, as if there were no
+/// table.
 fn is_page(response: &HttpResponse) -> bool {
     let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"))
@@ -216,7 +218,7 @@ fn is_unreachable(error: &HttpError) -> bool {
     error.kind() == HttpErrorKind::Connect
 }
 
-/// Returns the text of the error at the beginning, which says most.
+/// Returns the text of the innermost error, which is the most specific one.
 fn innermost(error: &HttpError) -> String {
     let mut innermost: &dyn Error = error;
     while let Some(source) = innermost.source() {
@@ -225,7 +227,8 @@ fn innermost(error: &HttpError) -> String {
     innermost.to_string()
 }
 
-/// The body of an error. (S3: "Error Responses"; Azure: "Status and error codes"; GCS's XML API has the form of S3.)
+/// The body of an error response. (S3: "Error Responses"; Azure: "Status and error codes"; GCS's XML API has the form
+/// of S3.)
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct Answer {

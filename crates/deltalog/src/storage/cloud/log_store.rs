@@ -26,7 +26,7 @@ use super::options::Options;
 use super::{check_endpoint, check_texts};
 use crate::error::{Error, Result};
 
-/// The names of the options, for those who misspell them.
+/// The names of the options, for the hints about misspelled ones.
 pub(super) const NAMES: [&str; 8] = [
     "log_store",
     "dynamodb_table",
@@ -40,7 +40,8 @@ pub(super) const NAMES: [&str; 8] = [
 
 const JVM_NAME: &str = "io.delta.storage.s3dynamodblogstore.";
 
-/// One day. Shorter, a slow writer could pass the look at the log before a commit, and its entry after its deletion.
+/// One day. If it were shorter, a slow writer could check the log before a commit, and put its own entry after the
+/// other one was deleted.
 const EXPIRATION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the entries are, and how they are made.
@@ -73,8 +74,8 @@ impl Asked {
     /// Takes the options of the log store out of the store's options.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown log store, for a value that is not what it should be, and for options of
-    /// DynamoDB without the one that asks for it.
+    /// `InvalidArgument` for an unknown log store, for an invalid value, and for options of DynamoDB if `log_store`
+    /// does not select it.
     pub(super) fn take(options: &mut Options) -> Result<Self> {
         let given = options.contains_any(&NAMES[1..]);
         let mut text = |name: &str, others: &[&str]| options.take_with_aliases(name, others);
@@ -114,10 +115,10 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns the settings for a store in `region`; `None` if no log store is asked for.
+    /// Returns the settings for a store in `region`; `None` if the options do not select a log store.
     ///
     /// # Errors
-    /// `InvalidArgument` for an endpoint or a name that cannot be one.
+    /// `InvalidArgument` for an invalid endpoint or name.
     pub(super) fn settings(
         self,
         region: Option<String>,

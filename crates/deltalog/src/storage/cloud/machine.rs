@@ -1,10 +1,10 @@
-//! The credentials of a machine or a container for S3, if there are no others.
+//! The credentials of a machine or a container for S3, which are used if no others are configured.
 //!
-//! - The first of the services that is configured answers, as in AWS's own tools; one that is configured by half is an
-//!   error. The client would continue to the next, and in the end to the metadata service of the machine, whose role is
-//!   not the one that was meant.
-//! - `AWS_EC2_METADATA_DISABLED` keeps everyone from that service. ("AWS SDKs and Tools Reference Guide: IMDS
-//!   credential provider")
+//! - The first service that is configured provides them, as in AWS's own tools. A half-configured service is an error.
+//!   The client would try the next one, and finally the metadata service of the machine, whose role is not the intended
+//!   one.
+//! - `AWS_EC2_METADATA_DISABLED` turns that service off. ("AWS SDKs and Tools Reference Guide: IMDS credential
+//!   provider")
 
 use std::env;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 
 const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
 
-/// The reason why no service is asked for credentials.
+/// The reason why no service can provide credentials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refusal {
     text: &'static str,

@@ -49,7 +49,7 @@ use super::remote::{Client, Recipe, Remote};
 use crate::error::{Error, Result};
 use crate::protocol::path;
 
-/// The length of values that errors do not show.
+/// The length from which values are not shown in errors.
 const SHORTEST_SECRET: usize = 8;
 
 /// A provider of credentials, if there is one.
@@ -112,7 +112,7 @@ pub(super) fn open<'a>(
         }
         scheme => return Err(unsupported(scheme)),
     };
-    // A file of credentials may have been replaced.
+    // A credentials file may have been replaced.
     #[cfg(feature = "s3")]
     let files = if url.scheme() == "s3" { profile::files() } else { Vec::new() };
     #[cfg(not(feature = "s3"))]
@@ -131,7 +131,7 @@ pub(super) fn open<'a>(
     Ok(Opened { url, store, log_store, cache })
 }
 
-/// The canonical URL of a place, how its clients are made, and whether they have one for a log store.
+/// The canonical URL of a location, how its clients are created, and whether one of them is for a log store.
 struct Place {
     url: Url,
     recipe: Recipe,
@@ -169,8 +169,8 @@ fn bucket(url: &Url) -> Result<&str> {
     })
 }
 
-/// Refuses an endpoint that is not a URL, with which the client would panic, and one without encryption, unless that is
-/// allowed: the client would refuse each request.
+/// Refuses an endpoint that is not a URL, which would make the client panic. Also refuses one without encryption unless
+/// that is allowed: the client would refuse each request.
 fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<()> {
     let Some(endpoint) = endpoint else { return Ok(()) };
     let has_host = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -192,8 +192,8 @@ fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
 }
 
-/// Refuses values that no header of a request can have, which would make the client panic: usually a value that was
-/// read from a file together with its line break.
+/// Refuses values that cannot be sent in a header and would make the client panic. Usually these were read from a file
+/// together with the line break at its end.
 fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if value(key).is_some_and(|value| value.bytes().any(|byte| !matches!(byte, b' '..=b'~'))) {
@@ -207,8 +207,8 @@ fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) 
     Ok(())
 }
 
-/// Returns the error of a builder, which has checked the settings as far as it can without a request. It may quote any
-/// of them, and lists the bytes of a private key that it cannot read.
+/// Returns the error of a builder, which has checked the settings as far as it can without a request. The original
+/// error may quote any of them, even the bytes of a private key that it cannot read.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
@@ -223,12 +223,12 @@ fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     Error::invalid_argument("the storage options do not describe a store").with_source(text)
 }
 
-/// The properties that distinguish stores.
+/// What the builders of different stores do differently.
 struct Traits<S> {
     reads_ends: bool,
-    /// The endpoint, if it is not known that it replaces nothing.
+    /// The endpoint, unless it is known to respect conditional puts.
     unproven: Option<String>,
-    /// Adds the objects that are built on the store's own client to the clients of a process.
+    /// Adds whatever else uses the store's own client to the clients of a process.
     complete: Complete<S>,
 }
 
@@ -297,8 +297,8 @@ macro_rules! builder {
 }
 use builder;
 
-/// Returns the recipe for creating clients of `url` with `builder`. The second one, which sends every request once,
-/// has the connections and the credentials of the first. What `prepare` adds to the builder belongs to a process.
+/// Returns the recipe for creating clients of `url` with `builder`. The second client, which sends every request once,
+/// shares the connections and credentials of the first. `prepare` runs in each process and may add to the builder.
 fn recipe<B: Builder>(
     url: &Url,
     builder: B,

@@ -73,7 +73,7 @@ const TIMEOUT: &str = "10m";
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
 /// The longest pause between two requests. It is part of the silence.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How often a request is sent again. A store that asks for fewer requests gets about 45 seconds.
+/// How many times a request is sent again. If a store asks for fewer requests, this takes about 45 seconds.
 const MOST_RETRIES: usize = 13;
 
 /// The options of a store: names in lower case, and values.
@@ -84,7 +84,8 @@ pub(super) struct Options(BTreeMap<String, String>);
 #[derive(Debug, Clone)]
 pub(super) struct Retries {
     pub(super) config: RetryConfig,
-    /// The time for which a store may be silent, in all requests. One that answers with a refusal may take longer.
+    /// The time for which a store may be silent, over all requests. If it answers with refusals, a call may take
+    /// longer.
     pub(super) silence: Duration,
 }
 
@@ -112,8 +113,8 @@ impl Options {
         names.iter().copied().find(|name| self.0.contains_key(*name))
     }
 
-    /// Takes out the option `name`, and those that mean the same; of these, variables of the environment count as well,
-    /// unless their name has a dot.
+    /// Removes and returns the option `name`, or an alias of it. Aliases may also be environment variables, unless
+    /// their name has a dot.
     ///
     /// # Errors
     /// `InvalidArgument` for two options with different values.
@@ -137,7 +138,7 @@ impl Options {
         Ok(found.or_else(|| aliases.iter().find_map(variable)))
     }
 
-    /// Returns the values of these options, and of the variables of the environment that they may stand for.
+    /// Returns the values of these options, and of the environment variables with the same meaning.
     pub(super) fn values(&self) -> Vec<String> {
         self.0.values().cloned().chain(environment().into_iter().map(|(_, value)| value)).collect()
     }
@@ -202,8 +203,8 @@ impl Options {
         Ok(reads)
     }
 
-    /// Returns the endpoints in these options and in the environment: with other ones, the same URL may be another
-    /// object.
+    /// Returns the endpoints in these options and in the environment: with other endpoints, the same URL may name
+    /// another object.
     pub(super) fn endpoints(&self) -> String {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
         let is_place = |name: &String| {
@@ -221,10 +222,11 @@ impl Options {
         self.0.remove(name)
     }
 
-    /// Returns the options by the keys of a store.
+    /// Returns the options with their names parsed to the keys of a store.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is not among `known`, the names of this store. The hint has the nearest.
+    /// `InvalidArgument` for a name that is not among `known`, the names of this store. The hint suggests the closest
+    /// known name.
     pub(super) fn keys<K: FromStr>(self, store: &str, known: &[&'static str]) -> Result<Vec<(K, String)>> {
         let key = |(name, value): (String, String)| match name.parse() {
             Ok(key) => Ok((key, value)),
@@ -262,9 +264,9 @@ fn unknown(store: &str, name: &str, known: &[&'static str]) -> Error {
     match (name, nearest(name, all)) {
         (name, _) if name.ends_with("allow_unsafe_rename") || name.ends_with("copy_if_not_exists") => error
             .with_hint("leave it out: commits are created with a condition, which the store checks itself"),
-        (name, _) if name.ends_with("s3_locking_provider") => {
-            error.with_hint("leave it out: commits need no lock, the store itself refuses to replace one")
-        }
+        (name, _) if name.ends_with("s3_locking_provider") => error.with_hint(
+            "leave it out: commits need no lock, because the store itself refuses to replace a commit",
+        ),
         (_, Some(near)) => error.with_hint(format!("spell it '{near}'")),
         (_, None) => error.with_hint("see the documentation of the store's options"),
     }
@@ -301,7 +303,7 @@ mod tests {
         );
     }
 
-    /// The share of requests that end after the limit for one request, and the share that end at once.
+    /// The shares of requests that end after the limit for one request, and that end at once.
     #[test]
     fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
         let mut options = Options::new([]).unwrap();

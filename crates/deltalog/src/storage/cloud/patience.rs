@@ -9,7 +9,7 @@
 //! - Silence is measured from the last byte that has left or come. A large body may take as long as it needs.
 //! - The silence of a store adds up over the requests of a client, until there is any response. So a call that tries
 //!   one request after another does not wait for each of them as if it were the first one.
-//! - A store that has been silent is heard again: every request has time for an answer, and after twice the limit the
+//! - A store that was silent gets further chances: every request has time for an answer, and after twice the limit the
 //!   silence starts again, even if requests were sent all the time.
 
 use std::collections::VecDeque;
@@ -55,12 +55,13 @@ impl Limits {
     }
 
     /// Returns how long a request may be silent after a silence. If no later request could have as much time, it gets
-    /// all the remaining time: a store that always takes a little longer than the limit is heard then.
+    /// all the remaining time: this way a store that always takes slightly longer than the limit still gets an answer
+    /// through.
     fn of_request(&self, waited: Duration) -> Option<Duration> {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // Before, no request has had its time; after it, all the other requests have had theirs.
+        // Before this, no request had its full time; after it, all the other requests had theirs.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }
@@ -77,13 +78,13 @@ impl Limits {
 pub(super) struct Silence(Mutex<Option<(Instant, Instant)>>);
 
 impl Silence {
-    /// Returns since when there has been no answer, to a request that begins now.
+    /// Returns when the silence began, from the point of view of a request that begins now.
     fn begin(&self, altogether: Duration) -> Instant {
         let now = Instant::now();
         let silent = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |then: Instant| now.saturating_duration_since(then);
         match silent {
-            // Longer ago, it was another failure.
+            // If it was longer ago, it was another outage.
             Some((since, last)) if passed(last) < altogether && passed(since) < altogether * 2 => since,
             _ => now,
         }
@@ -188,7 +189,7 @@ fn silent(limit: Duration) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, text))
 }
 
-/// When a byte has left last.
+/// When the last byte was sent.
 #[derive(Debug, Clone)]
 struct Clock(Arc<Mutex<Instant>>);
 
@@ -208,7 +209,7 @@ impl Clock {
     }
 }
 
-/// The body of a large request, which notes when bytes leave: the next ones are read when there is room for them.
+/// The body of a large request, which records when bytes are sent: the client reads more of it whenever it has room.
 #[derive(Debug)]
 struct Noted {
     pieces: VecDeque<Bytes>,
@@ -269,8 +270,8 @@ async fn send_large(client: &Client, request: HttpRequest, clock: &Clock) -> Res
     Ok(answer)
 }
 
-/// Converts an error of the HTTP client as `object_store` does, but for one thing: what is not understood may have had
-/// an effect, and is sent again only if that does not matter.
+/// Converts an error of the HTTP client as `object_store` does, but for one thing: after an unrecognized error the
+/// request may have taken effect, so it is sent again only if that is harmless.
 fn failed(error: reqwest::Error) -> HttpError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
@@ -314,7 +315,7 @@ impl Body for Answer {
 struct Timed {
     body: HttpResponseBody,
     limit: Duration,
-    /// `None` while bytes come.
+    /// `None` while bytes arrive.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -378,7 +379,7 @@ mod tests {
         assert_eq!(read, [bytes.as_slice(), b"end"].concat());
     }
 
-    /// A store whose answers always take longer than the limit for one request is heard if all the time suffices.
+    /// A store whose answers always take longer than the limit for one request still works if the total time suffices.
     #[test]
     fn the_last_request_has_all_the_time_that_is_left() {
         let seconds = Duration::from_secs;
@@ -420,7 +421,7 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Requests that are repeated again and again must not keep the store from being heard.
+    /// Requests that are repeated again and again must not keep the store's answer from arriving.
     #[test]
     fn a_store_that_has_been_silent_is_heard_again() {
         let limits =

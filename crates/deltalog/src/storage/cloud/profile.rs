@@ -51,7 +51,7 @@ const NONE: &str = "no_credentials";
 pub(super) struct Profile {
     /// `None` for the profile of the environment, or `default`.
     name: Option<String>,
-    /// Whether the user has named it, so that it must exist.
+    /// Whether the user named it. If so, it must exist.
     is_named: bool,
 }
 
@@ -76,7 +76,7 @@ impl Profile {
         Ok(region.map(|region| region.as_ref().to_owned()))
     }
 
-    /// Returns whether the user has named the profile, so that it must have credentials.
+    /// Returns whether the user named the profile. If so, it must have credentials.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }
@@ -121,7 +121,7 @@ pub(super) fn client(connector: &Connector, options: ClientOptions) -> object_st
     connector.connect(&options.with_allow_http(true))
 }
 
-/// A profile, and after it what else there may be.
+/// A profile, followed by the other sources of credentials.
 struct Chain {
     profile: Renewed<AwsCredential>,
     /// Whether the profile was found to have no credentials.
@@ -221,7 +221,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     texts.join(": ")
 }
 
-/// The connector of the store, as the services of AWS are asked through it.
+/// The connector of the store, adapted to send requests to AWS's services.
 #[derive(Debug)]
 struct Ours(HttpClient);
 

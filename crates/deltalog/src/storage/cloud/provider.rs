@@ -1,19 +1,20 @@
-//! Credentials of a provider of the caller, for the clients of a store.
+//! Credentials from a provider that the caller passed, for the clients of a store.
 //!
-//! - They are kept until shortly before they expire. One request fetches new ones. Others continue with credentials
-//!   that are still valid, or wait and share the result, also if it is an error.
+//! - They are kept until shortly before they expire. One request fetches new ones. The others continue with credentials
+//!   that are still valid, or wait and share the result, even if it is an error.
 //! - The provider runs on its own thread, which may block. It may wait for a lock that the waiting caller has released,
 //!   and for other requests, but not forever.
 //! - If it fails while the old credentials are valid, they are used, and the provider is called again a little later.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use object_store::CredentialProvider as Provider;
 use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::clock;
 use crate::storage::answers::ProviderFailure;
 use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
@@ -50,7 +51,7 @@ impl<C> Clone for Kept<C> {
 
 impl<C> Kept<C> {
     fn new(credential: C, expires_at: Option<Duration>, ask_again_after: Option<Duration>) -> Self {
-        let now = Instant::now();
+        let now = clock::instant();
         let renew_at = expires_at.map(|left| left - MARGIN.min(left / 2));
         Self {
             credential: Arc::new(credential),
@@ -64,11 +65,11 @@ impl<C> Kept<C> {
     }
 
     fn is_fresh(&self) -> bool {
-        self.renew_at.is_none_or(|time| Instant::now() < time)
+        self.renew_at.is_none_or(|time| clock::instant() < time)
     }
 
     fn is_valid(&self) -> bool {
-        self.expires_at.is_none_or(|time| Instant::now() < time)
+        self.expires_at.is_none_or(|time| clock::instant() < time)
     }
 }
 
@@ -88,10 +89,10 @@ impl<C: Send + Sync + 'static> Renewed<C> {
             return Ok(Arc::clone(&kept.credential));
         }
         let valid = kept.filter(Kept::is_valid);
-        let came = Instant::now();
+        let came = clock::instant();
         let mut failed = match (&valid, self.asking.try_lock()) {
             (_, Ok(failed)) => failed,
-            // Another request is asking.
+            // Another request is calling the provider.
             (Some(kept), Err(_)) => return Ok(Arc::clone(&kept.credential)),
             (None, Err(_)) => self.asking.lock().await,
         };
@@ -111,9 +112,9 @@ impl<C: Send + Sync + 'static> Renewed<C> {
                 Ok(credential)
             }
             Err(error) => {
-                *failed = Some((Instant::now(), error.again()));
+                *failed = Some((clock::instant(), error.again()));
                 let Some(kept) = valid.filter(Kept::is_valid) else { return Err(error) };
-                tracing::warn!(%error, "credentials could not be renewed: those from before are still valid");
+                tracing::warn!(%error, "credentials could not be renewed: the old ones are still valid");
                 Ok(kept.credential)
             }
         }
@@ -137,7 +138,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
             }
         };
         // A time in the past has no duration.
-        let left = expires_at.map(|time| time.duration_since(SystemTime::now()).unwrap_or_default());
+        let left = expires_at.map(|time| time.duration_since(clock::system_time()).unwrap_or_default());
         if left.is_some_and(|left| left.is_zero()) {
             let what = format!("the credential provider {} returned credentials that have expired", name());
             return Err(denied(what).with_hint("check the provider, and the clock of this machine"));
@@ -175,7 +176,7 @@ pub(super) fn wrong_kind(wanted: &str) -> Error {
     Error::invalid_argument(format!("this store takes {wanted}"))
 }
 
-/// Refuses texts that no header of a request can have, with which the client would panic.
+/// Refuses texts that cannot be sent in a header and would make the client panic.
 pub(super) fn printable(text: String) -> Result<String> {
     match text.is_empty() || text.bytes().any(|byte| !matches!(byte, b' '..=b'~')) {
         true => Err(Error::invalid_argument("one is empty, or has characters that are not printable ASCII")),
@@ -186,6 +187,7 @@ pub(super) fn printable(text: String) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::SystemTime;
 
     use super::*;
 

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::storage::answers::{SILENCE_OF_HTTP, Settings};
 use crate::storage::credentials::Secret;
 
-/// The names of options, for those who misspell them.
+/// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 29] = [
     "aws_access_key_id",
     "aws_allow_http",
@@ -179,8 +179,8 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
     Ok(Place { url, recipe, log_store_scheme })
 }
 
-/// Refuses a bucket that AWS cannot have (Amazon S3: "General purpose bucket naming rules"). Servers of other vendors
-/// may.
+/// Refuses a bucket name that AWS does not allow (Amazon S3: "General purpose bucket naming rules"). Servers of other
+/// vendors may allow it.
 fn check_bucket(bucket: &str) -> Result<()> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = bucket.as_bytes();
@@ -197,7 +197,7 @@ fn check_bucket(bucket: &str) -> Result<()> {
     }
 }
 
-/// Takes the credentials of a profile, and if it may have none, those that the builder finds after it.
+/// Uses the credentials of a profile. If the profile may lack them, the builder's next source follows.
 fn with_profile(
     builder: AmazonS3Builder,
     profile: &Profile,

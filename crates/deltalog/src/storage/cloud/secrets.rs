@@ -1,4 +1,4 @@
-//! The secrets of a request, which servers may repeat in what they answer.
+//! The secrets of a request, which servers may repeat in their answers.
 
 use bytes::Bytes;
 use object_store::client::HttpRequest;
@@ -32,7 +32,7 @@ const PARAMETERS: [&str; 11] = [
     "webidentitytoken",
 ];
 
-/// Shorter texts are parts of usual words.
+/// Shorter texts occur within ordinary words.
 const SHORTEST: usize = 6;
 
 /// The secrets that a request carries.
@@ -72,7 +72,7 @@ impl Secrets {
         Self(found)
     }
 
-    /// Hides the secrets in an answer of the server. One that is not text is returned as it is.
+    /// Hides the secrets in an answer of the server. An answer that is not text is returned unchanged.
     pub(super) fn hide(&self, answer: Bytes) -> Bytes {
         let Ok(text) = std::str::from_utf8(&answer) else { return answer };
         let is_there = |secret: &&String| text.contains(secret.as_str());

@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 
 use super::super::credentials::CredentialProvider;
-use super::super::per_process::PerProcess;
 use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
+use crate::runtime::per_process::PerProcess;
 
-/// Two stores are the same if these are equal: scheme and bucket, options, the provider of credentials (by its
-/// address), and the surroundings: variables of the environment, and the times of files. It is kept in memory only,
-/// because it contains secrets.
+/// The identity of a store: scheme and bucket, options, the provider of credentials (by its address), and its
+/// surroundings, which are environment variables and the times of files. It is kept in memory only, because it contains
+/// secrets.
 ///
-/// No other provider has the address: a store that is in use keeps its provider.
+/// No other provider can have the same address, because a store that is in use keeps its provider alive.
 type Key = (String, Options, Option<usize>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();
 
-/// The buckets of endpoints that have been tried, or that are to be: whether a create replaces nothing there.
+/// The buckets of endpoints, with a flag that is set once a test has shown that a create replaces nothing there.
 static PROOFS: PerProcess<Mutex<HashMap<String, Arc<AtomicBool>>>> = PerProcess::new();
 
-/// Returns where it is noted that a create replaces nothing in this bucket of an endpoint.
+/// Returns the flag that says whether a create is known to replace nothing in this bucket of an endpoint.
 pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     let proofs: Result<_, Infallible> = PROOFS.get_or_make(|| Ok(Mutex::default()), drop);
     let Ok(proofs) = proofs;
@@ -32,7 +32,7 @@ pub(super) fn proof(bucket: &str) -> Arc<AtomicBool> {
     Arc::clone(proofs.entry(bucket.to_owned()).or_default())
 }
 
-/// Returns the store that is in use for this place with these options, or else the store that `make` returns.
+/// Returns the store that is in use for this location and these options, or else the store that `make` returns.
 pub(super) fn find_or_insert<E>(
     url: &Url,
     options: Options,

@@ -15,7 +15,7 @@ fn refusal(uri: &str, options: &[(&str, &str)]) -> String {
     error.to_string()
 }
 
-/// Issue threads of users: one table by two names gets two sets of keys, and files outside of "the table".
+/// From users' reports: one table under two names gets two sets of keys, and has files outside of "the table".
 #[test]
 fn all_spellings_of_a_place_are_one() {
     for scheme in ["s3", "s3a", "s3n", "S3A"] {
@@ -73,12 +73,12 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     let provider = ("AWS_S3_LOCKING_PROVIDER", "dynamodb");
     assert!(refusal("gs://bucket/t", &[GOOGLE[0], provider]).contains("commits need no lock"));
     assert!(with(("timeout", "soon")).contains("do not describe a store"));
-    // Half of a pair.
+    // Only half of a pair of keys.
     assert!(refusal("s3://bucket/t", &KEYS[..1]).contains("do not describe a store"));
     assert!(refusal("gs://bucket/t", &[("google_bucket", "x")]).contains("part of the location"));
 }
 
-/// Each would let the client panic with the first request.
+/// Each would make the client panic at the first request.
 #[test]
 fn an_endpoint_that_is_no_url_is_refused() {
     for endpoint in ["", "localhost:9000", "127.0.0.1:9000", "ftp://host", "https://", "/path"] {
@@ -95,7 +95,7 @@ fn an_endpoint_that_is_no_url_is_refused() {
     }
 }
 
-/// Mostly they were read from a file together with the line break at its end.
+/// Usually they were read from a file together with the line break at its end.
 #[test]
 fn credentials_with_a_line_break_are_refused_without_being_shown() {
     let lake = "abfss://c@account.dfs.core.windows.net/t";
@@ -243,7 +243,7 @@ fn odd_values_are_errors() {
             ],
         ),
     ];
-    // Each is odd to another check: of headers, of URLs, of numbers.
+    // Each of them fails a different check: of headers, of URLs or of numbers.
     const VALUES: [&str; 2] = ["a\nb", "://["];
     let mut panicked = Vec::new();
     for (uri, names) in NAMES {

@@ -1,7 +1,7 @@
-//! Threads that share jobs, which may lead to further ones, and hand what they find to the caller.
+//! Threads that share jobs and pass what they find to the caller. A job may create further ones.
 //!
 //! - The consumer runs in the calling thread. If it fails, or if a job does, no other job is started.
-//! - The newest job is taken first, so that few of them wait.
+//! - The newest job is taken first, so that few jobs wait.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::runtime::interrupt;
 use crate::storage::FileMeta;
 
-/// The batches that wait for the consumer, for each thread.
+/// The number of batches per thread that may wait for the consumer.
 const WAITING: usize = 2;
 
-/// The consumer takes no more.
+/// The consumer accepts no more batches.
 #[derive(Debug)]
 pub(super) struct Stopped;
 
@@ -28,7 +28,7 @@ pub(super) trait Lister: Sync {
     /// Returns the job to begin with.
     fn first(&self) -> Self::Job;
 
-    /// Does a job, and hands what it finds to `found`. Returns the jobs that it leads to.
+    /// Does a job, and passes what it finds to `found`. Returns the jobs that follow from it.
     ///
     /// # Errors
     /// Errors of the store. What a job returns after `found` has stopped does not matter.
@@ -64,7 +64,7 @@ pub(super) trait Lister: Sync {
         Ok(())
     }
 
-    /// Returns whether it was done; not if the system has no more threads.
+    /// Returns whether a thread was started; false if the system has no more threads.
     fn walk_in_parallel(
         &self,
         threads: usize,
@@ -105,7 +105,7 @@ pub(super) trait Lister: Sync {
     }
 }
 
-/// Hands all batches to `visit`, and closes the channel, so that senders do not wait for ever.
+/// Passes all batches to `visit`, and closes the channel, so that senders do not wait forever.
 fn consume(
     batches: Receiver<Result<Vec<FileMeta>>>,
     visit: &mut dyn FnMut(Vec<FileMeta>) -> Result<()>,
@@ -116,7 +116,7 @@ fn consume(
     Ok(())
 }
 
-/// The jobs that wait, and how many are being done.
+/// The waiting jobs, and the number of running ones.
 struct Queue<J> {
     state: Mutex<State<J>>,
     changed: Condvar,
@@ -138,16 +138,16 @@ impl<J> Queue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets no other job begin.
+    /// Prevents further jobs from starting.
     fn stop(&self) {
         self.state().is_stopped = true;
         self.changed.notify_all();
     }
 
-    /// Does jobs until there are none, and none that could lead to others. `Err` stops all threads.
+    /// Does jobs until none are waiting or running. `Err` stops all threads.
     fn work(&self, run: impl Fn(J) -> Result<Vec<J>, ()>) {
         while let Some(job) = self.next() {
-            // A panic must not let the other threads wait for ever.
+            // A panic must not make the other threads wait forever.
             let ended = Ended(self);
             match run(job) {
                 Ok(more) => self.state().waiting.extend(more),

@@ -7,7 +7,7 @@
 //!                                     then ranges of neighbouring prefixes, each page by page
 //! ```
 //!
-//! - Every file comes once. The batches have no order, neither among each other nor within.
+//! - Every file comes once. The order of the batches is undefined, and so is the order within a batch.
 //! - What waits in memory is bounded by the number of threads, not by the number of files: a listing that is faster
 //!   than its consumer waits.
 //! - A directory that is not entered costs no request.
@@ -27,13 +27,13 @@ use crate::runtime::parallel;
 /// The number of local directories that are read at the same time. A network file system answers slowly.
 const DIRECTORIES: usize = 4;
 
-/// Whether a nested directory is looked into, by its path relative to the walked one.
+/// Decides whether a nested directory is walked, by its path relative to the walked one.
 type Enters<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 impl Storage {
-    /// Calls `visit` with the files below `directory`, in batches and in no order, until it fails. Nested directories
-    /// are looked into if `enters` returns true for their path relative to `directory`, such as `a=1/b=2`. A directory
-    /// that does not exist has no files.
+    /// Calls `visit` with the files below `directory`, in batches and in no particular order, until it fails. Nested
+    /// directories are walked if `enters` returns true for their path relative to `directory`, such as `a=1/b=2`. A
+    /// directory that does not exist has no files.
     ///
     /// In a local directory, links to directories are not followed: what is behind them may not belong to the table.
     ///
@@ -63,7 +63,8 @@ impl Storage {
     }
 }
 
-/// Returns the entry of an object, by its path relative to the directory whose path has `skip` bytes with its slash.
+/// Returns the entry of an object with its path relative to the directory. `skip` is the length of the directory's path
+/// with its slash.
 fn entry(meta: &ObjectMeta, skip: usize) -> Option<FileMeta> {
     Some(FileMeta::of_store(relative(&meta.location, skip)?, meta))
 }

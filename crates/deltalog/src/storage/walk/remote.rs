@@ -1,12 +1,13 @@
 //! Prefixes of a remote store, listed at the same time.
 //!
-//! - A listing page by page cannot be parallelized: each page begins where the one before it ended. Prefixes show
-//!   where other listings can begin.
-//! - A listing by delimiter finds the prefixes of a directory, with the files between them. Where there are few, the
-//!   next level is listed, so that a table with three years of twelve months is listed by months.
+//! - Pages of a single listing cannot be requested in parallel: each page begins where the one before it ended.
+//!   Prefixes show where other listings can begin.
+//! - A listing with a delimiter finds the prefixes of a directory and the files between them. If there are only a few
+//!   prefixes, the next level is listed, too: a table with three years of twelve months is listed by month.
 //! - Prefixes that follow each other are a range, which one listing without a delimiter reads: ten thousand partitions
-//!   with a file each take a few hundred requests, not ten thousand. Prefixes that are not entered are in no range.
-//! - Files that are not below a prefix of the range come from the listing by delimiter; ranges leave them out.
+//!   with a file each take a few hundred requests, not ten thousand. Ranges do not contain prefixes that are not
+//!   entered.
+//! - Files that are not below a prefix come from the listing with a delimiter; the ranges leave them out.
 
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
@@ -20,7 +21,7 @@ use crate::storage::remote::{Page, Remote};
 
 /// The number of ranges below which more of them are looked for.
 const ENOUGH: usize = 16;
-/// The number of ranges of each page of prefixes, if there are several pages.
+/// The number of ranges into which each page of prefixes is divided, if there are several pages.
 const OF_PAGE: usize = 4;
 /// The number of levels that are listed by delimiter.
 const LEVELS: usize = 4;
@@ -37,14 +38,14 @@ pub(super) struct Prefixes<'a> {
 
 /// A listing.
 pub(super) enum Job {
-    /// One page of all keys: usually there are no more.
+    /// One page of all keys: usually it has all of them.
     First,
     /// The direct content of a directory, whose path ends with a slash.
     Level {
         prefix: String,
         /// How many levels are above.
         depth: usize,
-        /// How many other directories are being listed at the same time.
+        /// The number of other directories that are listed at the same time.
         beside: usize,
     },
     /// All keys below neighbouring prefixes of a directory. They end with a slash and are sorted.
@@ -64,7 +65,7 @@ impl<'a> Prefixes<'a> {
         Self { store, directory, skip, enters, failed }
     }
 
-    /// Returns a page; one without anything if the directory does not exist.
+    /// Returns a page, which is empty if the directory does not exist.
     fn page(&self, prefix: &str, options: PaginatedListOptions) -> Result<Page> {
         self.found(self.store.page(prefix.to_owned(), options))
     }
@@ -83,8 +84,8 @@ impl<'a> Prefixes<'a> {
         files.filter(|file| self.is_entered(&file.name, &mut seen)).collect()
     }
 
-    /// Returns whether all directories above a file are entered. `seen` has those that are above the file before it,
-    /// outermost first, and whether they are.
+    /// Returns whether all directories above a file are entered. `seen` has the directories above the previous file,
+    /// outermost first, and whether each is entered.
     fn is_entered(&self, name: &str, seen: &mut Vec<(String, bool)>) -> bool {
         for (level, (end, _)) in name.match_indices('/').enumerate() {
             let directory = name.get(..end).unwrap_or(name);
@@ -152,7 +153,7 @@ impl<'a> Prefixes<'a> {
 
     fn range(&self, prefix: &str, directories: &[String], found: Found<'_>) -> Result<()> {
         let (Some(first), Some(last)) = (directories.first(), directories.last()) else { return Ok(()) };
-        // One directory needs no range; else keys that are between the directories are left out.
+        // A single directory needs no range. Otherwise, keys between the directories are left out.
         let (prefix, offset) = match directories {
             [only] => (only.as_str(), None),
             _ => (prefix, Some(first.clone())),
@@ -167,7 +168,7 @@ impl<'a> Prefixes<'a> {
         loop {
             let mut page = self.page(prefix, options.clone())?;
             let keys = || page.objects.iter().map(|meta| meta.location.as_ref());
-            // Some stores do not list in order. There the end of a range is seen at the end of the listing.
+            // Some stores do not list in order. There, a range ends only with the listing.
             let is_after = |key: &str| key > last.as_str() && !key.starts_with(last.as_str());
             let is_past = keys().is_sorted() && keys().next_back().is_some_and(is_after);
             page.objects.retain(|meta| is_below(meta.location.as_ref()));
@@ -242,7 +243,7 @@ impl Lister for Prefixes<'_> {
     }
 }
 
-/// Returns what the keys below a directory begin with.
+/// Returns the prefix of the keys below a directory.
 fn directory_prefix(directory: &Path) -> String {
     match directory.as_ref() {
         "" => String::new(),

@@ -6,7 +6,6 @@ use arrow::datatypes::Schema;
 
 use super::action_file::ActionFile;
 use super::file_actions::FileActions;
-use super::gone::take_back_if_gone;
 use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::error::Result;
 use crate::log::LastCheckpoint;
@@ -14,6 +13,7 @@ use crate::log::replay::FileAction;
 use crate::protocol::log_name::LogFileName;
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
+use crate::upkeep::derived::take_back_if_gone;
 
 /// Writes the checkpoint. "If two checkpoint writers race to create the same classic checkpoint, the latest writer
 /// wins."

@@ -9,7 +9,6 @@
 //! | `table_actions` | all other actions |
 //! | `action_file` | a Parquet file of actions |
 //! | `hint` | `_last_checkpoint` |
-//! | `gone` | deletes a checkpoint again if its table was dropped, or a clean-up has passed its version |
 //!
 //! - Multi-part checkpoints are not written: the protocol deprecates them.
 //! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
@@ -30,7 +29,6 @@ mod action_file;
 mod adds;
 mod classic;
 mod file_actions;
-mod gone;
 mod hint;
 mod sidecars;
 mod table_actions;

@@ -20,7 +20,6 @@ use serde_json::Value;
 use super::CheckpointLimits;
 use super::action_file::{ActionFile, ActionRows};
 use super::file_actions::FileActions;
-use super::gone::take_back_if_gone;
 use super::interval;
 use super::sidecars::{Reuse, SidecarWriter, Sidecars};
 use super::table_actions::{rows, v2_actions, v2_fields};
@@ -31,6 +30,7 @@ use crate::protocol::Action;
 use crate::protocol::log_name::{CheckpointFormat, LogFileName};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
+use crate::upkeep::derived::take_back_if_gone;
 
 /// One checkpoint of this number has the classic name.
 const CLASSIC_EVERY: u64 = 10;

@@ -6,6 +6,8 @@
 //!
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
+//! - What a commit of this crate does to the totals follows from its actions. What other writers mean by theirs is not
+//!   known: over their commits, totals are only carried while the checksum lists all files.
 //! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
 //! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
 //!   they are counted for it again, and the checksums of later versions are deleted, which may have been derived in
@@ -19,7 +21,8 @@ mod live_files;
 mod recount;
 mod running;
 
-use crate::error::{ErrorKind, Result};
+use crate::commit::OwnCommit;
+use crate::error::Result;
 use crate::log::VersionChecksum;
 use crate::log::replay::Commit;
 use crate::protocol::PathResolver;
@@ -27,6 +30,7 @@ use crate::protocol::log_name::LogFileName;
 use crate::snapshot::{KnownChecksum, Snapshot, note_doubt};
 use crate::storage::Storage;
 
+use super::derived::put_derived;
 use super::duties::Duties;
 use running::extended;
 
@@ -65,21 +69,24 @@ pub(super) struct Since {
     pub(super) version: u64,
     /// The version that the transaction was based on; `None` if it created the table.
     pub(super) base: Option<Snapshot>,
-    /// See [`CommittedVersion::since`](crate::commit::CommittedVersion::since).
-    pub(super) commits: Option<Vec<Commit>>,
+    /// See [`CommittedVersion::winners`](crate::commit::CommittedVersion::winners).
+    pub(super) winners: Option<Vec<Commit>>,
+    /// The commit of the version.
+    pub(super) own: OwnCommit,
 }
 
 /// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for the
 /// commits that follow.
 pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
-    let Some(since) = &committed.commits else { return Ok(None) };
+    let Some(winners) = &committed.winners else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
-    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(since).collect();
+    let earlier: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(winners).collect();
     let resolver = match &committed.base {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
     };
-    let Some((mut checksum, is_complete)) = extended(known.checksum, &commits, &resolver)? else {
+    let Some((mut checksum, is_complete)) = extended(known.checksum, &earlier, &committed.own, &resolver)?
+    else {
         return Ok(None);
     };
     // Files of early writers lack both. No commit after the base has set what is still missing.
@@ -101,12 +108,13 @@ pub(super) fn write_derived(committed: &Since) -> Result<()> {
 
 /// Writes a checksum that was derived, right after its commit.
 pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
-    put(storage, version, &derived.checksum)
+    let path = LogFileName::Checksum(version).path();
+    storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into()).map(drop)
 }
 
 /// Writes a checksum that was derived, soon after its commit, which does not wait for it.
-pub(super) fn write_behind(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
-    put_checked(storage, version, &derived.checksum)
+pub(super) fn write_behind(duties: &Duties, derived: &Derived) -> Result<()> {
+    put(duties, &derived.checksum)
 }
 
 /// Writes a checksum that was derived, some time after its commit.
@@ -145,41 +153,12 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
 /// Writes a checksum unless the table has been replaced: the other table would have it when it reaches this version.
 fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     duties.base.newest_version()?;
-    put_checked(duties.storage(), duties.version, checksum)
+    put(duties, checksum)
 }
 
-fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
-    let path = LogFileName::Checksum(version).path();
-    storage.put_volatile_if_absent(&path, checksum.to_json()?.into()).map(drop)
-}
-
-/// Does the same, and takes the file back if its commit is no longer there.
-fn put_checked(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
-    let path = LogFileName::Checksum(version).path();
-    let json = checksum.to_json()?;
-    let put = storage.put_volatile_if_absent(&path, json.clone().into());
-    if storage.has_directories() || belongs_to_commit(storage, version, checksum)? {
-        return put.map(drop);
-    }
-    // If the client has sent the request twice, the file that exists is this one.
-    if matches!(put, Ok(true)) || storage.read(&path).is_ok_and(|found| found == json) {
-        storage.delete(&path)?;
-    }
-    put.map(drop)
-}
-
-/// Returns whether the version still has the commit of the checksum. In a store without directories, a file is created
-/// even if the table was dropped in between: it would be a log by itself, or say wrong things about a table that was
-/// created in place of the old one.
-fn belongs_to_commit(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<bool> {
-    match storage.read(&LogFileName::Commit(version).path()) {
-        Ok(bytes) => {
-            let commit = Commit::parse_without_stats(&bytes, version)?;
-            Ok(commit.commit_info.and_then(|info| info.txn_id) == checksum.txn_id)
-        }
-        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+fn put(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
+    let path = LogFileName::Checksum(duties.version).path();
+    put_derived(&duties.base, &path, checksum.to_json()?.into(), Storage::put_volatile_if_absent).map(drop)
 }
 
 /// Returns the checksum from which the checksum of the committed version can be derived.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::array::{Array, AsArray, RecordBatch};
 
 use super::live_files::{FileChange, LiveFiles};
-use crate::commit::names_this_crate;
+use crate::commit::{OwnCommit, names_this_crate};
 use crate::error::Result;
 use crate::log::replay::{Commit, FileColumn};
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
@@ -14,64 +14,41 @@ use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, Ta
 /// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation that only adds live files again, with other statistics, if this crate has committed it, whichever
-/// process: it has read them, so that a commit which has changed one of them is a conflict.
+/// The operation of this crate that only adds live files again, with other statistics. It has read them, so that a commit
+/// which has changed one of them is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
-/// The operations that add only files which are not live, and remove only live ones. Others, such as recomputing
-/// statistics, name live files again.
-const EXACT_OPERATIONS: [&str; 13] = [
-    "CREATE OR REPLACE TABLE",
-    "CREATE OR REPLACE TABLE AS SELECT",
-    "CREATE TABLE",
-    "CREATE TABLE AS SELECT",
-    "DELETE",
-    "MERGE",
-    "OPTIMIZE",
-    "REORG",
-    "REPLACE TABLE",
-    "REPLACE TABLE AS SELECT",
-    "STREAMING UPDATE",
-    "UPDATE",
-    "WRITE",
-];
-
-/// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
-/// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known.
-/// Returns `None` if the exact value of a required field is unknown.
+/// Returns the checksum of the version of `own`, which follows the version of `checksum` and the commits `earlier`
+/// without a gap. Also returns whether all totals of the files are known. Returns `None` if the exact value of a
+/// required field is unknown.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.
 pub(super) fn extended(
     checksum: VersionChecksum,
-    commits: &[&Commit],
+    earlier: &[&Commit],
+    own: &OwnCommit,
     resolver: &PathResolver,
 ) -> Result<Option<(VersionChecksum, bool)>> {
-    let Some(own) = commits.last() else { return Ok(None) };
+    let batches = own.batches();
     let without_vectors = checksum
         .protocol
         .as_ref()
         .is_some_and(|protocol| !protocol.reader_features().contains(&TableFeature::DeletionVectors));
     let mut totals = FileTotals::of(&checksum, without_vectors);
     let mut live = LiveFiles::of(&checksum, resolver)?;
-    // The own commit may be in several pieces, which say together what it does.
-    let is_own = |commit: &Commit| commit.version == own.version;
-    let own_removes = commits.iter().any(|commit| is_own(commit) && commit.removes.num_rows() > 0);
-    let own_statistics =
-        commits.iter().any(|commit| is_own(commit) && operation_of(commit) == Some(COMPUTE_STATS));
-    for commit in commits {
-        let change = match is_own(commit) {
-            _ if has_exact_files(commit) => FileChange::Exact,
-            true if own_removes || !may_add_again(commit) => FileChange::Exact,
-            true if own_statistics => FileChange::LiveAgain,
-            false if is_recomputation(commit) => FileChange::LiveAgain,
-            _ => FileChange::Unknown,
-        };
+    let own_change = change_of(&own.others, &own.adds, &own.removes);
+    let changes = earlier.iter().map(|commit| {
+        let (adds, removes) = (std::slice::from_ref(&commit.adds), std::slice::from_ref(&commit.removes));
+        (*commit, change_of(commit, adds, removes))
+    });
+    for (commit, change) in changes.chain(batches.iter().map(|batch| (batch, own_change))) {
         let applied = live.apply(commit, change, &mut totals, resolver);
         if !applied.map_err(|error| error.at_version(commit.version))? {
             return Ok(None);
         }
     }
+    let commits: Vec<&Commit> = earlier.iter().copied().chain([&own.others]).collect();
     let newest = || commits.iter().rev();
     let metadata = newest().find_map(|commit| commit.metadata.clone()).or_else(|| checksum.metadata.clone());
     let protocol = newest().find_map(|commit| commit.protocol.clone()).or_else(|| checksum.protocol.clone());
@@ -81,12 +58,12 @@ pub(super) fn extended(
         }
         _ => false,
     };
-    let info = own.commit_info.as_ref();
+    let info = own.others.commit_info.as_ref();
     let mut extended = VersionChecksum {
         txn_id: info.and_then(|info| info.txn_id.clone()),
         in_commit_timestamp: info.and_then(|info| info.in_commit_timestamp).filter(|_| has_timestamps),
-        set_transactions: transactions(&checksum, metadata.as_ref(), commits),
-        domain_metadata: domains(&checksum, commits),
+        set_transactions: transactions(&checksum, metadata.as_ref(), &commits),
+        domain_metadata: domains(&checksum, &commits),
         all_files: live.all(totals.files)?,
         metadata,
         protocol,
@@ -97,41 +74,35 @@ pub(super) fn extended(
     Ok(Some((extended, is_complete)))
 }
 
-/// Returns whether a commit of any writer adds only files that are not live, and removes only live ones.
-fn has_exact_files(commit: &Commit) -> bool {
-    commit.adds.num_rows() + commit.removes.num_rows() == 0
-        || operation_of(commit).is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
-}
-
-/// Returns whether a commit is one of this crate that has only computed statistics of live files again. Its writer
-/// could be another process: then the commit is in one piece.
-fn is_recomputation(commit: &Commit) -> bool {
+/// Returns the effect of a commit on live files. A commit of this crate adds files that are not live, unless it removes
+/// none and does not say that all rows are new: then they may be live ones, with other statistics or row ids. What the
+/// files of other writers are is not known.
+fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> FileChange {
     let info = commit.commit_info.as_ref();
     let is_of_this_crate = info.and_then(|info| info.engine_info.as_deref()).is_some_and(names_this_crate);
-    is_of_this_crate
-        && operation_of(commit) == Some(COMPUTE_STATS)
-        && commit.removes.num_rows() == 0
-        && changes_no_data(commit)
+    let has_rows = |batches: &[RecordBatch]| batches.iter().any(|batch| batch.num_rows() > 0);
+    match (has_rows(adds), has_rows(removes)) {
+        (false, false) => FileChange::Exact,
+        _ if !is_of_this_crate => FileChange::Unknown,
+        (_, true) => FileChange::Exact,
+        _ if have_data_change(adds, true) => FileChange::Exact,
+        _ if info.and_then(|info| info.operation.as_deref()) == Some(COMPUTE_STATS)
+            && have_data_change(adds, false) =>
+        {
+            FileChange::LiveAgain
+        }
+        _ => FileChange::Unknown,
+    }
 }
 
-fn operation_of(commit: &Commit) -> Option<&str> {
-    commit.commit_info.as_ref().and_then(|info| info.operation.as_deref())
-}
-
-/// Returns whether a commit of this crate which removes no file may add live files again, with other statistics or row
-/// ids: then it changes no rows.
-fn may_add_again(commit: &Commit) -> bool {
-    let has_changes = |changes: &BooleanArray| changes.null_count() == 0 && !changes.has_false();
-    commit.adds.num_rows() > 0 && !data_changes(commit).is_some_and(has_changes)
-}
-
-/// Returns whether the files that a commit adds contain no new rows.
-fn changes_no_data(commit: &Commit) -> bool {
-    data_changes(commit).is_some_and(|changes| changes.null_count() == 0 && !changes.has_true())
-}
-
-fn data_changes(commit: &Commit) -> Option<&BooleanArray> {
-    commit.adds.column_by_name(FileColumn::DataChange.name()).and_then(|column| column.as_boolean_opt())
+/// Returns whether `dataChange` is known of all files, and `value`.
+fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
+    adds.iter().filter(|adds| adds.num_rows() > 0).all(|adds| {
+        let changes =
+            adds.column_by_name(FileColumn::DataChange.name()).and_then(|column| column.as_boolean_opt());
+        let expected = if value { adds.num_rows() } else { 0 };
+        changes.is_some_and(|changes| changes.null_count() == 0 && changes.true_count() == expected)
+    })
 }
 
 /// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then

@@ -1,4 +1,4 @@
-//! The footers of Parquet files. All of them are decoded here, because the decoder trusts what they claim: it descends
+//! The footers of Parquet files. All of them are decoded here, because the decoder trusts their claims: it descends
 //! into groups by recursion, and reserves memory for as many children as a group is said to have.
 
 mod shape;
@@ -59,7 +59,7 @@ pub(crate) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
     match chunk.column_type() {
         PhysicalType::BYTE_ARRAY => {
             let encoded = chunk.uncompressed_size().max(0) as f64;
-            // Dictionaries and other encodings repeat values, which not all writers account for.
+            // Not all writers account for values that dictionaries and other encodings repeat.
             let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
             decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
         }

@@ -1,4 +1,4 @@
-//! The shape of what a footer describes: the levels of its schema, the children of its groups, and the number of its
+//! The structure that a footer describes: the levels of its schema, the children of its groups, and the number of its
 //! row groups. (Parquet, `FileMetaData` in `parquet.thrift`.)
 
 use super::thrift::{Input, Kind};
@@ -26,7 +26,7 @@ pub(super) fn check(footer: &[u8]) -> Result<(), String> {
         }
         last = id;
     }
-    // The decoder names what is missing.
+    // The decoder reports missing fields.
     Ok(())
 }
 
@@ -34,7 +34,7 @@ pub(super) fn check(footer: &[u8]) -> Result<(), String> {
 fn check_schema(input: &mut Input<'_>) -> Result<(), String> {
     let (length, kind) = input.list()?;
     if kind != Kind::Struct && length > 0 {
-        return Err("the schema of the footer is no list of elements".to_owned());
+        return Err("the schema of the footer is not a list of elements".to_owned());
     }
     // For each group that is not complete: how many children are still to come.
     let mut open: Vec<usize> = Vec::new();
@@ -76,7 +76,7 @@ fn children_of_element(input: &mut Input<'_>) -> Result<i32, String> {
             (4, Kind::Binary) => input.skip(kind)?,
             (10, Kind::Struct) => skip_logical_type(input)?,
             (..=10, _) => {
-                return Err(format!("an element of the footer's schema has a field {id} of another type"));
+                return Err(format!("an element of the footer's schema has a field {id} of the wrong type"));
             }
             _ => input.skip(kind)?,
         }
@@ -91,7 +91,9 @@ fn skip_logical_type(input: &mut Input<'_>) -> Result<(), String> {
     while let Some((id, kind)) = input.field(last)? {
         match (fields_of(id), kind) {
             (Some(fields), Kind::Struct) => skip_fields(input, fields)?,
-            (Some(_), _) => return Err(format!("a logical type {id} of the footer's schema is no struct")),
+            (Some(_), _) => {
+                return Err(format!("a logical type {id} of the footer's schema is not a struct"));
+            }
             (None, _) => input.skip(kind)?,
         }
         last = id;
@@ -118,7 +120,7 @@ fn skip_fields(input: &mut Input<'_>, expected: &[Kind]) -> Result<(), String> {
     while let Some((id, kind)) = input.field(last)? {
         let known = usize::try_from(id).ok().and_then(|id| expected.get(id.checked_sub(1)?));
         if known.is_some_and(|known| *known != kind) {
-            return Err(format!("a logical type of the footer's schema has a field {id} of another type"));
+            return Err(format!("a logical type of the footer's schema has a field {id} of the wrong type"));
         }
         input.skip(kind)?;
         last = id;

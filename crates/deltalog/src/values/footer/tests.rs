@@ -99,7 +99,7 @@ fn lists_are_no_longer_than_the_footer() {
 fn fields_that_decoders_could_read_differently_are_refused() {
     let schema = [vec![0x19], list(2), element(Some(1)), element(None)].concat();
     for (what, footer) in [
-        // A version that is a text to those who look at its type, and a number to those who do not.
+        // A version that is a text to decoders that check its type, and a number to decoders that do not.
         ("a version of another type", [vec![0x18, 0], schema.clone()].concat()),
         ("row groups before the schema", vec![0x49, 0x0c]),
         ("texts before the schema", [vec![0x68, 1, b'x', 0x09], int(2)].concat()),
@@ -111,7 +111,7 @@ fn fields_that_decoders_could_read_differently_are_refused() {
     }
 }
 
-/// The decoder asserts that they are not.
+/// The decoder asserts that offsets and sizes are not negative.
 #[test]
 fn places_and_sizes_of_columns_are_not_negative() {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..9));

@@ -3,10 +3,10 @@
 //! It is stricter than the decoder, which ignores the types of fields that it knows: where the two could read the same
 //! bytes in different ways, this one fails.
 
-/// A footer that is no Thrift, or ends too early.
+/// A footer that is not Thrift, or ends too early.
 const BROKEN: &str = "the footer cannot be decoded";
 
-/// The levels of unknown fields.
+/// The maximum nesting of unknown fields.
 const LEVELS: usize = 32;
 
 /// The types of fields. Types of elements are the same, except for booleans.
@@ -98,7 +98,7 @@ impl Input<'_> {
                 self.take(length)
             }
             Kind::List => match self.list()? {
-                // Decoders do not agree on their size.
+                // Decoders disagree about their size.
                 (length, Kind::Bool) if length > 0 => Err(BROKEN.to_owned()),
                 (length, kind) => (0..length).try_for_each(|_| self.skip_within(kind, levels)),
             },

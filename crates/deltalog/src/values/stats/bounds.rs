@@ -40,7 +40,7 @@ enum Origin {
     Unknown,
     /// For each file, whether this crate has computed its statistics.
     Own(BooleanArray),
-    /// They are structs of a checkpoint.
+    /// The statistics are structs of a checkpoint.
     Structs,
 }
 
@@ -66,7 +66,7 @@ impl StatsBounds {
         self
     }
 
-    /// Notes that the statistics are structs of a checkpoint.
+    /// Records that the statistics are structs of a checkpoint.
     pub(crate) fn of_structs(mut self) -> Self {
         self.origin = Origin::Structs;
         self
@@ -111,8 +111,8 @@ pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
     widened_max(&with_margin(&within_i64(max)?, CUT_FROM_OFFSET)?)
 }
 
-/// 1972-01-08 in UTC, in microseconds. On the day before, Liberia was the last to give up an offset with seconds,
-/// -00:44:30. (tz database, `Africa/Monrovia`.)
+/// 1972-01-08 in UTC, in microseconds. On the day before, Liberia was the last country to abandon an offset with
+/// seconds, -00:44:30. (tz database, `Africa/Monrovia`.)
 const LAST_SECONDS_IN_OFFSETS: i64 = 737 * 86_400_000_000;
 
 /// Returns `bounds` with `margin` added to those that are instants before [`LAST_SECONDS_IN_OFFSETS`].

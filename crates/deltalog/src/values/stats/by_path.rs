@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, AsArray, StructArray};
 
-/// The fields of a struct, and theirs.
+/// The fields of a struct, with their own fields.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ByPath(HashMap<String, (ArrayRef, Self)>);
 
 impl ByPath {
-    /// Indexes the fields of `array`. The first of several with one name counts.
+    /// Indexes the fields of `array`. If several have the same name, the first one is used.
     pub(crate) fn new(array: &StructArray) -> Self {
         let mut fields = HashMap::with_capacity(array.num_columns());
         for (field, column) in array.fields().iter().zip(array.columns()) {

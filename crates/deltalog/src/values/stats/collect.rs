@@ -161,7 +161,7 @@ mod tests {
         assert!(stats("2.4.8").contains("\"nullCount\":{\"d\":0,\"n\":0}"), "{}", stats("2.4.8"));
     }
 
-    /// Some writers count wrong, and a file would be skipped because all its rows seem to be NULL.
+    /// Some writers miscount NULLs, so a file could be skipped because all its rows seem to be NULL.
     #[test]
     fn counts_of_nulls_that_cannot_be_true_are_unknown() {
         use parquet::file::statistics::Statistics;

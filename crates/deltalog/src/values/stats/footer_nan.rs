@@ -3,14 +3,14 @@
 //! The bounds of a column chunk leave NaN out, so that a maximum bounds the rows only if the column has no NaN: Spark
 //! orders NaN above all other numbers. Two writers let this be known:
 //!
-//! - **Our own** lists the leaf columns with a NaN under the key [`NANS`], a JSON array of their numbers. The list
-//!   counts only in a file that names this crate as its writer (`created_by`): others copy the keys of a file that they
-//!   have read to what they write.
+//! - **Our own** lists the leaf columns with a NaN under the key [`NANS`], a JSON array of their numbers. The list is
+//!   trusted only in a file that names this crate as its writer (`created_by`): other programs copy the keys of files
+//!   that they read to files that they write.
 //! - **Spark's**, which is parquet-mr, compares with Java's `Double.compare`, for which NaN is the greatest number too.
-//!   A maximum that is a number is therefore the maximum of all values, also of a page. This holds from 1.10, which
+//!   A maximum that is a number is therefore the maximum of all values, even of a page. This holds from 1.10, which
 //!   brought that order, to 1.17; later releases may count NaN apart from the bounds. Tools that rewrite or merge files
-//!   copy the bounds of others under the name of parquet-mr. So the key of Spark's version must be there, too, and none
-//!   that such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
+//!   copy other writers' bounds under the name of parquet-mr. So the key of Spark's version must be there, too, and
+//!   none that such tools leave: the name of the first writer, or the schema that a writer of Arrow has added.
 
 use std::collections::BTreeSet;
 
@@ -32,11 +32,11 @@ const OF_OTHERS: [&str; 2] = ["original.created.by", "ARROW:schema"];
 /// How the writer of a file treats NaN in statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KnownNans {
-    /// Nothing: every column may have some.
+    /// Unknown: every column may have NaN.
     Nothing,
-    /// Only these leaf columns have some. Leaf columns inside lists and maps are not examined.
+    /// Only these leaf columns have NaN. Leaf columns inside lists and maps are not examined.
     Only(BTreeSet<usize>),
-    /// A column chunk or a page whose maximum is a number has none.
+    /// A column chunk or a page whose maximum is a number has no NaN.
     ByMaximum,
 }
 

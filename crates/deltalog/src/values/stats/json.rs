@@ -30,8 +30,8 @@ pub(crate) fn num_records(stats: &str) -> Option<u64> {
 /// Returns the action with the number of its rows, without which rows cannot be deleted.
 ///
 /// # Errors
-/// `CorruptData` if the statistics have another number than the file: rows would be lost with a file that only seems to
-/// have no others.
+/// `CorruptData` if the statistics and the file disagree: rows would be lost with a file that only seems to have no
+/// other rows.
 pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
     match add.stats.as_deref().and_then(num_records) {
         Some(known) if known != rows => Err(Error::corrupt_data(format!(
@@ -49,8 +49,7 @@ pub(crate) fn with_num_records(mut add: Add, rows: u64) -> Result<Add> {
 /// Returns statistics as JSON with `tightBounds: false`: the deleted rows may have had the least or greatest value.
 /// Protocol: "Per-file Statistics".
 ///
-/// # Errors
-/// `InvalidArgument` for statistics that are no JSON object.
+/// # Errors `InvalidArgument` for statistics that are not a JSON object.
 pub(crate) fn with_wide_bounds(stats: &str) -> Result<String> {
     let invalid = |error: serde_json::Error| {
         Error::invalid_argument("the statistics of a file are not a JSON object").with_source(error)

@@ -1,22 +1,22 @@
-//! Who has computed the statistics of a file: this crate, or another writer.
+//! Which writer computed the statistics of a file: this crate, or another one.
 //!
 //! ```text
 //! {"numRecords":2,"minValues":{…},"maxValues":{…},"nullCount":{…},"deltalog":1}
 //!                                                                 └ the number of our rules
 //! ```
 //!
-//! - Statistics of others are hints: they decide which files are read, as for every reader, and nothing else. No
+//! - Statistics of other writers are hints: they decide which files are read, as for every reader, and nothing else. No
 //!   statement removes or changes a file unread because of them, and no maximum of theirs says that there is no NaN.
 //! - The mark is a member of the text that it vouches for, so it goes wherever the text goes: into checkpoints, clones
 //!   and restored versions, and into a file that is added again with a deletion vector. A writer that computes
-//!   statistics again writes a text of its own, and one that reads them by a schema and writes them again drops a
-//!   member that it does not know. A tag of the action would stay in both cases. (PROTOCOL, "Per-file Statistics",
-//!   names the statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
+//!   statistics again writes a text of its own, and a writer that parses them by a schema and writes them again drops
+//!   unknown members. A tag of the action would survive in both cases. (PROTOCOL, "Per-file Statistics", names the
+//!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
 //! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
 //!   mark, or none that counts, so that their origin is unknown.
 //! - A writer that marks a text has computed all of it, from rows or from a footer of [a known
 //!   writer](super::footer_nan), or has found the rest in a text with the mark.
-//! - A number of rules that is not known is no mark. It is raised if a release has written wrong statistics.
+//! - A mark with an unknown version does not count. The version is raised if a release has written wrong statistics.
 
 use super::scanner::{Member, Scanner};
 
@@ -36,7 +36,7 @@ pub(crate) fn is_own(text: &str) -> bool {
     let mut member = scanner.enter();
     while let Some(Member::Value(key)) = member {
         let Some(value) = scanner.value() else { return false };
-        // As in the rest of the text, the last one counts.
+        // As in the rest of the text, the last occurrence of a key counts.
         if key == MARK {
             found = value.parse() == Ok(RULES);
         }

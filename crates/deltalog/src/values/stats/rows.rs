@@ -1,6 +1,6 @@
 //! Statistics of a column from its values, for files whose footers do not have them. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - NaN is no minimum. A column with NaN has no maximum: Spark orders NaN above all other numbers.
+//! - NaN is never a minimum. A column with NaN has no maximum: Spark orders NaN above all other numbers.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -41,7 +41,7 @@ impl ColumnValues {
         Self { path, data_type, extremes: None, has_nan: false, nulls: 0 }
     }
 
-    /// Takes note of more values.
+    /// Adds more values.
     ///
     /// # Errors
     /// `SchemaMismatch` for values of another type.

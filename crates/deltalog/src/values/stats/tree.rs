@@ -1,7 +1,7 @@
 //! The statistics of one file as a tree of JSON, which is read, completed and written again. (PROTOCOL, "Per-file
 //! Statistics".)
 //!
-//! - Values stay as they are written, because numbers must not lose digits.
+//! - Values keep their text, because numbers must not lose digits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -30,7 +30,7 @@ impl StatsTree {
         Self { rows: Some(rows), ..Self::default() }
     }
 
-    /// Parses statistics. Fields that are not known are left out; returns `None` for text that is no JSON object.
+    /// Parses statistics. Fields that are not known are left out; returns `None` for text that is not a JSON object.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
         let object =
@@ -147,7 +147,7 @@ impl Object {
                 Some(inner) => Member::Object(inner),
                 None => Member::Value(json.get().to_owned()),
             };
-            // The first of several with one name is found, and all are kept.
+            // If several have the same name, the first one is found, and all are kept.
             object.by_name.entry(name.clone()).or_insert(object.members.len());
             object.members.push(Some((name, member)));
         }

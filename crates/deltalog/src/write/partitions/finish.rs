@@ -65,8 +65,8 @@ impl Partitions {
                 weight = 0;
             }
             if is_too_much {
-                // The rows that wait make room for the decoded blocks of the temporary file, one for each run: without
-                // these, a block would be decoded again for each partition in it.
+                // The waiting rows are moved out to make room for the decoded blocks of the temporary file, one for
+                // each run. Otherwise a block would be decoded again for each partition in it.
                 self.set_aside()?;
                 self.keep_within_budget()?;
             }
@@ -100,7 +100,7 @@ impl Partitions {
             Ok(outcome)
         };
         let Ok(outcomes) = parallel::each(&files, THREADS, write);
-        // All files that exist are noted before the first error is returned.
+        // All existing files are recorded before the first error is returned.
         let added: Vec<Result<()>> =
             outcomes.into_iter().flatten().map(|outcome| self.adopt(outcome)).collect();
         added.into_iter().collect()
@@ -153,7 +153,7 @@ impl Whole {
         if !pieces.is_empty() {
             file.push(gather(&pieces)?)?;
         }
-        // The memory is free for others while this thread waits for the disk.
+        // Other threads can use the memory while this thread waits for the disk.
         drop(pieces);
         file.encode(storage)
     }

@@ -10,14 +10,15 @@
 //!
 //! - The files of a partition follow from its rows alone: they are encoded in their order, in the same chunks
 //!   ([`super::chunk`]), whether they come directly or have waited. So the number of files depends neither on batches,
-//!   nor on the order of the partitions. For lack of memory only row groups end earlier, which changes sizes a little.
+//!   nor on the order of the partitions. If memory is short, only row groups end earlier, which changes sizes slightly.
 //! - Few files are open at once, because each of them needs memory for a row group that is worth reading. The other
 //!   partitions wait, and no file is begun for a few rows.
 //! - Memory is used for waiting rows first, and for the row groups of open files. When it is used up, all waiting rows
-//!   are moved to the temporary file ([`super::overflow`]), or, if they take little of it, the largest row group ends.
-//! - If another partition needs a file, one that has had no rows for a while is completed. For data that are sorted by
-//!   partitions that is its end. If more rows come nevertheless, they wait until the end, and then the file is read
-//!   back and written again with them. This happens once to a partition, so no row is encoded more than twice.
+//!   are moved to the temporary file ([`super::overflow`]), or, if they take little memory, the largest row group ends.
+//! - If another partition needs a file, one that has had no rows for a while is completed. If the data is sorted by
+//!   partition, this is its last file. If more rows come nevertheless, they wait until the end of the write, and then
+//!   the file is read back and written again with them. This happens once to a partition, so no row is encoded more
+//!   than twice.
 
 mod aside;
 mod finish;
@@ -53,7 +54,7 @@ pub(super) struct Partitions {
     direct: Vec<PartitionId>,
     /// The memory of open files, in bytes.
     file_memory: usize,
-    /// The partitions with rows in memory that wait, perhaps more than once, and perhaps others.
+    /// The partitions with waiting rows in memory. It may contain duplicates, and partitions without such rows.
     waiting: Vec<PartitionId>,
     /// The number of their pieces.
     pieces: usize,
@@ -233,7 +234,7 @@ impl Partitions {
             let rows = self.overflow.read(place)?;
             self.write(id, &rows)?;
         }
-        // The batches that they are pieces of become free one after another.
+        // The batches that contain these pieces are freed one after another.
         let (mut together, mut bytes) = (Vec::new(), 0);
         for piece in pieces {
             bytes += piece.bytes_per_row() * piece.num_rows();
@@ -267,7 +268,7 @@ impl Partitions {
             let rest = rows.slice(start, rows.num_rows() - start);
             let pushed = open.file.room(&rest);
             let next = rest.slice(0, pushed);
-            // The last rows may stay in memory for long after the others, whose memory they share.
+            // The last rows may stay in memory long after the other rows, with which they share it.
             let is_last = pushed == rest.num_rows() && !self.is_single;
             open.file.push(if is_last { detached(next)? } else { next })?;
             open.last_use = self.pushed;

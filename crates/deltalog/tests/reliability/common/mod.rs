@@ -31,6 +31,12 @@ pub fn environment() -> Environment {
     counting_from(1)
 }
 
+/// Returns where a sample of every `step`-th begins, so that the samples of other trees in CI have the others.
+pub fn first_of(step: usize) -> usize {
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse::<usize>().ok());
+    seed.unwrap_or_default() % step
+}
+
 fn counting_from(first: u64) -> Environment {
     let count = AtomicU64::new(first);
     Environment::new(|| NOW_MS, move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()))

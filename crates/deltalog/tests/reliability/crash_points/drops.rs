@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{Failure, check_versions, other_ids, readable};
 use crate::common::ids::ids;
 use crate::common::store::{Crash, FaultyStore, Op};
-use crate::common::{empty, schema, storage_in};
+use crate::common::{empty, first_of, schema, storage_in};
 
 /// A sample of the failures of a drop is tried; with `DELTALOG_ALL_CRASHES`, all of them.
 const STEP: usize = 37;
@@ -92,7 +92,7 @@ fn fail_at_requests(prepared: &FaultyStore, feature: &str, truncates: bool, expe
     assert_eq!(calls.iter().any(|call| call.op == Op::Delete && call.path.ends_with(".json")), truncates);
     let step = if std::env::var_os("DELTALOG_ALL_CRASHES").is_some() { 1 } else { STEP };
     let failures = calls.iter().enumerate().flat_map(|(at, call)| Failure::all(at, call));
-    for (turn, failure) in failures.enumerate().filter(|(turn, _)| turn % step == 0) {
+    for (turn, failure) in failures.enumerate().filter(|(turn, _)| turn % step == first_of(step)) {
         let store = prepared.copy();
         let storage = storage_in(&store);
         store.fail(move |number, _| failure.of(number));

@@ -27,6 +27,7 @@ fn is_commit(call: &Call) -> bool {
 }
 
 fn widen(storage: &Storage, data_type: PrimitiveType) -> Result<()> {
+    let data_type = data_type.into();
     change(storage, &TableChange::WidenColumn { column: ColumnPath::new(["id"]), data_type })
 }
 

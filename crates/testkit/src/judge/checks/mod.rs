@@ -6,12 +6,14 @@
 //! | `reads` | what readers saw |
 //! | `rows` | which rows each version has |
 //! | `table` | metadata, applications, times and the counts that no two commits may share |
+//! | `streams` | what streams returned |
 //! | `errors` | whether an error has a reason |
 
 mod commits;
 mod errors;
 mod reads;
 mod rows;
+mod streams;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +46,7 @@ pub struct Case {
 type Check = fn(&Case) -> Result<(), String>;
 
 /// Each promise with its check. The names are the same as in the design's table.
-const CHECKS: [(&str, Check); 18] = [
+const CHECKS: [(&str, Check); 19] = [
     ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
     ("what failed is not in the log", commits::failed),
     ("what is unknown is in the log at most once, as a whole, and is found there", commits::unknown),
@@ -52,6 +54,7 @@ const CHECKS: [(&str, Check); 18] = [
     ("the versions have the order of real time", commits::real_time),
     ("a reader sees what the log says", reads::views),
     ("a handle does not go back, and a strong store's newest version is seen", reads::freshness),
+    ("a stream returns each file of each version once", streams::once),
     ("an overwrite replaces what it has read, and nothing else", rows::overwrites),
     ("a version has the rows that its commits leave, one after another, and each has seen", rows::rows),
     ("a change of the metadata changes nothing else", table::metadata),

@@ -45,7 +45,7 @@ fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
     }
 }
 
-/// The same values by trying all of them.
+/// Finds the same values by trying all numbers.
 #[test]
 fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
     for start in -4..5_i64 {
@@ -78,7 +78,7 @@ fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
         identities.note("id", first, first).unwrap();
         let marked = identities.marked(&schema).unwrap().unwrap();
         assert_eq!(marked.fields()[0].metadata.get(MARK), Some(expected.into()));
-        // A value that was used before, and one that is not a whole number of steps away.
+        // A value that was used before, and a value that is not a whole number of steps away.
         let between = (step.abs() > 1).then_some((first, first + 1000 * step + 1));
         for (least, greatest) in [(first - step, first + step)].into_iter().chain(between) {
             let error = identities.note("id", least.min(greatest), least.max(greatest)).unwrap_err();

@@ -1,7 +1,7 @@
 //! Arithmetic of whole and floating-point numbers.
 //!
-//! - A result that does not fit its type, and division by zero, also of floating-point numbers, have no value:
-//!   they are NULL here, and the caller turns them into errors, as Spark does in ANSI mode.
+//! - A result that does not fit its type, and any division by zero, even of floating-point numbers, has no value. It is
+//!   NULL here, and the caller turns it into an error, as Spark does in ANSI mode.
 //! - `%` has the sign of the dividend, `pmod` the sign of the divisor.
 
 use super::decimals;
@@ -88,7 +88,7 @@ fn float<T: ArrowPrimitiveType>(operation: Operation, a: &ArrayRef, b: &ArrayRef
     Arc::new(zip::<T, T, T>(a, b, of))
 }
 
-/// Returns the remainder, which exists also where the quotient is out of range.
+/// Returns the remainder, which exists even where the quotient is out of range.
 fn remainder<N: ArrowNativeTypeOp>(a: N, b: N) -> Option<N> {
     (b != N::ZERO).then(|| a.mod_wrapping(b))
 }
@@ -113,7 +113,7 @@ pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataTy
         (O::IsNan, T::Float32) => is_nan(a.as_primitive::<Float32Type>(), |v| v.is_nan()),
         (O::IsNan, T::Float64) => is_nan(a.as_primitive::<Float64Type>(), |v| v.is_nan()),
         (O::Floor | O::Ceil, T::Int64) => Arc::clone(a),
-        // To Spark, the whole number of NaN is 0.
+        // Spark converts NaN to the whole number 0.
         (O::Floor | O::Ceil, T::Float64) => {
             let whole = |v: f64| match operation {
                 _ if v.is_nan() => Some(0),

@@ -2,10 +2,9 @@
 //!
 //! - A value without a result in the type becomes NULL here; the caller turns it into an error, or keeps the NULL for
 //!   `TRY_CAST`.
-//! - Numbers lose digits after the point toward zero when they become whole, and are rounded to the nearest when
-//!   they become decimals, halves away from zero. A floating-point number becomes a decimal by the digits that it
-//!   is written with.
-//! - Strings are trimmed. Dates and times may lack parts at the end (`time_text`). A TIMESTAMP_NTZ ignores the zone
+//! - Numbers are truncated toward zero when they become whole numbers, and rounded to the nearest when they become
+//!   decimals, with halves away from zero. The decimal for a floating-point number comes from its shortest text.
+//! - Strings are trimmed. Dates and times may omit parts at the end (`time_text`). A TIMESTAMP_NTZ ignores the zone
 //!   in its text.
 //! - Floating-point numbers are not cast to strings, because their text depends on the version of Java.
 
@@ -53,7 +52,7 @@ pub(in crate::expression::predicate) fn is_complete(from: &DataType, to: &DataTy
     *from != DataType::Utf8 || !(matches!(to, DataType::Date32 | DataType::Timestamp(..)) || is_float(to))
 }
 
-/// Casts the values; those without a result become NULL. `clock` is the clock of the session's time
+/// Casts the values. Values without a result become NULL. `clock` is the clock of the session's time
 /// zone.
 ///
 /// # Errors
@@ -103,8 +102,8 @@ pub(in crate::expression::predicate) fn cast(
     })
 }
 
-/// Returns the values without those that become NULL in Spark instead of being refused: NaN and the infinities have no
-/// digits as a decimal.
+/// Returns the values with NULL for NaN and the infinities, which have no digits as a decimal: Spark turns them into
+/// NULL instead of refusing them.
 pub(super) fn castable_values(array: ArrayRef, to: &DataType) -> ArrayRef {
     match (array.data_type(), to) {
         (DataType::Float32, DataType::Decimal128(..)) => Arc::new(
@@ -182,7 +181,7 @@ fn whole<N: std::str::FromStr>(text: &str) -> Option<N> {
     text.parse().ok()
 }
 
-/// Parses a floating-point number with a decimal point and exponent, or the name of one of the other values.
+/// Parses a floating-point number with a decimal point and exponent, or the name of NaN or an infinity.
 fn float<N: std::str::FromStr + std::ops::Neg<Output = N>>(text: &str, infinity: N, nan: N) -> Option<N> {
     match text.to_ascii_lowercase().as_str() {
         "inf" | "+inf" | "infinity" | "+infinity" => Some(infinity),

@@ -76,7 +76,7 @@ pub(super) fn round(unscaled: i128, scale: i64, digits: i64, how: Rounding) -> O
     }
     let rounded = match power(scale.checked_sub(digits)?) {
         Some(power) => how.quotient(unscaled, power),
-        // The power has more digits than any number.
+        // The power of ten has more digits than any number.
         None => match how {
             Rounding::Up if unscaled > 0 => 1,
             Rounding::Down if unscaled < 0 => -1,

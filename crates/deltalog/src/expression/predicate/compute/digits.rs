@@ -13,11 +13,11 @@ pub(super) struct Digits {
 pub(super) enum Rounding {
     /// To the nearest, halves away from zero.
     HalfUp,
-    /// To the nearest, halves to the even one.
+    /// To the nearest, halves to the even neighbor.
     HalfEven,
-    /// To the next less one.
+    /// Down to the next smaller one.
     Down,
-    /// To the next greater one.
+    /// Up to the next greater one.
     Up,
 }
 
@@ -85,7 +85,7 @@ impl Digits {
     }
 }
 
-/// Returns the number in `text` times `10^scale`, rounded, if it has at most `precision` digits then.
+/// Returns the number in `text` times `10^scale`, rounded, if the result has at most `precision` digits.
 pub(super) fn rounded_to(text: &str, precision: u8, scale: i8) -> Option<i128> {
     let value = parse_digits(text)?.rounded(scale.into(), Rounding::HalfUp)?;
     (value.unsigned_abs() < 10u128.checked_pow(precision.into())?).then_some(value)
@@ -97,7 +97,7 @@ pub(super) fn rounded_text(text: &str, digits: i64, how: Rounding) -> Option<Str
     if number.digits.is_empty() {
         return Some("0".to_owned());
     }
-    // Digits beyond the number's own do not change it.
+    // Rounding to more digits than the number has does not change it.
     if number.point.checked_add(digits)? >= i64::try_from(number.digits.len()).ok()? {
         return Some(text.to_owned());
     }

@@ -43,7 +43,7 @@ impl Rows<'_> {
         active: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let function = match node {
-            // They are in memory anyway.
+            // Columns are in memory anyway, so they are not counted.
             Node::Column(_) | Node::Term(_) => return self.computed(node, active),
             Node::Constant(value) => {
                 self.memory.ensure("a constant", weight(value, 0, 1).saturating_mul(self.rows))?;
@@ -300,7 +300,7 @@ pub(in crate::expression::predicate) fn is_true(condition: &BooleanArray) -> Boo
     }
 }
 
-/// Rows that come from several arrays of one type; NULL for rows that no array was taken for.
+/// Rows that come from several arrays of one type. Rows that come from none are NULL.
 struct Choice {
     arrays: Vec<ArrayRef>,
     places: Vec<(usize, usize)>,

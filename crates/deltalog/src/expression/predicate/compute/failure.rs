@@ -32,20 +32,20 @@ impl Failure<'_> {
                 };
                 (
                     why,
-                    "write TRY_CAST, which has NULL for such values, or leave them out by a condition or CASE",
+                    "write TRY_CAST, which returns NULL for such values, or exclude them with a condition or CASE",
                 )
             }
             Self::Division(_) if values.get(1).is_some_and(is_zero) => (
                 "division by zero".to_owned(),
-                "leave out such rows by a condition or CASE, or divide by NULLIF(…, 0)",
+                "exclude such rows with a condition or CASE, or divide by NULLIF(…, 0)",
             ),
             Self::Division(to) | Self::Overflow(to) => (
                 format!("overflow of the type {}", sql_name(to)),
-                "cast the values to a wider type first, or leave them out by a condition or CASE",
+                "cast the values to a wider type first, or exclude them with a condition or CASE",
             ),
             Self::Function => (
                 "the result does not fit its type, or the function is not defined there".to_owned(),
-                "leave out such values by a condition or CASE",
+                "exclude such values with a condition or CASE",
             ),
         };
         let values: Vec<String> = values

@@ -1,8 +1,8 @@
 //! Dates and timestamps shifted by an interval, as in Spark: `a + INTERVAL 3 MONTHS`.
 //!
 //! - An interval of months keeps the day of the month, or takes the last one of a shorter month.
-//! - The whole days of any other interval are of the local calendar, the rest is time that passes: a day may have 23
-//!   hours. A local time that the clock has twice keeps its offset, one that it skips moves forward.
+//! - The whole days of any other interval count local calendar days, which may have 23 hours; the rest is elapsed time.
+//!   A local time that occurs twice keeps its offset; one that is skipped moves forward.
 
 use super::super::function::add_months;
 use super::super::zone::Clock;
@@ -18,15 +18,15 @@ use std::sync::Arc;
 pub enum Interval {
     /// Years and months.
     Months(i32),
-    /// Whole days, also in weeks.
+    /// Whole days; weeks count as days.
     Days(i32),
     /// Days and times, in microseconds.
     Micros(i64),
 }
 
 impl Interval {
-    /// Returns the interval of these numbers with their units, whose names are in upper case; `None` unless they are
-    /// all of months or all of days and times.
+    /// Returns the interval of these numbers with their units, whose names are in upper case; `None` for an unknown
+    /// unit, or if they mix months or years with days or times.
     pub(in crate::expression::predicate) fn of(parts: &[(String, String)]) -> Option<Self> {
         let (mut months, mut micros) = (None::<i64>, None::<i64>);
         let mut has_time = false;

@@ -50,7 +50,7 @@ impl Math {
     }
 
     fn of(self, a: f64) -> Option<f64> {
-        // A NaN is not below or at zero.
+        // A NaN is neither below zero nor zero.
         let positive = || (a > 0.0 || a.is_nan()).then_some(a);
         Some(match self {
             Self::Cbrt => cbrt(a),

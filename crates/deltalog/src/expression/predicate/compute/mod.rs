@@ -16,7 +16,7 @@
 //! | `nested`, `nested_cast` | arrays, structs and maps |
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
-//!   also where Spark returns NULL or a wrapped number without ANSI mode. No result depends on that setting.
+//!   even where Spark without ANSI mode returns NULL or a wrapped number. No result depends on that setting.
 //! - An error counts only where the value is needed: CASE, `coalesce`, AND and OR evaluate a part only for the rows
 //!   that the parts before it have not decided.
 //! - Times without a time zone are in the session's zone.

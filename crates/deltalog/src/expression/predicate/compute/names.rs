@@ -17,7 +17,7 @@ enum Of {
 
 const MANY: usize = usize::MAX;
 
-/// The names, and the least and the greatest number of arguments.
+/// The names, each with the minimum and maximum number of arguments.
 #[rustfmt::skip]
 const FUNCTIONS: &[(&[&str], Of, usize, usize)] = &[
     (&["MOD"], Of::Any(O::Remainder), 2, 2),

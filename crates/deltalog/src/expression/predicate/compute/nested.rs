@@ -1,7 +1,7 @@
 //! Arrays, structs and maps: their types in expressions, and their construction from values.
 //!
-//! - In an expression, all elements and fields may be NULL, and nothing has metadata. What a column forbids is checked
-//!   when a value is cast to the column's type (`nested_cast`).
+//! - In an expression, all elements and fields may be NULL, and no field has metadata. The restrictions of a column are
+//!   checked when a value is cast to its type (`nested_cast`).
 //! - The key of a map is not NULL, and occurs once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
 
 use super::super::filter::Rows;
@@ -73,7 +73,7 @@ pub(super) fn plain_nested(data_type: &DataType) -> Option<DataType> {
     })
 }
 
-/// Returns a part of a type in the form in which its values are computed. A variant remains one.
+/// Returns a part of a type in the form in which its values are computed. A variant remains a variant.
 fn plain_part(name: &str, part: &Field) -> Field {
     match is_variant(part) {
         true => part.clone().with_name(name).with_nullable(true),
@@ -159,7 +159,7 @@ impl Rows<'_> {
     fn check_keys(&self, keys: &[ArrayRef], of: &DataType, text: &str, active: &BooleanBuffer) -> Result<()> {
         let refused = |why: &str| {
             Error::invalid_argument(format!("{text} has no value: {why}"))
-                .with_hint("leave out such keys by a condition or CASE")
+                .with_hint("exclude such keys with a condition or CASE")
         };
         let has_null = |key: &ArrayRef| match key.logical_nulls() {
             Some(nulls) => (&!nulls.inner() & active).count_set_bits() > 0,

@@ -1,9 +1,10 @@
 //! Casts of arrays, structs and maps, part by part.
 //!
-//! - Fields are found by their names, regardless of order and case. A struct has all fields of its type, and no others:
-//!   the rule for what is assigned to a column.
-//! - Where a part loses its value, or is NULL although the type forbids it, the whole becomes NULL, which the caller
-//!   turns into an error. So does a map in which two keys become equal: as in Spark, the key of a map occurs once.
+//! - Fields are found by their names, regardless of order and case. A struct must have exactly the fields of the target
+//!   type, as for values that are assigned to a column.
+//! - If a part loses its value, or is NULL although the type forbids it, the whole value becomes NULL, which the caller
+//!   turns into an error. The same happens to a map in which two keys become equal: as in Spark, the key of a map
+//!   occurs once.
 
 use super::super::values::{domain_of, normal};
 use super::super::zone::Clock;
@@ -178,7 +179,7 @@ fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<Boole
     Ok(repeated.contains(&true).then(|| BooleanBuffer::from(repeated)))
 }
 
-/// Returns the nulls of lists, which include those with a lost part.
+/// Returns the nulls of lists, including the lists that lost a part.
 fn without(
     nulls: Option<&NullBuffer>,
     offsets: &OffsetBuffer<i32>,

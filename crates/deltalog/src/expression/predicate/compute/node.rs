@@ -20,7 +20,7 @@ pub(in crate::expression::predicate) enum Node {
     Ordered {
         function: Function,
         of: Box<Node>,
-        /// The text of the whole, for errors.
+        /// The text of the whole expression, for errors.
         text: String,
     },
     Cast {

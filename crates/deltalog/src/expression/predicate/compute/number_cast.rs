@@ -1,9 +1,10 @@
-//! Casts between floating-point numbers, decimals and whole numbers, without a text for each value.
+//! Casts between floating-point numbers, decimals and whole numbers, without formatting each value as text.
 //!
-//! - A floating-point number becomes a decimal by the shortest digits that stand for it. Where it is clear without
-//!   them to which side a number is rounded, they are not computed.
+//! - The decimal for a floating-point number comes from the shortest digits that represent it. They are not computed
+//!   where the direction of rounding is clear without them.
 //! - A decimal becomes the nearest floating-point number.
-//! - As in Spark, a floating-point number becomes whole toward zero, and 2^63 becomes the greatest BIGINT.
+//! - As in Spark, a floating-point number is truncated toward zero to become a whole number, and 2^63 becomes the
+//!   greatest BIGINT.
 
 use super::super::values::{Short, decimal_to_float};
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Decimal128Array, Float64Array, PrimitiveArray};
@@ -25,8 +26,9 @@ pub(super) fn floats_to_decimals(numbers: &Float64Array, precision: u8, scale: i
     })
 }
 
-/// Rounds a product, unless its error could matter: it has one of the product itself, and one since the shortest
-/// digits of the factor are not exactly the factor, of 2^-53 of the number each.
+/// Rounds a product; returns `None` if the error of the product could change the result. The error has two parts of at
+/// most 2^-53 of the number each: the multiplication itself, and the difference between the factor and its shortest
+/// digits.
 fn clearly_rounded(product: f64) -> Option<i128> {
     const TWICE_THE_ERROR: f64 = 1.0 / (1u64 << 51) as f64;
     let from_half = (product - product.floor() - 0.5).abs();
@@ -58,7 +60,8 @@ fn rounded(number: f64, scale: i8) -> Option<i128> {
 
 /// Returns the nearest number of type FLOAT.
 pub(super) fn decimal_to_f32(unscaled: i128, scale: i8) -> f32 {
-    // Rounded once to DOUBLE, a number in the middle of two FLOATs may have been on one side of it.
+    // A number that is in the middle of two FLOATs after rounding to DOUBLE may have been on one side of the middle
+    // before.
     const DROPPED: u64 = (1 << 29) - 1;
     const MIDDLE: u64 = 1 << 28;
     let wide = decimal_to_float(unscaled, scale);
@@ -102,7 +105,7 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use proptest::prelude::*;
 
-    /// Numbers of all sizes, and those that people write.
+    /// Numbers of all sizes, and numbers as people write them.
     fn numbers() -> impl Strategy<Value = f64> {
         prop_oneof![
             any::<u64>().prop_map(f64::from_bits),

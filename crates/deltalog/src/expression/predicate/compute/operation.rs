@@ -155,9 +155,9 @@ pub enum Operation {
     ArrayContains,
     /// `coalesce(a, …)`
     Coalesce,
-    /// `greatest(a, …)`; NULL only if all are.
+    /// `greatest(a, …)`; NULL only if all arguments are.
     Greatest,
-    /// `least(a, …)`; NULL only if all are.
+    /// `least(a, …)`; NULL only if all arguments are.
     Least,
     /// `nullif(a, b)`: NULL where they are equal. `a` is computed once.
     NullIf,

@@ -1,4 +1,4 @@
-//! Values that are another one for each row: `uuid()` and `rand()`.
+//! Values that differ from row to row: `uuid()` and `rand()`.
 
 use super::operation::Operation;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, StringArray};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Returns values for so many rows.
+/// Returns values for `rows` rows.
 pub(super) fn random(operation: Operation, rows: usize) -> Result<ArrayRef> {
     Ok(match operation {
         Operation::Uuid => {

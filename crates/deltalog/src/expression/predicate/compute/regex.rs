@@ -1,9 +1,9 @@
-//! Regular expressions in Java's syntax, as far as they have one meaning in all versions of Java.
+//! Regular expressions in Java's syntax, as far as they mean the same in all versions of Java.
 //!
 //! - A pattern is translated for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
 //!   end of a line, and `$` also matches before the last end of a line.
-//! - Constructs without a counterpart are refused by name: looking around, possessive and atomic parts, references to
-//!   groups, `\b`, whose letters depend on the version of Java, and operations of classes.
+//! - Constructs without a counterpart are refused by name: lookaround, possessive and atomic groups, backreferences,
+//!   set operations on character classes, and `\b`, because the letters it knows depend on the version of Java.
 
 use super::nested::array_of;
 use super::room::Room;
@@ -41,16 +41,16 @@ impl RegexUse {
 /// The ends of lines, for a class.
 const LINE_ENDS: &str = r"\n\r\u{85}\u{2028}\u{2029}";
 
-/// The name of the groups of what `$` has matched, which is not a part of the match.
+/// The name of the groups for the text that `$` has matched, which is not a part of the match.
 const END: &str = "end_of_text_";
 
 /// A pattern.
 #[derive(Debug)]
 pub(in crate::expression::predicate) struct JavaPattern {
     regex: Regex,
-    /// The groups of Java, by their numbers here; the first one is the whole match.
+    /// For each of Java's groups its number here. The first one is the whole match.
     groups: Vec<usize>,
-    /// The groups of what `$` has matched.
+    /// The groups for the text that `$` has matched.
     ends: Vec<usize>,
 }
 
@@ -62,7 +62,7 @@ impl JavaPattern {
     pub(in crate::expression::predicate) fn parse(pattern: &str) -> Result<Self> {
         if pattern.len() > REGEX_TEXT {
             return Err(Error::invalid_argument(format!(
-                "a regular expression has {} bytes, and may have {REGEX_TEXT}",
+                "a regular expression has {} bytes, and at most {REGEX_TEXT} are allowed",
                 pattern.len()
             ))
             .with_hint("divide it into several expressions"));
@@ -159,7 +159,8 @@ impl JavaPattern {
         Some(out)
     }
 
-    /// Returns the parts between the matches. An empty match at the beginning is none, and the last part is the rest.
+    /// Returns the parts between the matches. An empty match at the beginning does not count, and the last part is the
+    /// rest.
     fn split<'t>(&self, text: &'t str, limit: i32) -> Option<Vec<&'t str>> {
         let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let (mut parts, mut done, mut from) = (Vec::new(), 0, 0);
@@ -179,7 +180,7 @@ impl JavaPattern {
         Some(parts)
     }
 
-    /// Parses what matches are replaced by.
+    /// Parses the replacement of matches.
     ///
     /// # Errors
     /// InvalidArgument if a group does not exist.
@@ -197,7 +198,7 @@ impl JavaPattern {
                     let mut digit = || rest.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10));
                     let mut group = digit().ok_or_else(refused)? as usize;
                     (group < self.groups.len()).then_some(()).ok_or_else(refused)?;
-                    // As many digits as a group exists for.
+                    // Takes as many digits as still name an existing group.
                     while let Some(next) = rest.peek().and_then(|c| c.to_digit(10)) {
                         let longer = group * 10 + next as usize;
                         if longer >= self.groups.len() {
@@ -230,8 +231,8 @@ impl JavaPattern {
     }
 }
 
-/// Returns whether a pattern of the crate `regex` may match nothing. It is not compiled, which would take the time that
-/// its repetitions take, for each quantifier around it.
+/// Returns whether a pattern of the crate `regex` may match nothing. It is not compiled for this: that would take time
+/// for all its repetitions, again for each enclosing quantifier.
 fn may_be_empty(pattern: &str) -> Written<bool> {
     let parsed = regex_syntax::ParserBuilder::new().nest_limit(REGEX_LEVELS).build().parse(pattern);
     let parsed = parsed.map_err(|_| format!("is not understood, or has more than {REGEX_LEVELS} levels"))?;
@@ -243,21 +244,20 @@ fn compiled(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(REGEX_BYTES).nest_limit(REGEX_LEVELS).build()
 }
 
-/// Returns the bytes of a character before which a pattern matches nothing. Java has two places in a character beyond
-/// the first 65,536, and would divide it there.
+/// Returns the bytes of the character before an empty match. In Java, a character beyond the first 65,536 consists of
+/// two units, and an empty match could be between them.
 fn step(c: char) -> Option<usize> {
     (c.len_utf16() == 1).then_some(c.len_utf8())
 }
 
-/// A part of what a match is replaced by.
+/// A part of a replacement.
 #[derive(Debug)]
 pub(in crate::expression::predicate) enum Piece {
     Text(String),
     Group(usize),
 }
 
-/// Returns the characters; with a positive `limit` there are at most so many, and the last has the
-/// rest.
+/// Returns the characters; with a positive `limit` at most that many parts, and the last one has the rest.
 fn characters(text: &str, limit: i32) -> Vec<&str> {
     let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();
@@ -265,7 +265,7 @@ fn characters(text: &str, limit: i32) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
 }
 
-/// Computes a use of a pattern, which is constant, as the arguments after it are.
+/// Computes a use of a pattern. The pattern and the arguments after it are constant.
 pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     let [texts, pattern, more @ ..] = arguments else {
         return Err(Error::invalid_argument("a regular expression is missing"));
@@ -337,7 +337,7 @@ struct Writer<'a> {
     has_all: bool,
     /// Where the open groups begin in `out`.
     open: Vec<usize>,
-    /// Where what a quantifier would repeat begins in `out`.
+    /// Where the part that a following quantifier would repeat begins in `out`.
     last: Option<usize>,
 }
 
@@ -547,7 +547,7 @@ impl<'a> Writer<'a> {
             }
             text.push('}');
         }
-        // The two differ in what they do with parts that match nothing.
+        // The two implementations treat parts that match nothing differently.
         let repeated = self.out.get(last..).unwrap_or_default();
         if first != '?' && may_be_empty(repeated)? {
             return Err("repeats a part that may match nothing, which is not supported".to_owned());
@@ -565,7 +565,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Returns what stands in a class for `\d` and others, and whether it is negated.
+/// Returns the content of a class for `\d` and similar escapes, and whether it is negated.
 fn escaped_class(c: char) -> Option<(&'static str, bool)> {
     let inner = match c.to_ascii_lowercase() {
         'd' => "0-9",

@@ -1,9 +1,9 @@
 //! The memory that values take while an expression is computed.
 //!
-//! - The values of all operands that are still needed have [`expression_bytes`] at most. Columns do not count: they are
-//!   there anyway.
-//! - Who makes strings asks before each one, so that no string is made that is too long.
-//! - What is too large for a batch may not be so for fewer rows: the error is one for which
+//! - The values of all operands that are still needed may have at most [`expression_bytes`] bytes. Columns do not
+//!   count: they are in memory anyway.
+//! - Functions that create strings ask before each one, so that no string becomes too long.
+//! - Values that are too large for a batch may fit for fewer rows: the error is one for which
 //!   [`is_too_large`](crate::runtime::row_bytes::is_too_large) is true.
 
 use super::super::filter::Rows;
@@ -16,7 +16,7 @@ use arrow::buffer::BooleanBuffer;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The bytes that the values of an expression have.
+/// The number of bytes that the values of an expression take.
 #[derive(Debug, Default)]
 pub(in crate::expression::predicate) struct Memory {
     /// The bytes of operands.
@@ -73,7 +73,7 @@ impl Memory {
 }
 
 impl Rows<'_> {
-    /// Returns the room for the strings of an operation.
+    /// Returns how much memory the strings of an operation may take.
     ///
     /// # Errors
     /// The errors of [`expression_bytes`].
@@ -132,8 +132,8 @@ fn refused(function: &str, bytes: usize) -> Result<Error> {
     let allowed = expression_bytes()?;
     Ok(too_large(
         format!("the values of {function} have {bytes} bytes"),
-        format!("the values of an expression may have {allowed} bytes at once"),
-        "make them shorter, leave out such rows by a condition or CASE, or set DELTALOG_EXPRESSION_BYTES",
+        format!("the values of an expression may have at most {allowed} bytes at once"),
+        "make them shorter, exclude such rows with a condition or CASE, or set DELTALOG_EXPRESSION_BYTES",
     ))
 }
 

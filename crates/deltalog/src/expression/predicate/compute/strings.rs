@@ -78,7 +78,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the bytes of hexadecimal digits, where the first digit may stand alone.
+/// Returns the bytes that hexadecimal digits represent. If their number is odd, the first digit is a byte of its own.
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.chars().map(|c| Some(c.to_digit(16)? as u8)).collect::<Option<Vec<u8>>>()?;
     let (alone, pairs) = digits.split_at(digits.len() % 2);

@@ -230,7 +230,7 @@ fn parts_have_a_common_type_and_may_be_null() {
         ("named_struct('p', a, 'q', array(map(b, NULL)))", "[{p: 1, q: [{2: }]}, {p: , q: [{3: }]}]"),
         ("struct(a, b + 1, b AS c)", "[{a: 1, col2: 3, c: 2}, {a: , col2: 4, c: 3}]"),
         ("CASE WHEN a = 1 THEN array(a) END", "[[1], ]"),
-        // A key is only needed where the map is.
+        // A key is only needed where the map is needed.
         ("CASE WHEN a = 1 THEN map(a, b) ELSE map() END", "[{1: 2}, {}]"),
         ("size(array(a, b, 1))", "[3, 3]"),
         ("split('a1b2', '[0-9]', 2)", "[[a, b2], [a, b2]]"),
@@ -239,7 +239,7 @@ fn parts_have_a_common_type_and_may_be_null() {
         let found = evaluate(sql, &batch).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let rows = (0..found.len()).map(|row| array_value_to_string(&found, row).unwrap());
         assert_eq!(format!("[{}]", rows.collect::<Vec<_>>().join(", ")), expected, "{sql}");
-        // The same for a slice.
+        // The same holds for a slice.
         let (slice, last) = (batch.slice(1, 1), found.slice(1, 1));
         assert_eq!(&evaluate(sql, &slice).unwrap(), &last, "{sql}");
     }

@@ -5,9 +5,10 @@
 //! timestamp := [+-]year[-month[-day[( |T)hour[:minute[:second[.fraction][zone]]]]]]
 //! ```
 //!
-//! - A year has at least four digits, a part of it one or two. What is left out is the least: January, 1, 0:00.
+//! - A year has at least four digits, every other part has one or two. Omitted parts have their smallest value:
+//!   January, 1, 0:00.
 //! - White space at both ends is skipped, and so are digits after the microseconds.
-//! - A time without a date is not read: to Spark, it is on the day of the query.
+//! - A time without a date is not read: Spark would use the day of the query.
 
 use super::super::zone::Clock;
 use crate::protocol::text::{MICROS_PER_DAY, days_in_month, days_since_epoch};
@@ -44,12 +45,12 @@ pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
         micros = seconds * 1_000_000 + fraction;
     }
     rest.0.is_empty().then_some(())?;
-    // The first day of the range begins before it, so the sum may fit where the product does not.
+    // The first day of the range begins before the range does, so the sum may fit where the product does not.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, clock))
 }
 
-/// The rest of a text.
+/// The part of a text that is still to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

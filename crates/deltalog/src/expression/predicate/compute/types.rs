@@ -8,7 +8,7 @@
 //! | a decimal and FLOAT | DOUBLE |
 //! | a whole number and a decimal | decimals; a column of type INT is DECIMAL(10,0), the literal 5 DECIMAL(1,0) |
 //! | decimals | the wider of the digits before and of the digits after the point |
-//! | dates and times | TIMESTAMP before TIMESTAMP_NTZ before DATE |
+//! | dates and times | the first that occurs of TIMESTAMP, TIMESTAMP_NTZ, DATE |
 //! | STRING and a date or time | the date or time |
 //! | NULL and any other | the other |
 //! | arrays, maps, structs with the same names | of the common types of their parts |

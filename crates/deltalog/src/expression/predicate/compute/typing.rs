@@ -35,7 +35,7 @@ use super::types::{
 };
 use arrow::datatypes::DataType;
 
-/// An argument as far as it determines types.
+/// The properties of an argument that determine types.
 #[derive(Debug, Clone)]
 pub(in crate::expression::predicate) struct Argument {
     pub(in crate::expression::predicate) data_type: DataType,
@@ -208,14 +208,14 @@ pub(in crate::expression::predicate) fn signature(
     }
 }
 
-/// Returns whether arguments of type `from` become `to` without being asked to.
+/// Returns whether arguments of type `from` are converted to `to` implicitly.
 fn is_implicit(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
         (from, T::Int32) => matches!(from, T::Int8 | T::Int16),
         (from, T::Int64) => is_whole(from),
         (T::Float32, T::Float64) => true,
-        // By the clock of the operation.
+        // The conversion uses the clock of the operation.
         (T::Timestamp(..), T::Date32) => true,
         (T::Timestamp(..) | T::Date32, T::Timestamp(_, None)) => true,
         _ => false,

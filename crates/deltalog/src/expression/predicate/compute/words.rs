@@ -22,9 +22,9 @@ fn push_title(text: &mut String, letter: char) {
         'ǉ' => text.push('ǈ'),
         'ǌ' => text.push('ǋ'),
         'ǳ' => text.push('ǲ'),
-        // Georgian has no capitals in titles.
+        // Georgian does not use capitals at the start of words.
         'ა'..='ჺ' | 'ჽ'..='ჿ' => text.push(letter),
-        // Greek letters with an iota below: the capital is 8 places behind.
+        // Greek letters with iota subscript: the title-case letter is 8 code points later.
         '\u{1f80}'..='\u{1faf}' => text.extend(char::from_u32(u32::from(letter) | 8)),
         'ᾳ' => text.push('ᾼ'),
         'ῃ' => text.push('ῌ'),

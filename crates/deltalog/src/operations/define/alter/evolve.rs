@@ -2,8 +2,8 @@
 //!
 //! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
-//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. Nothing else changes, and
-//!   data is converted to the types of the table.
+//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. A void column gets the type
+//!   of the data. Nothing else changes, and data is converted to the types of the table.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
 //!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
 //!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
@@ -85,6 +85,10 @@ fn compare_types(
 ) {
     let part = |name: &str| [path, &[name.to_owned()]].concat();
     match (table, data) {
+        (DataType::Primitive(PrimitiveType::Void), data) if *table != *data => {
+            let data_type = nullable_type(data);
+            changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type });
+        }
         (DataType::Struct(table), DataType::Struct(data)) => compare(table, data, path, widening, changes),
         (DataType::Array(table), DataType::Array(data)) => {
             compare_types(&table.element_type, &data.element_type, &part("element"), widening, changes);
@@ -94,7 +98,8 @@ fn compare_types(
             compare_types(&table.value_type, &data.value_type, &part("value"), widening, changes);
         }
         (DataType::Primitive(from), DataType::Primitive(to)) if widening.merges_to(*from, *to) => {
-            changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type: *to });
+            let data_type = (*to).into();
+            changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type });
         }
         _ => {}
     }

@@ -51,7 +51,7 @@ use self::draft::Draft;
 use crate::commit::{Committed, Operation, Transaction};
 use crate::error::Result;
 use crate::expression::predicate::ColumnPath;
-use crate::protocol::{PrimitiveType, StructType};
+use crate::protocol::{DataType, StructType};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
@@ -112,12 +112,12 @@ pub enum TableChange {
         /// Whether values may be NULL.
         nullable: bool,
     },
-    /// Changes the type of a column, or of a part of it, to a wider one.
+    /// Changes the type of a column, or of a part of it, to a wider one. A void column gets any type.
     WidenColumn {
         /// The path of the column.
         column: ColumnPath,
         /// The new type.
-        data_type: PrimitiveType,
+        data_type: DataType,
     },
     /// Sets or removes entries in the metadata of a column or a nested field, such as `comment`.
     SetColumnMetadata {
@@ -167,7 +167,7 @@ impl TableChange {
             Self::RenameColumn { column, name } => columns::rename(draft, column, name),
             Self::MoveColumn { column, position } => columns::move_to(draft, column, position),
             Self::SetNullable { column, nullable } => columns::set_nullable(draft, column, *nullable),
-            Self::WidenColumn { column, data_type } => columns::widen(draft, column, *data_type),
+            Self::WidenColumn { column, data_type } => columns::widen(draft, column, data_type),
             Self::SetColumnMetadata { column, entries } => columns::set_metadata(draft, column, entries),
             Self::SetDefault { column, sql } => columns::set_default(draft, column, Some(sql)),
             Self::DropDefault { column } => columns::set_default(draft, column, None),

@@ -19,8 +19,8 @@ use super::marked::delete_marked;
 use super::places::check_places;
 use super::table::ClonedTable;
 use super::{CloneMetrics, CloneRequest, Cloned};
-use crate::commit::unused_files::delete_unused;
-use crate::commit::{Committed, IsolationLevel, Operation, Outcome, Transaction};
+use crate::commit::unused_files::{delete_unused, discard_unused};
+use crate::commit::{Committed, IsolationLevel, Operation, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::operations::define::CreationMode;
 use crate::operations::insert::newest;
@@ -219,20 +219,12 @@ impl ClonePlan {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
         let copied = work.files.copied_paths();
-        match copy(&work.files, &source, &target)
-            .and_then(|()| work.commit(&target, &cloned.roots, &environment))
-        {
-            Ok(Some(committed)) => cloned.committed = Some(committed),
-            Ok(None) => {
-                delete_unused(&target, copied);
-                cloned.metrics = CloneMetrics::default();
-            }
-            Err(error) => {
-                if !error.is_commit_state_unknown() {
-                    delete_unused(&target, copied);
-                }
-                return Err(error.in_table(target.url()));
-            }
+        let committed = copy(&work.files, &source, &target)
+            .and_then(|()| work.commit(&target, &cloned.roots, &environment));
+        let committed = discard_unused(committed, Option::is_some, || delete_unused(&target, copied));
+        cloned.committed = committed.map_err(|error| error.in_table(target.url()))?;
+        if cloned.committed.is_none() {
+            cloned.metrics = CloneMetrics::default();
         }
         Ok(cloned)
     }
@@ -274,12 +266,10 @@ impl Work {
         table.domains.into_iter().for_each(|domain| transaction.set_system_domain(domain));
         files.removes.iter().try_for_each(|batch| transaction.remove_files(batch))?;
         files.adds.into_iter().for_each(|batch| transaction.add_batch(batch));
-        match transaction.commit()? {
-            Outcome::Committed(committed) => Ok(Some(committed)),
-            Outcome::Conflict { .. } if base.is_none() && mode == CreationMode::Ignore => Ok(None),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
-            // The transaction records no progress.
-            Outcome::AlreadyApplied(applied) => Err(applied.into_error(target.url())),
+        match transaction.attempt()? {
+            Ok(committed) => Ok(Some(committed)),
+            Err(_) if base.is_none() && mode == CreationMode::Ignore => Ok(None),
+            Err(lost) => Err(lost.into_error()),
         }
     }
 }

@@ -48,7 +48,7 @@ pub use request::{ConvertRequest, ConvertSource};
 use self::footers::Footers;
 use self::merged::declared;
 use self::partitions::Partitions;
-use crate::commit::{Committed, Operation, Outcome, Transaction};
+use crate::commit::{Committed, Operation, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
 use crate::log::replay::{FileColumn, path_of};
@@ -287,12 +287,10 @@ impl Conversion {
         let mut transaction =
             Transaction::create(storage, table.clone(), operation.clone(), &self.environment)?;
         self.adds.iter().for_each(|batch| transaction.add_batch(batch.clone()));
-        match transaction.commit()? {
-            Outcome::Committed(committed) => Ok(Some(committed)),
-            Outcome::Conflict { .. } if self.mode == CreationMode::Ignore => Ok(None),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
-            // The transaction records no progress.
-            Outcome::AlreadyApplied(applied) => Err(applied.into_error(storage.url())),
+        match transaction.attempt()? {
+            Ok(committed) => Ok(Some(committed)),
+            Err(_) if self.mode == CreationMode::Ignore => Ok(None),
+            Err(lost) => Err(lost.into_error()),
         }
     }
 }

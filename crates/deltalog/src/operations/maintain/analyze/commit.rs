@@ -11,13 +11,14 @@
 
 use super::compute::Computed;
 use super::{RecomputeMetrics, RecomputeRequest};
-use crate::commit::{Committed, Conflict, ConflictReason, Objection, Outcome, Transaction, WhatWasRead};
+use crate::commit::{Committed, Conflict, ConflictReason, Objection, Transaction, WhatWasRead};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{FileSet, batches_of_adds};
 use crate::operations::rewrite::current_actions;
 use crate::protocol::Add;
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
+use crate::upkeep::Lost;
 
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
@@ -65,18 +66,17 @@ impl<'a> Committer<'a> {
             if pending.is_empty() {
                 return Ok(None);
             }
-            let (conflict, transaction) = match self.put(&base, &pending, metrics)? {
-                Outcome::Committed(committed) => {
+            let lost = match self.put(&base, &pending, metrics)? {
+                Ok(committed) => {
                     metrics.updated_files += pending.len() as u64;
                     return Ok(Some(committed));
                 }
-                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
-                Outcome::AlreadyApplied(applied) => return Err(applied.into_error(base.storage().url())),
+                Err(lost) => lost,
             };
-            if !is_about_files(&conflict) {
-                return Err(transaction.failed(conflict));
+            if !(lost.conflict.is_about_files() || is_added_again(&lost.conflict)) {
+                return Err(lost.into_error());
             }
-            base = transaction.newer_base(&base)?;
+            base = lost.transaction.newer_base(&base)?;
             let before = pending.len();
             pending = reconciled(&base, pending)?;
             metrics.given_up_files += (before - pending.len()) as u64;
@@ -88,7 +88,12 @@ impl<'a> Committer<'a> {
     }
 
     /// Tries once to commit on `base`.
-    fn put(&self, base: &Snapshot, pending: &[Pending], metrics: &RecomputeMetrics) -> Result<Outcome> {
+    fn put(
+        &self,
+        base: &Snapshot,
+        pending: &[Pending],
+        metrics: &RecomputeMetrics,
+    ) -> Result<Result<Committed, Lost>> {
         let mut operation = self.request.operation.clone();
         "COMPUTE STATS".clone_into(&mut operation.name);
         let predicate: Vec<&str> = self.request.predicate.as_deref().into_iter().collect();
@@ -108,7 +113,7 @@ impl<'a> Committer<'a> {
         transaction.object(Objection::new(ADDED_AGAIN.to_owned(), move |adds| own.find(adds)));
         let new: Vec<Add> = pending.iter().map(|pending| pending.file.updated(&pending.current)).collect();
         transaction.add_files(&new)?;
-        transaction.commit()
+        transaction.attempt()
     }
 }
 
@@ -131,11 +136,8 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     Ok(kept)
 }
 
-/// Returns whether a conflict is about the files of the transaction, not about the table.
-fn is_about_files(conflict: &Conflict) -> bool {
-    match &conflict.reason {
-        ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. } => true,
-        ConflictReason::ConcurrentAppend { read: WhatWasRead::NoFilesThat(what), .. } => what == ADDED_AGAIN,
-        _ => false,
-    }
+/// Returns whether another writer has added one of the files again.
+fn is_added_again(conflict: &Conflict) -> bool {
+    matches!(&conflict.reason, ConflictReason::ConcurrentAppend { read: WhatWasRead::NoFilesThat(what), .. }
+        if what == ADDED_AGAIN)
 }

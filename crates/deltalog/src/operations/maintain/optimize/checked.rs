@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::row_sum::RowSum;
-use crate::commit::unused_files::delete_unused;
+use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::scan::{DataFile, FileRows};
@@ -49,14 +49,17 @@ impl BinRewriter<'_> {
             ))
             .with_hint("the table is as it was: look for faults of memory or disks, and report this")),
         });
-        match found {
-            Ok(()) => Ok(written),
-            Err(error) => {
-                let paths = written.new.into_iter().map(|new| new.add.path).collect();
-                delete_unused(self.base.storage(), paths);
-                Err(self.base.located(error))
-            }
-        }
+        let found = discard_unused(
+            found,
+            |()| true,
+            || {
+                delete_unused(
+                    self.base.storage(),
+                    written.new.iter().map(|new| new.add.path.clone()).collect(),
+                );
+            },
+        );
+        found.map(|()| written).map_err(|error| self.base.located(error))
     }
 
     /// Returns the sum of the rows of new files, which are not part of the table yet.

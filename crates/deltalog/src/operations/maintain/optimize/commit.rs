@@ -26,8 +26,8 @@ use super::metrics::OptimizeMetrics;
 use super::moved::RowOrder;
 use super::rewrite::{NewFile, Rewritten, Source};
 use super::search::{MOST_ROWS, RowSearch};
-use crate::commit::unused_files::{delete_data_file, delete_unused};
-use crate::commit::{Committed, Conflict, ConflictReason, Outcome, Transaction};
+use crate::commit::unused_files::{delete_unused, delete_vectors, discard_unused};
+use crate::commit::{Committed, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::log::replay::batches_of_adds;
@@ -35,6 +35,7 @@ use crate::operations::rewrite::current_actions;
 use crate::protocol::{Add, LogPath};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
+use crate::upkeep::Lost;
 use crate::values::stats::with_wide_bounds;
 
 /// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
@@ -116,10 +117,7 @@ impl<'a> Committer<'a> {
     ) -> Result<Option<Committed>> {
         let new = bins.iter().flat_map(paths_of_new).collect();
         let committed = self.try_commit(bins, metrics);
-        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
-            delete_unused(self.base.storage(), new);
-        }
-        committed
+        discard_unused(committed, |_| true, || delete_unused(self.base.storage(), new))
     }
 
     fn try_commit(
@@ -139,9 +137,8 @@ impl<'a> Committer<'a> {
             if pending.is_empty() {
                 return Ok(None);
             }
-            let (outcome, done) = self.attempt(&pending)?;
-            let (conflict, transaction) = match outcome {
-                Outcome::Committed(committed) => {
+            let lost = match self.attempt(&pending)? {
+                Ok((committed, done)) => {
                     metrics.add(done);
                     let emptied = |bin: &Pending| {
                         let files = bin.files().filter(|(new, carried)| carried.len() >= new.rows);
@@ -150,15 +147,12 @@ impl<'a> Committer<'a> {
                     delete_unused(self.base.storage(), pending.iter().flat_map(emptied).collect());
                     return Ok(Some(committed));
                 }
-                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
-                Outcome::AlreadyApplied(applied) => {
-                    return Err(applied.into_error(self.base.storage().url()));
-                }
+                Err(lost) => lost,
             };
-            if !is_about_files(&conflict) {
-                return Err(transaction.failed(conflict));
+            if !lost.conflict.is_about_files() {
+                return Err(lost.into_error());
             }
-            self.base = transaction.newer_base(&self.base)?;
+            self.base = lost.transaction.newer_base(&self.base)?;
             let (kept, given_up) = self.reconcile(pending)?;
             metrics.given_up += given_up.len() as u64;
             delete_unused(self.base.storage(), given_up.iter().flat_map(paths_of_new).collect());
@@ -171,7 +165,7 @@ impl<'a> Committer<'a> {
     }
 
     /// Tries once to commit on the base.
-    fn attempt(&self, pending: &[Pending]) -> Result<(Outcome, OptimizeMetrics)> {
+    fn attempt(&self, pending: &[Pending]) -> Result<Result<(Committed, OptimizeMetrics), Lost>> {
         let mut done = OptimizeMetrics::default();
         let (mut removes, mut adds) = (Vec::new(), Vec::new());
         let has_vectors = self.base.metadata().is_enabled("delta.enableDeletionVectors");
@@ -206,29 +200,20 @@ impl<'a> Committer<'a> {
             }
         }
         let committed = self.put(&removes, &adds, &done);
-        let is_unused = match &committed {
-            Ok(Outcome::Committed(_)) => false,
-            Ok(_) => true,
-            Err(error) => !error.is_commit_state_unknown(),
-        };
-        if let Some(id) = file.filter(|_| is_unused) {
-            let (storage, path) = (self.base.storage(), vector_file(id));
-            if let Err(error) = delete_data_file(storage, &path) {
-                let table = storage.url();
-                tracing::warn!(table, file = path, %error, "an unused file of deletion vectors remains");
-            }
-        }
-        Ok((committed?, done))
+        let committed = discard_unused(committed, Result::is_ok, || {
+            file.into_iter().for_each(|id| delete_vectors(self.base.storage(), &vector_file(id)));
+        });
+        Ok(committed?.map(|committed| (committed, done)))
     }
 
-    fn put(&self, removes: &[Add], adds: &[Add], done: &OptimizeMetrics) -> Result<Outcome> {
+    fn put(&self, removes: &[Add], adds: &[Add], done: &OptimizeMetrics) -> Result<Result<Committed, Lost>> {
         let operation = done.describe(self.request, self.target);
         let mut transaction = Transaction::new(&self.base, operation, self.environment)?;
         for batch in batches_of_adds(removes)? {
             transaction.remove_moved(&batch)?;
         }
         transaction.add_files(adds)?;
-        transaction.commit()
+        transaction.attempt()
     }
 
     /// Compares the old files with the files of the base. Returns the bins that can still be committed there, and
@@ -304,12 +289,4 @@ impl<'a> Committer<'a> {
 
 fn paths_of_new(bin: &Rewritten) -> Vec<String> {
     bin.new.iter().map(|new| new.add.path.clone()).collect()
-}
-
-/// Returns whether a conflict is about the files of the transaction, not about the table.
-fn is_about_files(conflict: &Conflict) -> bool {
-    matches!(
-        conflict.reason,
-        ConflictReason::ConcurrentDeleteDelete { .. } | ConflictReason::ConcurrentDeleteRead { .. }
-    )
 }

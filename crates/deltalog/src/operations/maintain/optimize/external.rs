@@ -21,7 +21,7 @@ use super::plan::{Bin, BinOrder};
 use super::search::{Locate, RowSearch};
 use super::{OptimizeRequest, Optimized, ordered, plan};
 use crate::commit::Committed;
-use crate::commit::unused_files::delete_unused;
+use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::operations::rewrite::ListedFile;
@@ -158,13 +158,8 @@ impl OptimizePlan {
             true => self.rewritten(batch, reported, counted),
             false => Err(refused()),
         };
-        let written = match rewritten {
-            Ok(written) => written,
-            Err(error) => {
-                delete_unused(self.base.storage(), paths);
-                return Err(self.base.located(error));
-            }
-        };
+        let written = discard_unused(rewritten, |_| true, || delete_unused(self.base.storage(), paths))
+            .map_err(|error| self.base.located(error))?;
         let committer = Committer::new(&self.base, &self.request, self.target, &self.environment);
         let mut committer = committer.with_search(RowSearch::of(locate));
         let committed = committer.commit(written, &mut self.metrics)?;

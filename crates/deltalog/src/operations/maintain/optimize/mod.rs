@@ -258,10 +258,11 @@ impl OptimizePlan {
             rewrite::BinRewriter::new(base, self.spec, self.ordering, checks_rows, progress, environment)?;
         let mut committer = commit::Committer::new(base, request, self.target, environment);
         for batch in self.batches {
-            let begun = std::time::Instant::now();
+            let begun_ms = environment.now_ms();
             let written = rewriter.rewrite(&batch)?;
             if let Some(rest) = request.commit_interval.filter(|_| !self.commits.is_empty()) {
-                environment.sleep(rest.saturating_sub(begun.elapsed()));
+                let passed = Duration::from_millis(environment.ms_since(begun_ms));
+                environment.sleep(rest.saturating_sub(passed));
             }
             self.commits.extend(committer.commit(written, &mut self.metrics)?);
         }

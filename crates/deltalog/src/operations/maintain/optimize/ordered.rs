@@ -20,7 +20,7 @@ use super::plan::Bin;
 use super::ranks::Sample;
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::sorted::Sorter;
-use crate::commit::unused_files::delete_unused;
+use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::operations::define::columns_with_bounds;
@@ -127,10 +127,13 @@ impl BinRewriter<'_> {
         let options =
             WriteOptions { dictionaries: Some(Dictionaries::default()), ..self.options(memory / 2) };
         let written = self.write(sorter, files, bin.bytes() / files, &options, &mut numbers, &mut new);
-        if let Err(error) = written {
-            delete_unused(self.base.storage(), new.into_iter().map(|new| new.add.path).collect());
-            return Err(error);
-        }
+        discard_unused(
+            written,
+            |()| true,
+            || {
+                delete_unused(self.base.storage(), new.iter().map(|new| new.add.path.clone()).collect());
+            },
+        )?;
         ordering.mark(&mut new, self.environment);
         self.checked(&bin.files, &read, Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }

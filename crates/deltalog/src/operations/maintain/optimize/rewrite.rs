@@ -12,7 +12,7 @@ use super::moved::{Moved, NumberFile, RowOrder};
 use super::ordered::Ordering;
 use super::plan::{Bin, BinOrder, size};
 use crate::commit::row_moves::RowMove;
-use crate::commit::unused_files::delete_unused;
+use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::protocol::Add;
@@ -121,11 +121,13 @@ impl<'a> BinRewriter<'a> {
             done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
             Ok(written)
         });
-        if outcome.is_err() {
-            let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-            delete_unused(self.base.storage(), done);
-        }
-        outcome
+        discard_unused(
+            outcome,
+            |_| true,
+            || {
+                delete_unused(self.base.storage(), done.into_inner().unwrap_or_else(PoisonError::into_inner));
+            },
+        )
     }
 
     /// Writes the rows of a bin to one file, in the order in which they are.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::request::Retention;
-use crate::commit::{Operation, Outcome, Transaction};
+use crate::commit::{Operation, Transaction};
 use crate::error::Result;
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
@@ -72,10 +72,9 @@ impl Commits {
         let mut base = base.clone();
         for _ in 0..MOST_CONFLICTS {
             let transaction = Transaction::new(&base, operation.clone(), &self.environment)?;
-            match transaction.commit()? {
-                Outcome::Committed(committed) => return Ok(committed.version),
-                // A transaction that records no progress was not applied before.
-                Outcome::Conflict { .. } | Outcome::AlreadyApplied(_) => base = base.refresh()?,
+            match transaction.attempt()? {
+                Ok(committed) => return Ok(committed.version),
+                Err(_) => base = base.refresh()?,
             }
         }
         let transaction = Transaction::new(&base, operation, &self.environment)?;

@@ -16,6 +16,8 @@ public class Bridge {
   private static final DefinitionCalls DEFINITIONS = role(DefinitionCalls.class);
   private static final StatementCalls STATEMENTS = role(StatementCalls.class);
   private static final ProcedureCalls PROCEDURES = role(ProcedureCalls.class);
+  private static final StreamSinkCalls STREAM_SINKS = role(StreamSinkCalls.class);
+  private static final StreamSourceCalls STREAM_SOURCES = role(StreamSourceCalls.class);
   private static final Refusals REFUSALS = role(Refusals.class);
   private static final CurrentPython PYTHON = new CurrentPython();
 
@@ -63,6 +65,14 @@ public class Bridge {
 
   public static ProcedureCalls procedures() {
     return PROCEDURES;
+  }
+
+  public static StreamSinkCalls streamSinks() {
+    return STREAM_SINKS;
+  }
+
+  public static StreamSourceCalls streamSources() {
+    return STREAM_SOURCES;
   }
 
   public static Refusals refusals() {

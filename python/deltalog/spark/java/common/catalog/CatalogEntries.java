@@ -96,6 +96,14 @@ public class CatalogEntries {
     return options;
   }
 
+  /** Returns the name as statements have it. */
+  public static String label(Identifier name) {
+    String database = name.namespace()[0] + ".";
+    return isPath(name)
+        ? database + "`" + name.name() + "`"
+        : CATALOG + "." + database + name.name();
+  }
+
   /** Returns the property of the table by which Spark knows whether it is managed or external. */
   public static String kind(CatalogTable entry) {
     return CatalogTableType.MANAGED().equals(entry.tableType())
@@ -125,6 +133,26 @@ public class CatalogEntries {
         .sessionState()
         .catalog()
         .alterTable(CaseClass.with(entry, moved));
+  }
+
+  /**
+   * Returns an entry for a table of ours, also for one that is named by its path, which has none.
+   *
+   * @param options the options with which the table was opened, among them its path
+   */
+  static CatalogTable shown(
+      Identifier name, String provider, Map<String, String> options, StructType columns) {
+    Map<String, String> others = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    others.putAll(options);
+    URI location = CatalogUtils.stringToURI(others.remove("path"));
+    TableIdentifier identifier =
+        new TableIdentifier(name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG));
+    try {
+      return create(identifier, false, location, provider, TableOptions.scala(others), columns);
+    } catch (Exception e) {
+      throw new IllegalStateException(
+          "deltalog cannot use this version of Spark's catalog entries: " + e, e);
+    }
   }
 
   /** Returns a new entry. */

@@ -1,27 +1,34 @@
 package io.deltalog.spark;
 
-
 import org.apache.spark.sql.*;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.*;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.Tuple2;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
 
 /**
  * The data source that Spark finds under the name "deltalog".
  *
  * <p>As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and
- * writes of a path go through its V1 relations.
+ * writes of a path go through its V1 relations, and streams through its V1 source and sink.
  */
 public class DeltalogSource
     implements DataSourceRegister,
         RelationProvider,
         SchemaRelationProvider,
         CreatableRelationProvider,
+        StreamSinkProvider,
+        StreamSourceProvider,
         TableProvider {
   /** Creates the source. Spark does so for each source that it looks up by its name. */
   public DeltalogSource() {
@@ -72,6 +79,42 @@ public class DeltalogSource
     String described =
         Bridge.writes().save(context.sparkSession(), TableOptions.json(options), data, mode.name());
     return RelationDescription.relation(context.sparkSession(), described, options);
+  }
+
+  @Override
+  public Sink createSink(
+      SQLContext context, Map<String, String> options, Seq<String> partitions, OutputMode mode) {
+    Installation.check();
+    FeatureGroup.WRITE.require();
+    FeatureGroup.STREAMS.require();
+    org.apache.spark.sql.classic.SparkSession session =
+        (org.apache.spark.sql.classic.SparkSession) context.sparkSession();
+    return new StreamSink(session, options, partitions, mode, WriterApi.isToTable());
+  }
+
+  @Override
+  public Tuple2<String, StructType> sourceSchema(
+      SQLContext context, Option<StructType> schema, String provider, Map<String, String> options) {
+    Installation.check();
+    FeatureGroup.STREAMS.require();
+    StructType found = StreamSource.schema(context.sparkSession(), options, expected(schema));
+    return new Tuple2<>(shortName(), found);
+  }
+
+  @Override
+  public Source createSource(
+      SQLContext context,
+      String metadataPath,
+      Option<StructType> schema,
+      String provider,
+      Map<String, String> options) {
+    Installation.check();
+    FeatureGroup.STREAMS.require();
+    return StreamSource.create(context.sparkSession(), options, expected(schema));
+  }
+
+  private static StructType expected(Option<StructType> schema) {
+    return schema.isDefined() ? schema.get() : null;
   }
 
   /**

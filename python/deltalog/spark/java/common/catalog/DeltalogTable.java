@@ -9,6 +9,7 @@ import java.util.TreeMap;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.expressions.ClusterByTransform;
@@ -35,6 +36,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *   <li>SupportsDeleteV2 lets the analyzer resolve DELETE. AUTOMATIC_SCHEMA_EVOLUTION is left out,
  *       because the analyzer would change the table, even to explain a statement.
  *   <li>SupportsPartitionManagement is for SHOW PARTITIONS. Partitions come and go with their rows.
+ *   <li>V2TableWithV1Fallback is for streams, whose source and sink Spark finds by the entry.
  * </ul>
  */
 public class DeltalogTable
@@ -44,10 +46,11 @@ public class DeltalogTable
         SupportsMetadataColumns,
         SupportsDeleteV2,
         SupportsPartitionManagement,
+        V2TableWithV1Fallback,
         RowTarget {
   private static final String ALLOWED_ROOTS = "allowedRoots";
 
-  private final String name;
+  private final Identifier identifier;
   private final TableState state;
   private final StructType columns;
   private final String provider;
@@ -65,14 +68,14 @@ public class DeltalogTable
    * @param acceptsAnySchema whether rows are fitted to its columns by us, not by Spark's analyzer
    */
   public DeltalogTable(
-      String name,
+      Identifier identifier,
       TableState state,
       StructType columns,
       String provider,
       Map<String, String> options,
       String kind,
       boolean acceptsAnySchema) {
-    this.name = name;
+    this.identifier = identifier;
     this.state = state;
     this.columns = columns;
     this.provider = provider;
@@ -104,7 +107,7 @@ public class DeltalogTable
   /** Returns the columns that a table like this one is created with. */
   public Column[] definedColumns() {
     return new DeltalogTable(
-            name, state, state.definition(), provider, options, kind, acceptsAnySchema)
+            identifier, state, state.definition(), provider, options, kind, acceptsAnySchema)
         .columns();
   }
 
@@ -118,7 +121,7 @@ public class DeltalogTable
    * analyzer.
    */
   public DeltalogTable accepting(boolean anySchema) {
-    return new DeltalogTable(name, state, columns, provider, options, kind, anySchema);
+    return new DeltalogTable(identifier, state, columns, provider, options, kind, anySchema);
   }
 
   /**
@@ -126,7 +129,8 @@ public class DeltalogTable
    * it is needed.
    */
   public DeltalogTable forWriting(boolean anySchema) {
-    return new DeltalogTable(name, state, relation().schema(), provider, options, kind, anySchema);
+    return new DeltalogTable(
+        identifier, state, relation().schema(), provider, options, kind, anySchema);
   }
 
   @Override
@@ -136,7 +140,12 @@ public class DeltalogTable
 
   @Override
   public String name() {
-    return name;
+    return CatalogEntries.label(identifier);
+  }
+
+  @Override
+  public CatalogTable v1Table() {
+    return CatalogEntries.shown(identifier, provider, options, relation().schema());
   }
 
   @Override
@@ -234,7 +243,7 @@ public class DeltalogTable
     DeltalogRelation read =
         RelationDescription.relation(session, described, TableOptions.scala(all));
     return new DeltalogTable(
-        name, state.with(read), columns, provider, options, kind, acceptsAnySchema);
+        identifier, state.with(read), columns, provider, options, kind, acceptsAnySchema);
   }
 
   @Override
@@ -311,7 +320,7 @@ public class DeltalogTable
   private RuntimeException partitionsFollowRows() {
     return new UnsupportedOperationException(
         "the partitions of "
-            + name
+            + name()
             + " come and go with their rows: use INSERT, or DELETE with a condition on "
             + String.join(", ", partitionColumns()));
   }
@@ -330,6 +339,6 @@ public class DeltalogTable
 
   @Override
   public String toString() {
-    return name;
+    return name();
   }
 }

@@ -23,6 +23,14 @@ public class WriterApi {
     return isCalling("save");
   }
 
+  /** Returns whether it is toTable, of a stream. */
+  static boolean isToTable() {
+    return isCalling(
+        call ->
+            call.getMethodName().equals("toTable")
+                && call.getClassName().endsWith(".DataStreamWriter"));
+  }
+
   /** Returns whether it is any writer, of tables or streams. */
   static boolean isWriter() {
     return isCalling(

@@ -13,6 +13,12 @@ import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
@@ -42,6 +48,43 @@ public class AssignedValues {
   /** Does the same for a new row; columns without an assignment have their default values. */
   public Expression[] inserted(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignInsertAssignments", columns, assignments);
+  }
+
+  /**
+   * Raises Spark's error for a statement that gives a column or a part of it several values. Where
+   * no row is changed, no values are made that would show it.
+   */
+  static void checkDistinct(LogicalPlan statement, String table) {
+    AssignedValues values = new AssignedValues(table);
+    if (statement instanceof UpdateTable update) {
+      values.checkDistinct("alignUpdateAssignments", update.assignments());
+    } else if (statement instanceof MergeIntoTable merge) {
+      List<MergeAction> actions = Plans.list(merge.matchedActions());
+      actions.addAll(Plans.list(merge.notMatchedActions()));
+      actions.addAll(Plans.list(merge.notMatchedBySourceActions()));
+      for (MergeAction action : actions) {
+        if (action instanceof UpdateAction update) {
+          values.checkDistinct("alignUpdateAssignments", update.assignments());
+        } else if (action instanceof InsertAction insert) {
+          values.checkDistinct("alignInsertAssignments", insert.assignments());
+        }
+      }
+    }
+  }
+
+  private void checkDistinct(String name, Seq<Assignment> assignments) {
+    Map<Attribute, List<Assignment>> byColumn = new HashMap<>();
+    for (Assignment assignment : Plans.each(assignments)) {
+      for (Attribute column : Plans.list(assignment.key().references().toSeq())) {
+        byColumn.computeIfAbsent(column, key -> new ArrayList<>()).add(assignment);
+      }
+    }
+    byColumn.forEach(
+        (column, own) -> {
+          if (own.size() > 1) {
+            aligned(name, new Attribute[] {column}, Plans.seq(own));
+          }
+        });
   }
 
   /**

@@ -27,6 +27,7 @@ public class StatementRule extends Rule<LogicalPlan> {
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : plan;
     // Spark checks only what it sees.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
+    AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));
   }
 

@@ -21,7 +21,8 @@ public enum FeatureGroup {
   READ("read"),
   WRITE("write"),
   STATEMENTS("statements"),
-  OWN_SQL("own SQL");
+  OWN_SQL("own SQL"),
+  STREAMS("streams");
 
   /** Null as long as nothing was checked. */
   private static Map<FeatureGroup, String> lost;

@@ -7,53 +7,93 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.NamedParameter;
 import org.apache.spark.sql.catalyst.analysis.PosParameter;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 
 /**
  * The text of a condition with markers of parameters, as an SQL expression that has the text with
- * values in their places. Spark binds the markers, wherever they are in that expression.
+ * values in their places. Spark binds the markers, wherever they are in a statement.
  *
  * <pre>
  * day = :day    →    concat('day = ', 'CAST(\'' || … :day … || '\' AS ' || typeof(:day) || ')')
  * </pre>
+ *
+ * <p>The expression needs each value twice. A marker without a name stands for one value wherever
+ * it is, so the call of the procedure has the markers in a list, in their order, and Spark's parser
+ * makes of it what the release makes of markers (`expression`). A script stays a text, in which
+ * only markers with a name can be repeated (`text`).
  */
 final class BoundText {
+  private final List<String> parts = new ArrayList<>();
+  private final List<String> markers = new ArrayList<>();
+
   private BoundText() {}
 
-  /** Returns the expression for a text and what Spark parsed it to; null if it has no marker. */
-  static String expression(String text, Expression parsed) {
-    List<NamedParameter> markers = new ArrayList<>();
-    collect(parsed, markers);
-    if (markers.isEmpty()) {
+  /** Returns a text with markers, by what Spark parsed it to; null if it has none. */
+  static BoundText of(String text, Expression parsed) {
+    List<Expression> found = new ArrayList<>();
+    collect(parsed, found);
+    if (found.isEmpty()) {
       return null;
     }
-    markers.sort((one, other) -> Integer.compare(start(one), start(other)));
-    List<String> parts = new ArrayList<>();
+    found.sort((one, other) -> Integer.compare(start(one), start(other)));
+    BoundText bound = new BoundText();
     int end = 0;
-    for (NamedParameter marker : markers) {
-      parts.add(constant(text.substring(end, start(marker))));
-      parts.add(value(":`" + marker.name() + "`"));
+    for (Expression marker : found) {
+      bound.parts.add(text.substring(end, start(marker)));
       end = (int) marker.origin().stopIndex().get() + 1;
+      bound.markers.add(text.substring(start(marker), end));
     }
-    parts.add(constant(text.substring(end)));
-    return "concat(" + String.join(", ", parts) + ")";
+    bound.parts.add(text.substring(end));
+    return bound;
   }
 
-  private static void collect(Expression part, List<NamedParameter> markers) {
-    if (part instanceof PosParameter) {
-      throw new UnsupportedOperationException(
-          "deltalog: a condition of this statement cannot have the parameter ?: give it a name, as"
-              + " in :name");
-    }
-    if (part instanceof NamedParameter marker) {
-      markers.add(marker);
+  private static void collect(Expression part, List<Expression> markers) {
+    if (part instanceof PosParameter || part instanceof NamedParameter) {
+      markers.add(part);
     }
     for (Expression expression : Plans.each(part.children())) {
       collect(expression, markers);
     }
   }
 
-  private static int start(NamedParameter marker) {
+  private static int start(Expression marker) {
     return (int) marker.origin().startIndex().get();
+  }
+
+  /** Returns the markers as the text of a list. */
+  String list() {
+    return "array(" + String.join(", ", markers) + ")";
+  }
+
+  /** Returns the expression, by what Spark has parsed the list to. */
+  Expression expression(Expression list, ParserInterface spark) throws ParseException {
+    List<Expression> values = Plans.list(list.children());
+    List<String> names = new ArrayList<>();
+    for (int i = 0; i < values.size(); i++) {
+      names.add(":v" + i);
+    }
+    return spark.parseExpression(text(names)).transform(new Values(values));
+  }
+
+  /** Returns the expression as a text, in which each marker is repeated. */
+  String text() {
+    if (markers.contains("?")) {
+      throw new UnsupportedOperationException(
+          "deltalog: a condition of this statement cannot have the parameter ? in a script: give it"
+              + " a name, as in :name");
+    }
+    return text(markers);
+  }
+
+  private String text(List<String> values) {
+    List<String> all = new ArrayList<>();
+    for (int i = 0; i < values.size(); i++) {
+      all.add(constant(parts.get(i)));
+      all.add(value(values.get(i)));
+    }
+    all.add(constant(parts.get(values.size())));
+    return "concat(" + String.join(", ", all) + ")";
   }
 
   /** Returns a text constant. How Spark reads quoted texts depends on settings. */
@@ -73,5 +113,24 @@ final class BoundText {
         + ", chr(39), ' AS ', typeof("
         + marker
         + "), ')'), 'NULL')";
+  }
+
+  /** Puts values in the places of the markers :v0, :v1, …. */
+  private static final class Values extends NodeChange<Expression> {
+    private final List<Expression> values;
+
+    Values(List<Expression> values) {
+      this.values = values;
+    }
+
+    @Override
+    public boolean isDefinedAt(Expression node) {
+      return node instanceof NamedParameter;
+    }
+
+    @Override
+    protected Expression changed(Expression node) {
+      return values.get(Integer.parseInt(((NamedParameter) node).name().substring(1)));
+    }
   }
 }

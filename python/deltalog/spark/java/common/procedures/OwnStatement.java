@@ -21,6 +21,7 @@ public class OwnStatement {
   private final boolean hasResult;
   private final Map<String, Object> arguments = new LinkedHashMap<>();
   private final Map<String, Object> expressions = new LinkedHashMap<>();
+  private final Map<String, BoundText> bound = new LinkedHashMap<>();
 
   private OwnStatement(String explain, String procedure, boolean hasResult) {
     this.explain = explain;
@@ -28,24 +29,36 @@ public class OwnStatement {
     this.hasResult = hasResult;
   }
 
-  /** Returns the text of a call without the arguments that are known, for Spark's parser. */
+  /**
+   * Returns the text of a call without the arguments that are known, for Spark's parser. In place
+   * of a text with parameters it has a list of them (`bound`).
+   */
   public String call() {
-    return call(ProcedurePlans.NAMESPACE, new ArrayList<>());
+    List<String> given = expressionTexts();
+    bound.forEach((name, text) -> given.add(name + " => " + text.list()));
+    return call(ProcedurePlans.NAMESPACE, given);
   }
 
   /** Returns the text of a call with all arguments, whatever the current catalog is. */
   public String wholeCall() {
-    List<String> known = new ArrayList<>();
+    List<String> given = expressionTexts();
     for (Map.Entry<String, Object> argument : arguments.entrySet()) {
-      known.add(argument.getKey() + " => " + Literal$.MODULE$.apply(argument.getValue()).sql());
+      given.add(argument.getKey() + " => " + Literal$.MODULE$.apply(argument.getValue()).sql());
     }
-    return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, known);
+    bound.forEach((name, text) -> given.add(name + " => " + text.text()));
+    return call(TableNames.SESSION_CATALOG + "." + ProcedurePlans.NAMESPACE, given);
   }
 
-  private String call(String namespace, List<String> given) {
+  /** Returns the arguments that are expressions, in the order of the statement. */
+  private List<String> expressionTexts() {
+    List<String> given = new ArrayList<>();
     for (Map.Entry<String, Object> argument : expressions.entrySet()) {
       given.add(argument.getKey() + " => " + argument.getValue());
     }
+    return given;
+  }
+
+  private String call(String namespace, List<String> given) {
     return explain + "CALL " + namespace + "." + procedure + "(" + String.join(", ", given) + ")";
   }
 
@@ -80,6 +93,11 @@ public class OwnStatement {
    */
   public Map<String, Object> arguments() {
     return arguments;
+  }
+
+  /** Returns the texts with parameters, by the names of the procedure's parameters. */
+  Map<String, BoundText> bound() {
+    return bound;
   }
 
   /** Returns whether users see the result of the procedure. */
@@ -291,11 +309,11 @@ public class OwnStatement {
     if (predicate == null) {
       return false;
     }
-    String bound = BoundText.expression(predicate, spark.parseExpression(predicate));
-    if (bound == null) {
+    BoundText text = BoundText.of(predicate, spark.parseExpression(predicate));
+    if (text == null) {
       arguments.put("predicate", predicate);
     } else {
-      expressions.put("predicate", bound);
+      bound.put("predicate", text);
     }
     return true;
   }
@@ -329,7 +347,7 @@ public class OwnStatement {
     tokens.skip("TO");
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
       if (version == null) {
         return null;
       }
@@ -437,13 +455,14 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "clone", true);
-    statement.take("table", source);
+    // In the order of the text, by which Spark binds parameters without names.
     statement.take("target", target);
+    statement.take("table", source);
     statement.arguments.put("shallow", Boolean.valueOf(isShallow));
     statement.arguments.put("mode", mode);
     tokens.skip("FOR");
     if (tokens.skip("VERSION") || tokens.skip("SYSTEM_VERSION")) {
-      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipNumber() : null;
+      String version = tokens.skip("AS") && tokens.skip("OF") ? tokens.skipVersion() : null;
       if (version == null) {
         return null;
       }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Call;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -25,23 +26,43 @@ public class ProcedurePlans {
 
   /** Returns the plan with our procedure if it calls one, for any current catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
-    return replaced(plan, new ArrayList<>(), true);
+    return replaced(plan, new ArrayList<>(), true, given -> given);
   }
 
   /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
-  public static LogicalPlan of(LogicalPlan plan, OwnStatement statement) throws Exception {
+  public static LogicalPlan of(LogicalPlan plan, OwnStatement statement, ParserInterface spark)
+      throws Exception {
     List<Expression> arguments = new ArrayList<>();
     for (Map.Entry<String, Object> entry : statement.arguments().entrySet()) {
       arguments.add(
           new NamedArgumentExpression(entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
     }
-    return replaced(plan, arguments, statement.hasResult());
+    return replaced(
+        plan, arguments, statement.hasResult(), given -> bound(given, statement, spark));
+  }
+
+  /** What a call has in place of an argument that was parsed. */
+  private interface Argument {
+    Expression of(Expression given) throws Exception;
+  }
+
+  /** Returns an argument, and for a list of parameters the text that has them. */
+  private static Expression bound(Expression given, OwnStatement statement, ParserInterface spark)
+      throws Exception {
+    if (!(given instanceof NamedArgumentExpression argument)) {
+      return given;
+    }
+    BoundText text = statement.bound().get(argument.key());
+    return text == null
+        ? given
+        : new NamedArgumentExpression(argument.key(), text.expression(argument.value(), spark));
   }
 
   private static LogicalPlan replaced(
-      LogicalPlan plan, List<Expression> arguments, boolean hasResult) throws Exception {
+      LogicalPlan plan, List<Expression> arguments, boolean hasResult, Argument parsed)
+      throws Exception {
     if (plan instanceof ExplainCommand explainCommand) {
-      LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult);
+      LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult, parsed);
       return CaseClass.with(plan, Collections.singletonMap("logicalPlan", explained));
     }
     if (!(plan instanceof Call call)
@@ -56,7 +77,9 @@ public class ProcedurePlans {
     Procedures catalog = new Procedures();
     ResolvedProcedure procedure =
         new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
-    arguments.addAll(Plans.list(call.args()));
+    for (Expression given : Plans.each(call.args())) {
+      arguments.add(parsed.of(given));
+    }
     return new Call(procedure, Plans.seq(arguments), call.execute());
   }
 

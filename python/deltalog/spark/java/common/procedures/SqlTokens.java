@@ -117,6 +117,12 @@ public class SqlTokens {
     return isWord() ? ":" + skipAny() : null;
   }
 
+  /** Returns the number of a version as an expression. It may be in quotes. */
+  public String skipVersion() {
+    String quoted = skipString();
+    return quoted == null ? skipNumber() : "CAST(" + quoted + " AS BIGINT)";
+  }
+
   /** Returns a number that may have a decimal point, or the marker of a parameter. */
   public String skipDecimal() {
     int point = text(next).indexOf('.');

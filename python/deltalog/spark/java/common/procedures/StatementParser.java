@@ -91,7 +91,7 @@ public class StatementParser implements InvocationHandler {
     // Spark's parser takes care of parameters, which the arguments may contain.
     Object[] call = arguments.clone();
     call[0] = statement.call();
-    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement);
+    return ProcedurePlans.of((LogicalPlan) spark(method, call), statement, next);
   }
 
   private Object spark(Method method, Object[] arguments) throws Throwable {

@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.collection.Iterator;
@@ -35,6 +37,18 @@ public class GuardedFormat extends ParquetFileFormat {
     return true;
   }
 
+  /** Returns whether columns of a type are read, with void ones. */
+  @Override
+  public boolean supportDataType(DataType type) {
+    return type instanceof NullType || super.supportDataType(type);
+  }
+
+  /** Returns whether Spark reads batches of columns, which void ones do not prevent. */
+  @Override
+  public boolean supportBatch(SparkSession session, StructType schema) {
+    return super.supportBatch(session, VoidColumns.absent(schema));
+  }
+
   @Override
   public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
       SparkSession session,
@@ -48,7 +62,13 @@ public class GuardedFormat extends ParquetFileFormat {
         new GuardedReader(
             Unchecked.cast(
                 super.buildReaderWithPartitionValues(
-                    session, data, partition, required, filters, options, conf)),
+                    session,
+                    VoidColumns.absent(data),
+                    partition,
+                    VoidColumns.absent(required),
+                    filters,
+                    options,
+                    conf)),
             root));
   }
 }

@@ -67,14 +67,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     String described = Bridge.tables().state(session, TableOptions.json(options));
     TableState state = TableState.of(session, described, TableOptions.scala(options));
     String kind = entry == null ? null : CatalogEntries.kind(entry);
-    return new DeltalogTable(label(name), state, state.columns(), provider, options, kind, false);
-  }
-
-  private static String label(Identifier name) {
-    String database = name.namespace()[0] + ".";
-    return CatalogEntries.isPath(name)
-        ? database + "`" + name.name() + "`"
-        : "spark_catalog." + database + name.name();
+    return new DeltalogTable(name, state, state.columns(), provider, options, kind, false);
   }
 
   @Override
@@ -191,7 +184,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
           "REPLACE TABLE is not supported for the data source "
               + provider(properties)
               + ": the table "
-              + label(name)
+              + CatalogEntries.label(name)
               + " would be lost if the statement failed. Drop it first");
     }
     return staged(
@@ -206,7 +199,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       String mode) {
     StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
     String definition = definition(name, columns, transforms, properties, mode);
-    return new StagedDeltalogTable(name, label(name), schema, transforms, definition);
+    return new StagedDeltalogTable(
+        name, CatalogEntries.label(name), schema, transforms, definition);
   }
 
   private static String definition(

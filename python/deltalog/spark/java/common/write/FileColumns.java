@@ -29,6 +29,7 @@ import scala.Option;
  *       files have these columns too, they come last and keep their types, and the text is in
  *       additional columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
  *       V3" of the protocol's requests for comments).
+ *   <li>What is void is left out.
  *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
  * </ul>
  */
@@ -38,6 +39,7 @@ public class FileColumns {
   private final List<Integer> partitions;
   private final StructField[] physical;
   private final List<String> directories;
+  private final boolean lacksVoid;
   private final int more;
 
   /** Takes the columns as Python describes them. */
@@ -46,12 +48,14 @@ public class FileColumns {
     String schema = (String) columns.get("physical");
     physical = schema == null ? null : ((StructType) DataType.fromJson(schema)).fields();
     directories = Unchecked.cast(columns.get("directories"));
+    lacksVoid = (Boolean) columns.get("lacksVoid");
     more = ((Number) columns.get("more")).intValue();
   }
 
   public Dataset<Row> of(Dataset<Row> rows) {
-    Dataset<Row> made = renamed(rows);
-    return directories == null ? made : withDirectories(made);
+    Dataset<Row> named = renamed(rows);
+    Dataset<Row> made = directories == null ? named : withDirectories(named);
+    return lacksVoid ? StoredColumns.of(made) : made;
   }
 
   private Dataset<Row> renamed(Dataset<Row> rows) {

@@ -17,6 +17,9 @@ import org.apache.spark.sql.classic.SparkSession;
 
 /** What Python must know of the rows of a write before it begins (`write/request.py`). */
 public class WriteDescription {
+  /** What Spark puts on top of the plan of a stream's batch. The class moves between releases. */
+  private static final String BATCH = "WriteToMicroBatchDataSourceV1";
+
   private WriteDescription() {}
 
   /** Returns the description as JSON. */
@@ -33,7 +36,9 @@ public class WriteDescription {
   /** Returns the names of the columns that are a constant NULL. */
   private static List<String> nulls(LogicalPlan plan) {
     List<String> names = new ArrayList<>();
-    if (plan instanceof Project project) {
+    boolean isBatch = plan.getClass().getSimpleName().equals(BATCH);
+    LogicalPlan top = isBatch ? plan.children().head() : plan;
+    if (top instanceof Project project) {
       for (NamedExpression column : Plans.each(project.projectList())) {
         if (isNull((Expression) column)) {
           names.add(column.name());

@@ -14,7 +14,7 @@ use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::{edit_fields, position, split};
 use crate::operations::define::{MAX_COLUMN_ID, check_names, last_column_id};
 use crate::protocol::schema::column_rules::COMMENT;
-use crate::protocol::{ColumnMappingMode, NewMapping, PrimitiveType, StructField, StructType};
+use crate::protocol::{ColumnMappingMode, NewMapping, StructField, StructType};
 use crate::runtime::spelling::nearest_first;
 
 /// A column or a nested field to add.
@@ -123,7 +123,7 @@ pub(in crate::operations::define::alter) fn add(
 }
 
 /// Refuses a field that cannot be added.
-fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
+pub(super) fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
     let name = &field.name;
     if name.is_empty() {
         return Err(Error::schema_mismatch("the name of the new column is empty"));
@@ -133,10 +133,6 @@ fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
             "the new column '{name}' is not nullable, but existing rows have NULL in it"
         ))
         .with_hint("add it as a nullable column, fill it, and forbid NULL then"));
-    }
-    if field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void) {
-        return Err(Error::schema_mismatch(format!("the new column '{name}' has the type void"))
-            .with_hint("choose another type"));
     }
     let of_one = StructType::try_new(vec![field.clone()])?;
     let mut unknown = None;
@@ -163,7 +159,7 @@ fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
 }
 
 /// Gives ids and physical names to `field` and the fields in it, if the table maps its columns.
-fn with_mapping(draft: &mut Draft<'_>, field: &StructField) -> Result<StructField> {
+pub(super) fn with_mapping(draft: &mut Draft<'_>, field: &StructField) -> Result<StructField> {
     if draft.column_mapping() == ColumnMappingMode::None {
         return Ok(field.clone());
     }

@@ -59,9 +59,7 @@ pub(in crate::operations::define::alter) fn replace(
 fn change(draft: &mut Draft<'_>, column: &StructField, field: &StructField) -> Result<()> {
     let path = ColumnPath::new([&column.name]);
     match (&column.data_type, &field.data_type) {
-        (DataType::Primitive(from), DataType::Primitive(to)) if from != to => {
-            std::mem::drop(widen(draft, &path, *to)?);
-        }
+        (from @ DataType::Primitive(_), to) if from != to => std::mem::drop(widen(draft, &path, to)?),
         (from, to) if types_agree(from, to) => {}
         _ => {
             return Err(Error::schema_mismatch(format!("the column '{path}' has another type"))

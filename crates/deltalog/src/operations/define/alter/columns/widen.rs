@@ -2,7 +2,9 @@
 //!
 //! - Files keep their values, and readers convert them. The field notes each change in its metadata.
 //! - The table must allow it with the property `delta.enableTypeWidening`.
+//! - A void column gets any type, in every table and without a note: no file has it.
 
+use super::add::{check, with_mapping};
 use super::references::ensure_unreferenced;
 use super::{changed, type_name};
 use crate::commit::Operation;
@@ -15,8 +17,8 @@ use crate::protocol::{
     ArrayType, DataType, IcebergCompat, MapType, PrimitiveType, StructField, StructType, TableFeature,
 };
 
-/// Changes the type of the column at `path` to `to`. The path may lead on into the elements of an array, and the keys
-/// and values of a map.
+/// Changes the type of the column at `path` to `to`, which is primitive unless the column is void. The path may lead on
+/// into the elements of an array, and the keys and values of a map.
 ///
 /// # Errors
 /// `InvalidArgument` for a column that does not exist, or that something refers to; also if the table does not allow
@@ -25,15 +27,23 @@ use crate::protocol::{
 pub(in crate::operations::define::alter) fn widen(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
-    to: PrimitiveType,
+    to: &DataType,
 ) -> Result<Operation> {
+    let (field_path, inner) = nearest_field(&draft.schema, path)?;
+    let field = field_at(&draft.schema, &field_path)?;
+    let from = part_at(&field.data_type, inner).unwrap_or(&field.data_type);
+    if *from == PrimitiveType::Void.into() {
+        return fill_void(draft, &field_path, inner, to);
+    }
+    let DataType::Primitive(to) = *to else {
+        return Err(not_wider(path, &type_name(from), &type_name(to)));
+    };
     if !draft.metadata.is_enabled("delta.enableTypeWidening") {
         return Err(Error::invalid_argument(format!(
             "the type of the column '{path}' cannot be changed, because the table does not allow it"
         ))
         .with_hint("set the table property 'delta.enableTypeWidening' to 'true' first"));
     }
-    let (field_path, inner) = nearest_field(&draft.schema, path)?;
     ensure_unreferenced(draft, &field_path, "of another type")?;
     // "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported."
     let of_iceberg = IcebergCompat::supported_by(draft.base.protocol()).map(IcebergCompat::feature);
@@ -41,12 +51,12 @@ pub(in crate::operations::define::alter) fn widen(
         let mut from = None;
         field.data_type = with_type(&field.data_type, inner, &mut |old| {
             from = Some(old);
-            to
+            to.into()
         })
-        .ok_or_else(|| not_wider(path, &type_name(&field.data_type), to))?;
+        .ok_or_else(|| not_wider(path, &type_name(&field.data_type), &to.to_string()))?;
         let Some(from) = from.filter(|from| *from != to) else { return Ok(field) };
         if !is_widening(from, to) {
-            return Err(not_wider(path, &from.to_string(), to));
+            return Err(not_wider(path, &from.to_string(), &to.to_string()));
         }
         if let Some(feature) = of_iceberg.filter(|_| !is_iceberg_widening(from, to)) {
             return Err(Error::invalid_argument(format!(
@@ -67,7 +77,27 @@ pub(in crate::operations::define::alter) fn widen(
     Ok(changed(&field_path, &StructField { metadata, ..new }))
 }
 
-fn not_wider(path: &ColumnPath, from: &str, to: PrimitiveType) -> Error {
+/// Gives a type to a void column, or to a void part of one. It has no values in any file.
+fn fill_void(
+    draft: &mut Draft<'_>,
+    field_path: &ColumnPath,
+    inner: &[String],
+    to: &DataType,
+) -> Result<Operation> {
+    ensure_unreferenced(draft, field_path, "of another type")?;
+    let old = field_at(&draft.schema, field_path)?;
+    let new = StructField::new(&old.name, to.clone(), true);
+    check(draft, &new)?;
+    let new = with_mapping(draft, &new)?.data_type;
+    draft.schema = edit_field(&draft.schema, field_path, |mut field| {
+        field.data_type = with_type(&field.data_type, inner, &mut |_| new.clone())
+            .ok_or_else(|| not_wider(field_path, &type_name(&field.data_type), &type_name(to)))?;
+        Ok(field)
+    })?;
+    Ok(changed(field_path, &StructField { metadata: old.metadata, ..field_at(&draft.schema, field_path)? }))
+}
+
+fn not_wider(path: &ColumnPath, from: &str, to: &str) -> Error {
     Error::schema_mismatch(format!("the column '{path}' has the type {from}, and {to} is not a wider type"))
         .with_hint("write the rows to a new column or table with that type")
 }
@@ -85,15 +115,26 @@ fn nearest_field<'a>(schema: &StructType, path: &'a ColumnPath) -> Result<(Colum
     field_at(schema, path).map(|_| (path.clone(), Default::default()))
 }
 
+/// Returns the type at `path` in `data_type`.
+fn part_at<'a>(data_type: &'a DataType, path: &[String]) -> Option<&'a DataType> {
+    let Some((part, rest)) = path.split_first() else { return Some(data_type) };
+    match (data_type, part.to_lowercase().as_str()) {
+        (DataType::Array(array), "element") => part_at(&array.element_type, rest),
+        (DataType::Map(map), "key") => part_at(&map.key_type, rest),
+        (DataType::Map(map), "value") => part_at(&map.value_type, rest),
+        _ => None,
+    }
+}
+
 /// Returns `data_type` with the primitive type at `path` replaced; `None` if there is none.
 fn with_type(
     data_type: &DataType,
     path: &[String],
-    replace: &mut dyn FnMut(PrimitiveType) -> PrimitiveType,
+    replace: &mut dyn FnMut(PrimitiveType) -> DataType,
 ) -> Option<DataType> {
     let part = path.split_first().map(|(part, rest)| (part.to_lowercase(), rest));
     match (data_type, part.as_ref().map(|(part, rest)| (part.as_str(), *rest))) {
-        (DataType::Primitive(old), None) => Some(replace(*old).into()),
+        (DataType::Primitive(old), None) => Some(replace(*old)),
         (DataType::Array(array), Some(("element", rest))) => {
             let element_type = with_type(&array.element_type, rest, replace)?;
             Some(ArrayType { element_type, ..ArrayType::clone(array) }.into())

@@ -7,17 +7,18 @@
 //! - The number of snapshots and their memory are limited. The least recently used ones are dropped first.
 //! - A snapshot in the registry has no open files, and none is handed out: callers get copies, which open files
 //!   on their own and close them when they are dropped.
-//! - The lock is held for look-ups only, never during I/O. A forked child starts with an empty registry. If the
-//!   lock was held when the parent was forked, the child works without a registry.
+//! - The lock is held for look-ups only, never during I/O. A forked child has an empty registry of its own.
 
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use deltalog::{Result, Snapshot, Storage, Table};
+use url::Url;
 
-use pyo3::prelude::*;
-
-use crate::upkeep;
+use super::table::Table;
+use super::{Snapshot, SnapshotBuilder};
+use crate::error::Result;
+use crate::runtime::environment::Environment;
+use crate::runtime::per_process::PerProcess;
 
 /// The maximum number of snapshots in the registry.
 const MAX_SNAPSHOTS: usize = 64;
@@ -25,37 +26,30 @@ const MAX_SNAPSHOTS: usize = 64;
 /// The maximum number of bytes that all snapshots take together, see [`Snapshot::memory`].
 const MAX_BYTES: u64 = 256 << 20;
 
-/// The number of attempts to take the lock before the registry is bypassed.
-const MAX_ATTEMPTS: usize = 10_000;
+static REGISTRY: PerProcess<Mutex<Registry<Key, Table>>> = PerProcess::new();
 
-static REGISTRY: Mutex<Registry<Key, Table>> = Mutex::new(Registry { process: 0, held: Vec::new() });
+fn registry() -> MutexGuard<'static, Registry<Key, Table>> {
+    REGISTRY.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A table and everything that its snapshot depends on.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key {
+struct Key {
     url: String,
     /// The store with its options, credentials and environment, and who decides commits. An entry keeps both open.
     store: (usize, usize),
-    roots: Vec<String>,
-}
-
-impl Key {
-    pub(crate) fn new(storage: &Storage, roots: &[String]) -> Self {
-        // The meaning of a relative path changes with the working directory of the process.
-        let absolute = |root: &String| match std::path::absolute(root) {
-            Ok(path) if !root.contains("://") => path.to_string_lossy().into_owned(),
-            _ => root.clone(),
-        };
-        let roots = roots.iter().map(absolute).collect();
-        Self { url: storage.root().to_string(), store: storage.store_id(), roots }
-    }
+    roots: Vec<Url>,
 }
 
 struct Registry<K, V> {
-    /// The process in which the snapshots were opened.
-    process: u32,
     /// The entries, most recently used last.
     held: Vec<Entry<K, V>>,
+}
+
+impl<K, V> Default for Registry<K, V> {
+    fn default() -> Self {
+        Self { held: Vec::new() }
+    }
 }
 
 struct Entry<K, V> {
@@ -64,35 +58,45 @@ struct Entry<K, V> {
     bytes: u64,
 }
 
-/// Returns a version of a table that was the newest at most `max_age` ago. If the registry does not have the table,
-/// `open` opens the newest.
-pub(crate) fn recent(
-    key: Key,
-    max_age: Duration,
-    open: impl FnOnce() -> Result<Snapshot>,
-) -> Result<Snapshot> {
-    let held = with_registry(|registry| registry.get(&key)).flatten();
-    let found = match held {
-        Some(table) => table.recent_snapshot(max_age).map(|snapshot| (table, snapshot)),
-        None => Table::at_place(open, &upkeep::environment()),
-    };
-    match found {
-        Ok((table, snapshot)) => {
-            // Memory is freed after the lock is released.
-            drop(with_registry(|registry| registry.put(key, table, snapshot.memory())));
-            Ok(snapshot)
+impl SnapshotBuilder {
+    /// Opens a version that was the newest at most `max_age` ago, from the registry if it has the table. Anything but
+    /// the newest version of a table is opened as by [`SnapshotBuilder::open`].
+    ///
+    /// # Errors
+    /// As [`SnapshotBuilder::open`].
+    #[doc(hidden)]
+    pub fn open_registered(self, max_age: Duration, environment: &Environment) -> Result<Snapshot> {
+        if !self.is_of_newest() {
+            return self.open();
         }
-        Err(error) => {
-            drop(with_registry(|registry| registry.remove(&key)));
-            Err(error)
+        let (storage, roots) = (&self.storage, self.roots.clone());
+        let key = Key { url: storage.root().to_string(), store: storage.store_id(), roots };
+        let held = registry().get(&key);
+        let found = match held {
+            Some(table) => table.recent_snapshot(max_age).map(|snapshot| (table, snapshot)),
+            None => Table::at_place(|| self.open(), environment),
+        };
+        match found {
+            Ok((table, snapshot)) => {
+                // Memory is freed after the lock is released.
+                let dropped = registry().put(key, table, snapshot.memory());
+                drop(dropped);
+                Ok(snapshot)
+            }
+            Err(error) => {
+                let dropped = registry().remove(&key);
+                drop(dropped);
+                Err(error)
+            }
         }
     }
 }
 
 /// Empties the registry, so that the next call opens a table as a new process does. For measurements.
-#[pyfunction]
-pub(crate) fn forget_snapshots(py: Python<'_>) {
-    py.detach(|| drop(with_registry(|registry| std::mem::take(&mut registry.held))));
+#[doc(hidden)]
+pub fn forget_snapshots() {
+    let held = std::mem::take(&mut registry().held);
+    drop(held);
 }
 
 impl<K: PartialEq, V: Clone> Registry<K, V> {
@@ -127,28 +131,6 @@ impl<K: PartialEq, V: Clone> Registry<K, V> {
     }
 }
 
-/// Applies `work` to the registry; returns `None` if the lock cannot be taken.
-fn with_registry<T>(work: impl FnOnce(&mut Registry<Key, Table>) -> T) -> Option<T> {
-    for _ in 0..MAX_ATTEMPTS {
-        let mut registry = match REGISTRY.try_lock() {
-            Ok(registry) => registry,
-            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            Err(TryLockError::WouldBlock) => {
-                std::thread::yield_now();
-                continue;
-            }
-        };
-        if registry.process != std::process::id() {
-            // In a forked child, the snapshots may be in an inconsistent state, because other threads of the
-            // parent may have been changing them.
-            std::mem::forget(std::mem::take(&mut registry.held));
-            registry.process = std::process::id();
-        }
-        return Some(work(&mut registry));
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::{MAX_BYTES, MAX_SNAPSHOTS, Registry};
@@ -159,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_number_of_entries_is_limited() {
-        let mut registry = Registry { process: 0, held: Vec::new() };
+        let mut registry = Registry::default();
         for key in 0..MAX_SNAPSHOTS {
             assert!(registry.put(key, (), 1).is_empty());
         }
@@ -172,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_all_entries_are_limited() {
-        let mut registry = Registry { process: 0, held: Vec::new() };
+        let mut registry = Registry::default();
         for key in 0..4 {
             registry.put(key, (), MAX_BYTES / 4);
         }

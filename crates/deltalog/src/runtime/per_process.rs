@@ -1,14 +1,15 @@
 //! Values that each process creates for itself.
 //!
-//! A forked child has the memory of its parent, but none of its parent's threads. So the child creates values that
-//! depend on threads again, such as a runtime or the open connections of a client. It does not touch the parent's
+//! A forked child has a copy of its parent's memory, but none of its threads. So the child creates its own values where
+//! these depend on threads, such as a runtime or the open connections of a client. It does not touch the parent's
 //! value, whose state at the time of the fork is unknown.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A value for each process.
-pub(super) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
+/// A value that each process creates for itself.
+pub(crate) struct PerProcess<T>(OnceLock<Box<Owned<T>>>);
 
 struct Owned<T> {
     process: u32,
@@ -18,13 +19,23 @@ struct Owned<T> {
 }
 
 impl<T> PerProcess<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(OnceLock::new())
     }
 
-    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads make
-    /// one at the same time, all get the first, and the others are handed to `discard`.
-    pub(super) fn get_or_make<E>(
+    /// Returns the value of this process. The first one is the default.
+    pub(crate) fn get(&self) -> &T
+    where
+        T: Default,
+    {
+        let value: Result<_, Infallible> = self.get_or_make(|| Ok(T::default()), drop);
+        let Ok(value) = value;
+        value
+    }
+
+    /// Returns the value of this process. If there is none, the result of `make` is used. If several threads create
+    /// one at the same time, all get the first, and the rest are passed to `discard`.
+    pub(crate) fn get_or_make<E>(
         &self,
         make: impl Fn() -> Result<T, E>,
         discard: impl Fn(T),

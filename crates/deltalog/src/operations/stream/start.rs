@@ -1,0 +1,121 @@
+//! Where a stream begins.
+
+use super::offset::StreamOffset;
+use super::options::StreamStart;
+use super::schema;
+use super::table_stream::{State, TableStream};
+use super::tracking::TrackedSchema;
+use super::walk::Position;
+use crate::error::{Error, ErrorKind, Result};
+
+impl TableStream {
+    /// Returns where the stream begins.
+    pub(super) fn begin(&self, state: &mut State) -> Result<Position> {
+        if let Some(start) = state.start {
+            return Ok(start);
+        }
+        let tail = |version: u64| Position { version, index: None, is_initial: false };
+        let start = match self.options().start {
+            StreamStart::Snapshot => {
+                Position { version: self.table().version(), index: None, is_initial: true }
+            }
+            StreamStart::Latest => {
+                self.look(state)?;
+                tail(state.commits.newest_version() + 1)
+            }
+            StreamStart::Version(version) => {
+                self.ensure_there(version)?;
+                tail(version)
+            }
+            StreamStart::Timestamp(timestamp_ms) => {
+                let times = self.table().refresh()?.commit_times(None)?;
+                times.check_known(timestamp_ms)?;
+                match times.first_at_or_after(timestamp_ms)? {
+                    Some(version) => tail(version),
+                    None => {
+                        return Err(Error::new(
+                            ErrorKind::VersionNotFound,
+                            format!("the stream is to start after the newest version: {}", times.span()?),
+                        )
+                        .with_hint("choose an earlier time, or start with the next commit (latest)"));
+                    }
+                }
+            }
+        };
+        state.start = Some(start);
+        Ok(start)
+    }
+
+    fn ensure_there(&self, version: u64) -> Result<()> {
+        let times = self.table().refresh()?.commit_times(None)?;
+        if times.commits().iter().any(|commit| commit.version == version) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::VersionNotFound,
+            format!("the stream cannot start with version {version}: {}", times.described()),
+        )
+        .at_version(version)
+        .with_hint("choose one of these versions, or leave out the start to begin with all rows"))
+    }
+
+    /// Returns where the first batch begins, which ends at `end`: before this process it may have been begun already.
+    pub(super) fn first(&self, end: &StreamOffset) -> Result<Position> {
+        let initial = |version: u64| Position { version, index: None, is_initial: true };
+        match self.options().start {
+            StreamStart::Snapshot if end.is_initial() => Ok(initial(end.version())),
+            StreamStart::Snapshot => {
+                // It has passed the end of the snapshot. The snapshot before its last version has the same rows as an
+                // earlier one and the commits between them.
+                end.version().checked_sub(1).map(initial).ok_or_else(|| {
+                    Error::invalid_argument(format!(
+                        "no first batch that begins with a snapshot ends at {end}"
+                    ))
+                })
+            }
+            _ => {
+                let start = self.begin(&mut self.state())?;
+                if start.version > end.version() {
+                    return Err(Error::new(
+                        ErrorKind::VersionNotFound,
+                        format!(
+                            "the first batch of the stream was not finished, and where it began is not known any more: \
+                             it ends at {end}, but the next commit is version {}",
+                            start.version
+                        ),
+                    )
+                    .with_hint("begin with a new checkpoint, and with a version instead of the next commit"));
+                }
+                Ok(start)
+            }
+        }
+    }
+
+    /// Checks once that the rows of the version from which the stream is read first can be read with its schema.
+    pub(super) fn check_start(&self, state: &mut State, from: Position) -> Result<()> {
+        // A stream that notes schemas stops where they change.
+        let is_tracked = state.commits.tracked().is_some_and(TrackedSchema::is_active);
+        let may_differ = !is_tracked && !from.is_initial && from.version < self.table().version();
+        let needs_check = self.options().is_change_feed || may_differ;
+        if state.is_start_checked || !needs_check || from.version > state.commits.newest_version() {
+            return Ok(());
+        }
+        let first = match self.table().at_version(from.version) {
+            Ok(first) => Some(first),
+            // A commit may be there without what is needed to read its version. The snapshot of an initial batch is
+            // checked when its files are sorted.
+            Err(error) if error.kind() == ErrorKind::VersionNotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(first) = first {
+            if may_differ {
+                schema::check(self.snapshot(), first.version(), first.protocol(), first.metadata())?;
+            }
+            if self.options().is_change_feed {
+                schema::ensure_change_feed(first.version(), first.metadata())?;
+            }
+        }
+        state.is_start_checked = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! A schema in the log of a stream, in the JSON of the JVM connector.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::protocol::{Metadata, Protocol, StructType, TableHeader};
+use crate::snapshot::Snapshot;
+
+/// The first line of a file.
+const FORMAT: &str = "v1";
+
+/// What a stream reads with, from a version on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    pub(super) table_id: String,
+    pub(super) delta_commit_version: u64,
+    data_schema_json: String,
+    partition_schema_json: String,
+    source_metadata_path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    table_configurations: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    protocol_json: Option<String>,
+    /// The number of the entry before, if it is not the one with the number before; -1 if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) previous_metadata_seq_num: Option<i64>,
+}
+
+/// A protocol as a line of the log.
+#[derive(Serialize, Deserialize)]
+struct ProtocolLine {
+    protocol: Protocol,
+}
+
+impl Entry {
+    pub(super) fn new(version: u64, protocol: &Protocol, metadata: &Metadata, source: &str) -> Result<Self> {
+        let schema = metadata.schema()?;
+        let field = |name: &String| schema.fields().iter().find(|field| field.name == *name).cloned();
+        let partitions = StructType::try_new(metadata.partition_columns.iter().filter_map(field).collect())?;
+        let protocol = serde_json::to_string(&ProtocolLine { protocol: protocol.clone() });
+        Ok(Self {
+            table_id: metadata.id.clone(),
+            delta_commit_version: version,
+            data_schema_json: schema.to_json(),
+            partition_schema_json: partitions.to_json(),
+            source_metadata_path: source.to_owned(),
+            table_configurations: Some(metadata.configuration.clone()),
+            protocol_json: Some(protocol.map_err(unwritable)?),
+            previous_metadata_seq_num: None,
+        })
+    }
+
+    /// Reads the content of a file.
+    ///
+    /// # Errors
+    /// `CorruptLog`; `Unsupported` for an unknown format.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
+        let corrupt = || Error::corrupt_log("the file is no entry of a log of schemas");
+        let text = std::str::from_utf8(bytes).map_err(|error| corrupt().with_source(error))?;
+        let (format, json) = text.split_once('\n').ok_or_else(corrupt)?;
+        if format.trim() != FORMAT {
+            return Err(Error::unsupported(format!(
+                "the entry of a log of schemas has the unknown format '{}'",
+                format.trim()
+            )));
+        }
+        serde_json::from_str(json.lines().next().unwrap_or_default())
+            .map_err(|error| corrupt().with_source(error))
+    }
+
+    /// Returns the content of its file.
+    pub(super) fn to_text(&self) -> Result<String> {
+        Ok(format!("{FORMAT}\n{}", serde_json::to_string(self).map_err(unwritable)?))
+    }
+
+    /// Checks that the entry was written by the source with this path.
+    pub(super) fn ensure_of(&self, source: &str) -> Result<()> {
+        if self.source_metadata_path == source {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "the log of schemas belongs to the source {}, and not to {source}",
+            self.source_metadata_path
+        ))
+        .with_hint(
+            "use another schemaTrackingLocation, or tell the sources apart by streamingSourceTrackingId",
+        ))
+    }
+
+    /// Returns the table's header with this schema. What the entry does not say is as in `table`.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a text that cannot be read.
+    pub(super) fn header(&self, table: &Snapshot) -> Result<TableHeader> {
+        let protocol = match &self.protocol_json {
+            None => table.protocol().clone(),
+            Some(json) => {
+                let line: ProtocolLine = serde_json::from_str(json).map_err(|error| {
+                    Error::corrupt_log("the log of schemas has an invalid protocol").with_source(error)
+                })?;
+                line.protocol
+            }
+        };
+        let partitions = StructType::from_json(&self.partition_schema_json)?;
+        let mut metadata = table.metadata().clone();
+        metadata.id.clone_from(&self.table_id);
+        metadata.schema_string.clone_from(&self.data_schema_json);
+        metadata.partition_columns = partitions.fields().iter().map(|field| field.name.clone()).collect();
+        if let Some(configuration) = &self.table_configurations {
+            metadata.configuration.clone_from(configuration);
+        }
+        Ok(TableHeader::new(protocol, metadata))
+    }
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::invalid_argument("the schema of the stream has no JSON form").with_source(error)
+}

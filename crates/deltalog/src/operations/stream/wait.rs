@@ -1,0 +1,55 @@
+//! Waiting for what is new.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::admission::StreamLimits;
+use super::offset::StreamOffset;
+use super::table_stream::TableStream;
+use crate::error::Result;
+use crate::runtime::interrupt;
+
+/// The longest pause of a stream that waits, after which it looks whether it was closed.
+const SLICE: Duration = Duration::from_millis(100);
+
+impl TableStream {
+    /// Waits until there is something after `start`, and returns the offset of the next batch as
+    /// [`TableStream::latest`] does. Returns `None` if there was nothing new for as long as `patience`, or after the
+    /// end of the stream: see [`TableStream::end_at_newest`] and [`TableStream::close`].
+    ///
+    /// Without `patience` it waits as long as it takes.
+    ///
+    /// # Errors
+    /// As [`TableStream::latest`].
+    pub fn wait(
+        &self,
+        start: Option<&StreamOffset>,
+        limits: StreamLimits,
+        patience: Option<Duration>,
+    ) -> Result<Option<StreamOffset>> {
+        let environment = self.environment();
+        let began_ms = environment.now_ms();
+        loop {
+            if self.is_closed().load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let found = self.latest(start, limits)?;
+            if found.is_some() && found.as_ref() != start {
+                return Ok(found);
+            }
+            let waited = Duration::from_millis(environment.ms_since(began_ms));
+            let left = patience.map_or(SLICE, |patience| patience.saturating_sub(waited));
+            // Nothing new below the bound means that it is reached.
+            if left.is_zero() || self.is_bounded() {
+                return Ok(None);
+            }
+            environment.sleep(left.min(SLICE));
+            interrupt::check()?;
+        }
+    }
+
+    /// Ends all waits for what is new, also of other threads. Later ones return at once.
+    pub fn close(&self) {
+        self.is_closed().store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,168 @@
+//! The way of a stream through the files of the snapshot and of the commits.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::admission::Admission;
+use super::commits::{Content, StreamCommit};
+use super::initial;
+use super::offset::Index;
+use super::sorted::{MOST_MEMORY, SortedFiles};
+use super::table_stream::{State, TableStream};
+use crate::error::{Error, Result};
+
+/// A place in the stream. `None` is before the base of the version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) version: u64,
+    pub(super) index: Option<Index>,
+    pub(super) is_initial: bool,
+}
+
+/// Files of a version, by their positions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) version: u64,
+    pub(super) is_initial: bool,
+    pub(super) files: Range<usize>,
+}
+
+impl TableStream {
+    pub(super) fn initial<'s>(&self, state: &'s mut State, version: u64) -> Result<&'s mut SortedFiles> {
+        let found = match state.initial.take() {
+            Some((found, files)) if found == version => files,
+            _ => initial::sorted(self.snapshot(), version, MOST_MEMORY)?,
+        };
+        Ok(&mut state.initial.insert((version, found)).1)
+    }
+
+    /// Goes from one place on, up to another, to the end of what is admitted, or to the newest version. Returns the
+    /// place that was reached, if it is another one.
+    pub(super) fn walk(
+        &self,
+        state: &mut State,
+        from: Position,
+        until: Option<(u64, Index)>,
+        way: Way,
+        admission: &mut Admission,
+        found: &mut dyn FnMut(Part),
+    ) -> Result<Option<(u64, Index)>> {
+        let is_beyond = |place: (u64, Index)| until.is_some_and(|until| place > until);
+        let Position { mut version, mut is_initial, .. } = from;
+        let mut after = from.index;
+        let mut reached = None;
+        loop {
+            // There is nothing in a version before its first file, so it is not read for that.
+            if until.is_some_and(|until| (version, Index::AfterSchemaChange) >= until) {
+                return Ok(reached);
+            }
+            // As the JVM connector, a feed looks at no further commit when nothing is left.
+            if self.options().is_change_feed && !admission.has_room() {
+                return Ok(reached);
+            }
+            let sequence = if is_initial {
+                Sequence::of_files(self.initial(state, version)?.sizes())
+            } else {
+                if version > state.commits.newest_version() {
+                    self.look(state)?;
+                }
+                if version > state.commits.newest_version() {
+                    return Ok(reached);
+                }
+                Sequence::of(state.commits.commit(version, self.options())?.as_ref())
+            };
+            let first = match after {
+                None | Some(Index::Base | Index::SchemaChange | Index::AfterSchemaChange) => 0,
+                Some(Index::File(index)) => usize::try_from(index).unwrap_or(usize::MAX).saturating_add(1),
+                Some(Index::End) => usize::MAX,
+            };
+            if sequence.is_barrier && after <= Some(Index::Base) {
+                return match way {
+                    Way::Ahead => Ok(Some((version, Index::SchemaChange))),
+                    Way::Again => Err(Error::schema_mismatch(
+                        "the batch reaches across a change of the schema, so that its rows have no common schema",
+                    )
+                    .at_version(version)
+                    .with_hint("begin with a new checkpoint")),
+                };
+            }
+            let rest = sequence.sizes.get(first..).unwrap_or_default();
+            if sequence.is_indivisible {
+                // The JVM connector counts the places before and after the files of a commit, too.
+                let places = match sequence.has_end {
+                    true => 1 + u64::from(after.is_none() && version > from.version),
+                    false => 0,
+                };
+                let files = rest.len() as u64 + places;
+                let bytes = rest.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+                if files > 0 && !admission.admits_all(files, bytes) {
+                    return Ok(reached);
+                }
+            }
+            if after.is_none() {
+                reached = Some((version, Index::Base));
+            }
+            let mut end = first.min(sequence.sizes.len());
+            let mut is_whole = true;
+            for size in rest {
+                let is_admitted = sequence.is_indivisible || admission.admits(*size);
+                if is_beyond((version, Index::File(end as u64))) || !is_admitted {
+                    is_whole = false;
+                    break;
+                }
+                reached = Some((version, Index::File(end as u64)));
+                end += 1;
+            }
+            if first < end {
+                found(Part { version, is_initial, files: first..end });
+            }
+            if !is_whole || is_beyond((version, Index::End)) {
+                return Ok(reached);
+            }
+            if sequence.has_end {
+                reached = Some((version, Index::End));
+            }
+            (version, is_initial, after) = (version + 1, false, None);
+        }
+    }
+}
+
+/// Why a stream goes its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To find the end of the next batch.
+    Ahead,
+    /// To find the files of a batch whose end is known.
+    Again,
+}
+
+/// The files of a version, as a stream goes through them.
+struct Sequence {
+    sizes: Arc<[u64]>,
+    /// Whether they are read together.
+    is_indivisible: bool,
+    /// Whether there is a place after the last file. Change data files have none, as in the JVM connector.
+    has_end: bool,
+    /// Whether the stream stops before them.
+    is_barrier: bool,
+}
+
+impl Sequence {
+    fn of_files(sizes: &Arc<[u64]>) -> Self {
+        Self { sizes: Arc::clone(sizes), is_indivisible: false, has_end: true, is_barrier: false }
+    }
+
+    fn of(commit: &StreamCommit) -> Self {
+        let files = Self::of_files(commit.content.sizes());
+        let changes = match &commit.content {
+            Content::Files { .. } => return Self { is_barrier: commit.is_barrier, ..files },
+            Content::Changes(changes) => changes,
+        };
+        Self {
+            is_barrier: commit.is_barrier,
+            is_indivisible: changes.is_indivisible(),
+            has_end: !changes.is_recorded(),
+            ..files
+        }
+    }
+}

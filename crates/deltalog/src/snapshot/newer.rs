@@ -1,0 +1,211 @@
+//! Other versions of the table of a snapshot.
+//!
+//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and what continues
+//!   of it is used again ([`LogSegment::newer_in`]). What begins with a newer checkpoint forgets the commits before it.
+//! - The commit of the snapshot must still be there, as the same object. Otherwise the table was replaced, or a clean-up
+//!   has passed the version: then the newest version is opened as if nothing was known, and its metadata decide.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::open::Source;
+use super::{Inner, Snapshot};
+use crate::error::{ErrorKind, Result};
+use crate::log::replay::Commit;
+use crate::log::{CommitFile, LogSegment, Look, Newer, NewerVersions, StagedCommit};
+
+impl Snapshot {
+    /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
+    /// commits.
+    ///
+    /// If a catalog manages the table, these are the published versions and those that the catalog named before.
+    ///
+    /// # Errors
+    /// `TableReplaced` if the table was dropped and another one was created in its place, or if a commit has replaced
+    /// it and the commits since this version were cleaned up, which looks the same; otherwise as [`Snapshot::open`].
+    pub fn refresh(&self) -> Result<Self> {
+        self.refresh_from(&self.0.source)
+    }
+
+    /// Refreshes the snapshot with the commits that the table's catalog has accepted and not yet published.
+    ///
+    /// # Errors
+    /// As [`SnapshotBuilder::open`](crate::SnapshotBuilder::open).
+    pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
+        self.refresh_from(&Source::new(
+            &self.0.source.storage,
+            self.resolver().clone(),
+            Some(staged.into_iter().collect()),
+        )?)
+    }
+
+    fn refresh_from(&self, source: &Source) -> Result<Self> {
+        let look = if self.0.state.has_lost_checkpoint() { Look::Lost } else { Look::Newest };
+        if let Some(newest) = self.newest_in(source, look)? {
+            return Ok(newest);
+        }
+        let newest = Self::load(source, source.find(None)?, None)?;
+        if newest.version() < self.version() || newest.metadata().id != self.metadata().id {
+            return Err(self.segment().replaced(self.storage()));
+        }
+        Ok(newest)
+    }
+
+    /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
+    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata shows whether the
+    /// table is the same.
+    fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
+        let Inner { source: own, state, facts, .. } = &*self.0;
+        let knows_all = |segment: &LogSegment| {
+            segment.version == self.version() && segment.checksum == self.segment().checksum
+        };
+        match self.segment().newer_in(source.segments(), look)? {
+            Newer::Unchanged => Ok(Some(self.clone())),
+            Newer::Segment(segment) if knows_all(&segment) => {
+                let state = own.state(*segment, Some(state))?;
+                Ok(Some(Self::of(own.clone(), state, Arc::clone(facts))))
+            }
+            Newer::Segment(segment) => Self::load(source, *segment, Some((state, Some(self)))).map(Some),
+            Newer::Unknown => Ok(None),
+        }
+    }
+
+    /// Opens the newest version of the table that is now at this location. Reuses what was read for this version if
+    /// the commits that are listed still have the same sizes and times.
+    ///
+    /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
+    /// was dropped and created again.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    #[doc(hidden)]
+    pub fn reopen(&self) -> Result<Self> {
+        let source = &self.0.source;
+        match self.newest_in(source, Look::Place) {
+            Ok(Some(newest)) => Ok(newest),
+            Err(error) if !matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
+                Err(error)
+            }
+            Ok(None) | Err(_) => Self::load(source, source.find(None)?, None),
+        }
+    }
+
+    /// Returns the number of the newest version of the same table. Costs one listing; new commits are not read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub(crate) fn newest_version(&self) -> Result<u64> {
+        self.newer_versions().map(|newer| newer.newest)
+    }
+
+    /// Returns the newer versions of the same table. Costs one listing; new commits are not read.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub(crate) fn newer_versions(&self) -> Result<NewerVersions> {
+        match self.segment().newer_versions_in(self.0.source.segments())? {
+            Some(newer) => Ok(newer),
+            None => Ok(NewerVersions { newest: self.refresh()?.version(), entries: BTreeMap::new() }),
+        }
+    }
+
+    /// Opens another version of the same table. If a catalog manages the table, the commits that it named are
+    /// included.
+    ///
+    /// # Errors
+    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
+    /// [`Snapshot::open`].
+    pub fn at_version(&self, version: u64) -> Result<Self> {
+        if version == self.version() {
+            return Ok(self.clone());
+        }
+        self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
+    }
+
+    /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch.
+    /// If a catalog manages the table, the commits that it named are included.
+    ///
+    /// # Errors
+    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
+    /// [`Snapshot::open_at`].
+    pub fn at_timestamp_ms(&self, timestamp_ms: i64) -> Result<Self> {
+        self.of_same_table(|| Self::load_at(&self.0.source, timestamp_ms))
+    }
+
+    /// Opens another version with `open`, and checks that the table is still the same.
+    fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        let opened = open();
+        // The result, or the error, may belong to another table.
+        self.newest_version()?;
+        opened
+    }
+
+    /// Finds the files of this version again, as the log is now.
+    ///
+    /// # Errors
+    /// As [`LogSegment::find`].
+    pub(crate) fn found_again(&self) -> Result<LogSegment> {
+        self.0.source.find(Some(self.version()))
+    }
+
+    /// Checks that the log still has this version, unchanged. A file of it that is written from now on appears in that
+    /// log.
+    ///
+    /// # Errors
+    /// `VersionNotFound` if the version was cleaned up; otherwise as [`Snapshot::refresh`].
+    pub(crate) fn check_still_there(&self) -> Result<()> {
+        if self.segment().newer_versions_in(self.0.source.segments())?.is_none() {
+            self.refresh()?;
+            self.found_again()?;
+        }
+        Ok(())
+    }
+
+    /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
+    /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
+    ///
+    /// Changes of other writers since then are left out, unless the log was cleaned up and no longer has such a
+    /// version: then it is the newest.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
+    #[doc(hidden)]
+    pub fn after_commit(&self, version: u64) -> Result<Self> {
+        if self.version() >= version {
+            return Ok(self.clone());
+        }
+        let newest = self.refresh()?;
+        match newest.at_version(newest.unchanged_since(version, &[])?) {
+            Err(error) if error.kind() == ErrorKind::VersionNotFound && newest.version() > version => {
+                Ok(newest)
+            }
+            found => found,
+        }
+    }
+
+    /// Returns the last version before the changes of other writers since `seen`, if the later versions `own` come from
+    /// the caller. If the rows up to `seen` were read, it is what an overwrite replaces.
+    ///
+    /// # Errors
+    /// Errors of the store, and `CorruptLog`.
+    #[doc(hidden)]
+    pub fn unchanged_since(&self, seen: u64, own: &[u64]) -> Result<u64> {
+        let mut last = seen;
+        while last < self.version() && (own.contains(&(last + 1)) || self.only_moves_rows(last + 1)?) {
+            last += 1;
+        }
+        Ok(last)
+    }
+
+    /// Returns whether a commit changes neither rows nor the protocol nor the metadata.
+    fn only_moves_rows(&self, version: u64) -> Result<bool> {
+        let known = self.0.state.commits().find(|commit| commit.version == version);
+        if let Some(commit) = known {
+            return Ok(!commit.changes_table());
+        }
+        match Commit::read_without_stats(self.storage(), CommitFile::named(version)) {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+            commit => Ok(!commit?.changes_table()),
+        }
+    }
+}

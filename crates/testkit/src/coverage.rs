@@ -1,0 +1,119 @@
+//! Which edges of the control flow have run, if the compiler counts them.
+//!
+//! - With the options of `scripts/coverage_rustc.sh`, which a stable compiler has, LLVM gives each edge a counter of
+//!   eight bits, and calls [`__sanitizer_cov_8bit_counters_init`] with all of them before `main`.
+//! - Without these options there are no counters, and nothing is ever new.
+#![allow(unsafe_code, reason = "counters that compiled code counts")]
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+static COUNTERS: OnceLock<&'static [AtomicU8]> = OnceLock::new();
+
+/// Takes the counters of the program. Each object file that has counters calls it, always with the counters of all.
+///
+/// # Safety
+/// From `start` to `end` must be the counters, which stay where they are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *const u8, end: *const u8) {
+    COUNTERS.get_or_init(|| {
+        let length = (end as usize).saturating_sub(start as usize);
+        // SAFETY: the caller says that the counters are there. They are only changed as single bytes.
+        unsafe { std::slice::from_raw_parts(start.cast(), length) }
+    });
+}
+
+/// The edges that some runs have taken, and about how often.
+#[derive(Debug, Default)]
+pub struct Coverage(Vec<u8>);
+
+impl Coverage {
+    /// Returns whether the compiler counts.
+    pub fn is_counted() -> bool {
+        COUNTERS.get().is_some_and(|counters| !counters.is_empty())
+    }
+
+    /// Begins a run: nothing is counted yet.
+    pub fn begin() {
+        for word in words() {
+            if word.load(Ordering::Relaxed) != 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Adds the run since [`Self::begin`]; returns whether it took an edge that no other run has taken about as often.
+    pub fn add(&mut self) -> bool {
+        let mut is_new = false;
+        self.0.resize(words().len() * 8, 0);
+        for (seen, word) in self.0.chunks_exact_mut(8).zip(words()) {
+            let counts = word.load(Ordering::Relaxed);
+            if counts == 0 {
+                continue;
+            }
+            for (seen, count) in seen.iter_mut().zip(counts.to_ne_bytes()) {
+                let class = class_of(count);
+                is_new |= class & !*seen != 0;
+                *seen |= class;
+            }
+        }
+        is_new
+    }
+
+    /// Returns the number of edges that were taken.
+    pub fn edges(&self) -> usize {
+        self.0.iter().filter(|seen| **seen != 0).count()
+    }
+}
+
+/// Returns the counters, eight at a time. A few at both ends are left out.
+fn words() -> &'static [AtomicU64] {
+    let counters = COUNTERS.get().copied().unwrap_or_default();
+    // SAFETY: eight counters have the size of a number, and any bits are one.
+    unsafe { counters.align_to::<AtomicU64>().1 }
+}
+
+/// Returns the bit of a count: 1, 2, 3, up to 7, 15, 31, 127, or more.
+fn class_of(count: u8) -> u8 {
+    match count {
+        0 => 0,
+        1..=3 => 1 << (count - 1),
+        4..=7 => 8,
+        8..=15 => 16,
+        16..=31 => 32,
+        32..=127 => 64,
+        128.. => 128,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The test program has no counters of its own.
+    #[test]
+    fn a_run_is_new_by_its_edges_and_by_how_often_it_took_them() {
+        static COUNTS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+        let run = |counts: [u8; 8]| {
+            Coverage::begin();
+            COUNTS[1].store(u64::from_ne_bytes(counts), Ordering::Relaxed);
+        };
+        assert!(!Coverage::is_counted());
+        let range = COUNTS.as_ptr_range();
+        // SAFETY: the counters are static.
+        unsafe { __sanitizer_cov_8bit_counters_init(range.start.cast(), range.end.cast()) };
+        assert!(Coverage::is_counted());
+        let mut coverage = Coverage::default();
+        run([0; 8]);
+        assert!(!coverage.add());
+        run([1, 0, 0, 0, 0, 0, 0, 9]);
+        assert!(coverage.add());
+        run([1, 0, 0, 0, 0, 0, 0, 10]);
+        assert!(!coverage.add(), "about as often");
+        run([2, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(coverage.add(), "more often");
+        run([0, 0, 0, 1, 0, 0, 0, 0]);
+        assert!(coverage.add());
+        assert_eq!(coverage.edges(), 3);
+    }
+}

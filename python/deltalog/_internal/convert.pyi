@@ -1,0 +1,36 @@
+"""Directories of Parquet files that become tables."""
+
+from collections.abc import Mapping
+from typing import final
+
+from deltalog._internal.stream import ArrowStream
+from deltalog.arguments import StoreOptions
+from deltalog.commit import CommitArguments
+from deltalog.convert import ConvertArguments
+
+@final
+class ConversionPlan:
+    """The table that a directory becomes."""
+
+    @property
+    def num_files(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    @property
+    def schema_json(self) -> str: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    def paths(self) -> list[str]:
+        """Returns the paths of the files, decoded and relative to the table."""
+    def files(self) -> ArrowStream:
+        """Returns one row per file."""
+    def commit(self) -> int | None:
+        """Returns the version; None if a table exists by now, and the mode is `ignore`."""
+
+def plan_conversion(
+    uri: str,
+    arguments: ConvertArguments,
+    commit: CommitArguments,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
+) -> ConversionPlan | None:
+    """Finds the files of a directory, and reads their footers; see `deltalog.plan_conversion`."""

@@ -1,0 +1,149 @@
+"""Writes by several processes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, final
+
+from deltalog._internal.commit_arguments import AlreadyApplied
+from deltalog._internal.snapshot import Snapshot
+from deltalog.arguments import StoreOptions
+from deltalog.arrow_types import ArrowData
+from deltalog.commit import WriteArguments
+from deltalog.credentials import CredentialProvider
+
+@final
+class WriteTask:
+    """The data that a worker needs to write files of a distributed write: the table's location, schema and rules.
+
+    It can be pickled, and holds no credentials.
+    """
+
+    def __new__(cls, json: str) -> WriteTask:
+        """Reads what `to_json` has returned.
+
+        Raises:
+            InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
+        """
+    @property
+    def table_uri(self) -> str:
+        """The location of the table, as a URL."""
+    @property
+    def write_id(self) -> str:
+        """The id of the write, which is the directory of its files in the table."""
+    def numbered(self, number: int, of: int) -> WriteTask:
+        """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
+
+        For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
+        must have the same `of`; tasks that are left out leave gaps in the values.
+
+        Raises:
+            InvalidArgumentError: there is no such number.
+        """
+    def write(
+        self,
+        data: ArrowData,
+        storage_options: Mapping[str, str] | None = None,
+        credential_provider: CredentialProvider | None = None,
+    ) -> Fragment:
+        """Writes `data` as files of the table, and returns the fragment that names them.
+
+        The table's log is not read, and nothing is committed. Columns are matched by name, values are converted or
+        refused, and constraints are enforced as by `write_deltalake`. If anything fails, the files are deleted.
+
+        Args:
+            data: anything with `__arrow_c_stream__`; memory stays bounded.
+            storage_options, credential_provider: options and credentials of the store, because a task carries neither.
+
+        Raises:
+            SchemaMismatchError: the data do not fit the table.
+            InvalidArgumentError: a row violates a constraint, the data stream failed, or the data lack an identity
+                column and the task has no number by which to generate its values.
+            UnavailableError: the store failed.
+        """
+    def to_json(self) -> str:
+        """Returns the task as text, from which `WriteTask(text)` creates it again."""
+    def __getnewargs__(self) -> tuple[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+
+@final
+class Fragment:
+    """The files that one worker has written for a distributed write, as plain data. It can be pickled."""
+
+    def __new__(cls, json: str) -> Fragment:
+        """Reads what `to_json` has returned.
+
+        Raises:
+            InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
+        """
+    @property
+    def write_id(self) -> str:
+        """The id of the write that the files belong to."""
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files relative to the table, as in the log."""
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def to_json(self) -> str:
+        """Returns the fragment as text, from which `Fragment(text)` creates it again."""
+    def __getnewargs__(self) -> tuple[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+
+@final
+class DistributedWrite:
+    """A write whose files come from several processes; see `deltalog.begin_write`.
+
+    It stays in the process that began it. As a context manager it aborts itself if it was not committed.
+    """
+
+    @property
+    def task(self) -> WriteTask:
+        """The data that each worker needs."""
+    def tasks(self, count: int) -> list[WriteTask]:
+        """Returns `count` tasks, for workers that write rows without the identity columns of the table.
+
+        Each task generates its own values (protocol: "Identity Columns"). A worker that runs twice generates the same
+        values, so at most one fragment of each task can be committed. The values have gaps if the tasks write different
+        numbers of rows.
+
+        Raises:
+            InvalidArgumentError: the number of tasks is 0.
+        """
+    def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied | None:
+        """Commits the files of all fragments as one version, and deletes the files of the write that none names.
+
+        The fragments are checked first: each must come from a task of this write; its paths, partition values and
+        numbers must be those that a worker writes; its files must exist and have the right size; no file may be named
+        twice, and no two fragments may have the same values of identity columns. If a check fails, nothing has changed,
+        and other fragments may be committed.
+
+        Returns:
+            The version that was committed; an `AlreadyApplied` if the table has already recorded this write of an
+            application; None if another writer created the table first, and the mode is `ignore`. In these two cases
+            the files are deleted.
+
+        Raises:
+            InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
+            MissingFileError: a file of a fragment does not exist.
+            CorruptDataError: a file does not have the size that its fragment says.
+            CommitConflictError: another writer was faster and the two exclude each other. The files are deleted.
+            CommitStateUnknownError: it is not known whether the commit succeeded; `DeltaTable.find_commit` finds out.
+                The files are kept, and `abort` refuses to delete them.
+        """
+    def abort(self) -> None:
+        """Deletes all files of the write, including the files of workers that died.
+
+        Raises:
+            InvalidArgumentError: the write has ended already, or it is not known whether it was committed.
+        """
+    def __enter__(self) -> DistributedWrite: ...
+    def __exit__(self, exception_type: object, exception: object, traceback: object) -> Literal[False]: ...
+
+def begin_write(
+    uri: str,
+    schema_json: str | None,
+    arguments: WriteArguments,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
+    base: Snapshot | None = None,
+) -> DistributedWrite | AlreadyApplied | None:
+    """Checks a write before any file is written; see `deltalog.begin_write`."""

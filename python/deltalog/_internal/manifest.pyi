@@ -1,0 +1,9 @@
+"""Manifests for other engines."""
+
+from deltalog._internal.snapshot import Snapshot
+
+def generate_manifests(snapshot: Snapshot) -> tuple[int, int, int]:
+    """Writes the manifests of the newest version.
+
+    Returns this version, and how many manifests were written and deleted.
+    """

@@ -1,0 +1,29 @@
+"""OPTIMIZE."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog.commit import CommitArguments
+
+def optimize(
+    snapshot: Snapshot,
+    predicate: str | None,
+    target_size: int | None,
+    commit_interval: timedelta | None,
+    purges: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+    z_order: tuple[Sequence[str], str] | None = None,
+    cluster: tuple[bool, int | None] | None = None,
+    check_rows: bool = False,
+    file_format: str | None = None,
+) -> tuple[dict[str, Any], int | None]:
+    """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
+
+    New rows of a clustered table are clustered. `cluster` says whether all rows are, and the maximum size of a cube in
+    bytes.
+
+    Returns the metrics, and the version of the last commit, if any.
+    """

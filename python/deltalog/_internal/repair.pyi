@@ -1,0 +1,19 @@
+"""FSCK."""
+
+from typing import Any
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog._internal.stream import ArrowStream
+from deltalog.commit import CommitArguments
+
+def check_files(snapshot: Snapshot, level: str) -> ArrowStream:
+    """Checks the files of a version; see `DeltaTable.check`."""
+
+def repair(
+    snapshot: Snapshot,
+    removes_damaged: bool,
+    drops_files_without_vectors: bool,
+    dry_run: bool,
+    commit: CommitArguments,
+) -> tuple[dict[str, int], list[dict[str, Any]], int | None]:
+    """Removes missing files from the table. Returns the metrics, the files, and the version of the commit."""

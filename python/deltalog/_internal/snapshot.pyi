@@ -1,0 +1,214 @@
+"""A table at one version."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, final
+
+from deltalog._internal.handle import Commits
+from deltalog._internal.spark_changes import SparkChanges
+from deltalog._internal.spark_plan import SparkPlan
+from deltalog._internal.stream import ArrowStream
+from deltalog.arguments import ChangeRange, StoreOptions
+
+@final
+class Snapshot:
+    """A table at one version. Immutable, may be shared by threads."""
+
+    @staticmethod
+    def open(
+        uri: str,
+        version: int | None = None,
+        timestamp_ms: int | None = None,
+        storage_options: StoreOptions | Mapping[str, str] | None = None,
+        staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
+        allowed_roots: Sequence[str] | None = None,
+        table_id: str | None = None,
+        max_age: timedelta | None = None,
+    ) -> Snapshot:
+        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, the id of the table opened
+        before."""
+    def at_version(self, version: int) -> Snapshot:
+        """Opens another version of the same table, with the same storage options."""
+    @property
+    def uri(self) -> str:
+        """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
+    @property
+    def allowed_roots(self) -> list[str]:
+        """Where data files may lie in addition to the table's own location, as URLs."""
+    @property
+    def version(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int:
+        """When this version was committed, milliseconds since the epoch."""
+    @property
+    def schema_json(self) -> str:
+        """The table's schema as in the log: Delta's `schemaString`, which is Spark's JSON form of a `StructType`."""
+    @property
+    def column_mapping_mode(self) -> str:
+        """How the columns of data files are found: by `name`, by `id`, or `none` for no column mapping.
+
+        It is also `none` if the protocol does not require readers to map columns.
+        """
+    @property
+    def physical_schema_json(self) -> str:
+        """The schema with the names that columns have in data files, partition values and statistics.
+
+        Its fields correspond to the fields of `schema_json`. In the mode `id`, each field has its id as
+        `parquet.field.id` in its metadata, as Spark's Parquet reader expects it, and no other metadata. Without
+        column mapping, it is the same as the schema.
+        """
+    @property
+    def row_tracking_columns(self) -> tuple[str, str] | None:
+        """The hidden columns of data files for row ids and row commit versions.
+
+        None if row tracking is not enabled.
+        """
+    @property
+    def table_id(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def created_time_ms(self) -> int | None: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    @property
+    def configuration(self) -> dict[str, str]: ...
+    def clustering_columns(self) -> list[list[str]]:
+        """The path of each column that the table is clustered by; none if it is not clustered."""
+    def create_checkpoint(self) -> None:
+        """Writes the checkpoint of the version."""
+    @property
+    def min_reader_version(self) -> int: ...
+    @property
+    def min_writer_version(self) -> int: ...
+    @property
+    def reader_features(self) -> list[str] | None: ...
+    @property
+    def writer_features(self) -> list[str] | None: ...
+    @property
+    def table_features(self) -> list[str]:
+        """The names of all features, both listed by the protocol and implied by its versions, in order."""
+    def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
+        """Returns the newest version, and reads only the new commits; returns itself when there is none."""
+    def after_commit(self, version: int) -> Snapshot:
+        """Returns the version that a caller has committed since this one, or a later one with the same rows."""
+    def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
+        """Returns the last version before the changes of other writers since `seen`; `own` are the caller's."""
+    def as_base(self, version: int) -> Snapshot:
+        """Returns the version that an overwrite replaces. It is a conflict if the log no longer has it."""
+    def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+        """Returns another version of the same table, or the one that was the newest at a time."""
+    def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
+        """Returns the values of the partition columns of each partition; see `DeltaTable.partitions`."""
+    def find_commit(self, transaction_id: str) -> int | None:
+        """Returns the version of a commit; see `DeltaTable.find_commit`."""
+    def num_files(self) -> int: ...
+    def size_in_bytes(self) -> int: ...
+    def history_json(self, limit: int | None = None) -> list[str]:
+        """Returns one JSON object per commit, newest first.
+
+        It has `version`, `timestamp` (milliseconds), and the fields of the commit's `commitInfo`.
+        """
+    def history(self, limit: int | None = None) -> ArrowStream:
+        """Returns the same as Arrow; see `DeltaTable.history_arrow`."""
+    def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
+        """Returns the actions of each version; see `DeltaTable.commit_actions`."""
+    def commits(self, start: int) -> Commits:
+        """Returns the commits from a version on; see `DeltaTable.commits`."""
+    @property
+    def log_retention(self) -> timedelta:
+        """How long commits are kept."""
+    @property
+    def deleted_file_retention(self) -> timedelta:
+        """How long data files are kept after they were removed."""
+    def ensure_removable(self) -> None:
+        """Raises if the table is append-only."""
+    def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
+        """Compares the version with its checksum; see `DeltaTable.verify`.
+
+        Returns the checksum file, the fields that were compared, and for each that differs its name, its value in
+        the checksum and its value in the log.
+        """
+    def clean_up_log(self, dry_run: bool = False) -> list[str]:
+        """Deletes the expired part of the log; see `DeltaTable.cleanup_metadata`."""
+    def compact_log(self, start: int, end: int) -> bool:
+        """Writes a compaction of the log, and returns whether it was written; see `DeltaTable.compact_logs`."""
+    def domain_metadata(self) -> dict[str, str]: ...
+    def transaction_versions(self) -> dict[str, int]: ...
+    def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
+        """Returns the live files, one row per file; see `DeltaTable.files`."""
+    def file_uris(self, predicate: str | None = None) -> list[str]: ...
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        predicate: str | None = None,
+        row_ids: bool = False,
+        view_types: bool = False,
+        is_chosen: bool = False,
+    ) -> ArrowStream:
+        """Returns the rows; see `DeltaTable.to_arrow`.
+
+        A later write to the same table counts as having read them, unless the caller chose the version (`is_chosen`).
+        """
+    def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
+        """Returns the number of rows; see `DeltaTable.count`.
+
+        Times without a zone are in `time_zone`, here and below.
+        """
+    def count_by_partition(self, predicate: str | None = None, time_zone: str = "UTC") -> ArrowStream:
+        """Returns the number of rows of each partition; see `DeltaTable.count_by_partition`."""
+    def min_max(
+        self, column: str, predicate: str | None = None, time_zone: str = "UTC"
+    ) -> tuple[Any, Any] | None:
+        """Returns the least and the greatest value of a column if the log has them; see `DeltaTable.min_max`."""
+    def changes(
+        self,
+        versions: ChangeRange,
+        columns: Sequence[str] | None = None,
+        predicate: str | None = None,
+        allow_out_of_range: bool = False,
+    ) -> ArrowStream:
+        """Returns the rows that versions changed; see `DeltaTable.load_cdf`."""
+    def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
+        """Returns the files that may contain rows for which `filter_sql` is true.
+
+        `filter_sql` is Spark's SQL text of the pushed filters, which may be empty. Unsupported conjuncts prune
+        nothing.
+        """
+
+    def spark_answers(self, filter_sql: str, time_zone: str, columns: Sequence[str]) -> bytes | None:
+        """Returns one packed row per partition that has rows and is not excluded by `filter_sql`.
+
+        A row has the partition values, the number of rows, and the minimum and maximum of each of `columns`, in the
+        form that the Java classes of `deltalog.spark` read. Returns None if the log does not contain all of these
+        values exactly.
+        """
+
+    def spark_changes(self, versions: ChangeRange) -> SparkChanges:
+        """Returns the files of `changes`, for Spark's own scan."""
+
+    def scan_partitions(
+        self,
+        filter_sql: str,
+        n: int,
+        row_ids: bool = False,
+        positions: bool = False,
+        columns: Sequence[str] | None = None,
+        condition: tuple[str, str] | None = None,
+    ) -> list[bytes]:
+        """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
+
+        It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
+        commit versions of rows; with `positions`, the number of each row's file (`__deltalog_file`) and its position
+        there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
+        if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
+        location, schema and files, but no credentials.
+        """
+
+def forget_snapshots() -> None:
+    """Drops the snapshots that the process keeps, so that the next one is opened as in a new process.
+
+    For benchmarks.
+    """

@@ -1,0 +1,23 @@
+"""A change data feed for Spark's scan."""
+
+from typing import final
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog._internal.spark_plan import SparkPlan
+
+@final
+class SparkChanges:
+    """The files of a change data feed for Spark's scan.
+
+    Their partition values are the table's, followed by `_commit_version` and `_commit_timestamp`.
+    """
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The last version. The rows have its schema."""
+    @property
+    def versions(self) -> tuple[int, int] | None:
+        """The first and the last version; None if the range is empty."""
+    def size_in_bytes(self) -> int: ...
+    def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
+        """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""

@@ -1,0 +1,76 @@
+"""An OPTIMIZE by the tasks of Spark."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog._internal.spark_plan import SparkPlan
+from deltalog._internal.spark_write import SparkWrite
+from deltalog.commit import CommitArguments
+
+@final
+class SparkOptimize:
+    """An OPTIMIZE or REORG whose files are written batch by batch by Spark, or by this process if that is faster."""
+
+    @staticmethod
+    def begin(
+        snapshot: Snapshot,
+        predicate: str | None,
+        purges: bool,
+        commit: CommitArguments,
+        target_size: int | None = None,
+        z_order: tuple[Sequence[str], str] | None = None,
+        full: bool = False,
+    ) -> SparkOptimize:
+        """Plans which files are rewritten; see `optimize`."""
+    @property
+    def ordering(self) -> tuple[list[list[str]], bool, int] | None:
+        """How the rows of ordered bins are ordered: the parts of the names of the columns, whether the curve is
+        Hilbert's, and how many bits a rank has. None if the OPTIMIZE orders no rows.
+        """
+    @property
+    def tasks(self) -> int:
+        """The number of new files of all batches. Each file is written by one task."""
+    @property
+    def batches(self) -> int:
+        """The number of batches. Each batch is one commit."""
+    @property
+    def bins(self) -> int:
+        """The number of bins of all batches. The files of a bin become one file, or several if rows are ordered."""
+    @property
+    def bytes(self) -> int:
+        """The size of all files that are rewritten, in bytes."""
+    def files(self, batch: int) -> SparkPlan:
+        """Returns the old files of a batch, numbered bin after bin, in the order of their rows in new files."""
+    def outputs(self, batch: int) -> list[tuple[int, int, bool, int | None, str, list[str | None]]]:
+        """Returns for each bin: the number of its old files, the number of its new files, whether its rows are ordered,
+        the number of rows including deleted ones (if the log has it), and the directory and the partition values of the
+        new files.
+
+        The directory is decoded, relative to the table's root, and ends with a slash unless it is the root.
+        """
+    def write(self) -> SparkWrite:
+        """Begins the write of the files of a batch."""
+    def commit(
+        self,
+        batch: int,
+        write: SparkWrite,
+        ordered: tuple[Sequence[int], Callable[[builtins.bytes], builtins.bytes | None]] | None = None,
+    ) -> int | None:
+        """Commits a batch that the tasks of `write` have written, and ends `write`.
+
+        If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
+        finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
+        position there, and returns 12 bytes for each row, the number of the task and the position in its file. None
+        instead of the function gives up the rows.
+
+        Returns the version; None if all bins were given up, because other writers had removed their rows.
+
+        Raises `CorruptDataError` if the tasks have not done what was planned, and `CommitConflictError`. On an error,
+        the new files are deleted.
+        """
+    def finish(self) -> tuple[dict[str, Any], int | None]:
+        """Returns the metrics, and the version of the last commit, if any."""
+    def execute(self) -> tuple[dict[str, Any], int | None]:
+        """Writes and commits all files in this process; returns the same."""

@@ -1,0 +1,37 @@
+"""The rows of a table, or its changes, as a sequence of batches."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import final
+
+from deltalog._internal.snapshot import Snapshot
+from deltalog._internal.stream import ArrowStream
+from deltalog.table.stream import StreamArguments, StreamLimits
+
+@final
+class TableStream:
+    """The rows of a table as a sequence of batches. Offsets are texts, in the form of the JVM connector."""
+
+    def __new__(cls, snapshot: Snapshot, arguments: StreamArguments) -> TableStream: ...
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version whose schema the rows have."""
+    def latest(self, start: str | None, limits: StreamLimits) -> str | None:
+        """Returns the end of the batch that begins at `start`, or where the stream begins.
+
+        This is `start` itself if there is nothing new.
+        """
+    def wait(self, start: str | None, limits: StreamLimits, patience: timedelta | None) -> str | None:
+        """Does the same, but waits for something new; None if there was nothing, or the stream was closed."""
+    def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
+        """Returns the rows between two offsets."""
+    def end_at_newest(self) -> None:
+        """Ends the stream at the version that is the newest when it is asked next."""
+    def release(self, end: str) -> None:
+        """Forgets what is only needed for batches up to this offset."""
+    def close(self) -> None:
+        """Ends all waits, of any thread."""
+    def backlog(self, offset: str) -> tuple[int, int, int]:
+        """Returns the versions, files and bytes after an offset, as far as they are known."""
+    def newest(self) -> str:
+        """Returns the offset after all versions that were seen."""

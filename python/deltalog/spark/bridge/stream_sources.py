@@ -1,0 +1,42 @@
+"""Tables as sources of streams."""
+
+from typing import Any
+
+from deltalog.spark.bridge.role import Role
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.options import Options
+from deltalog.spark.read import open_streams
+from deltalog.spark.streams import source
+
+
+class StreamSourceCalls(Role):
+    """Answers `StreamSourceCalls.java`."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        super().__init__(jvm)
+        open_streams.drop_all()  # Those of another JVM, which has ended.
+
+    def columns(self, session: Any, options: str, schema: str | None) -> str:
+        return source.columns(self._jvm, session, Options.of_json(options), schema)
+
+    def open(self, session: Any, options: str, schema: str) -> str:
+        return source.open_stream(self._jvm, session, Options.of_json(options), schema)
+
+    def latest(
+        self, session: Any, stream: str, start: str | None, is_unlimited: bool, ends_at_newest: bool
+    ) -> str:
+        return source.latest(
+            self._jvm, session, stream, start, is_unlimited=is_unlimited, ends_at_newest=ends_at_newest
+        )
+
+    def batch(self, session: Any, stream: str, start: str | None, end: str) -> str:
+        return source.batch(self._jvm, session, stream, start, end)
+
+    def outstanding(self, session: Any, stream: str, start: str | None) -> str:
+        return source.outstanding(self._jvm, session, stream, start)
+
+    def release(self, stream: str, end: str) -> None:
+        source.release(stream, end)
+
+    def stop(self, stream: str) -> None:
+        source.stop(stream)

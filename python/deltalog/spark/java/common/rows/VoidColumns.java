@@ -1,0 +1,70 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.NullType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Void columns, which no file has. Before 4.1, Spark's Parquet reader does not know the type. It
+ * reads a column that no file has in place of each, and finds NULL as well.
+ */
+public class VoidColumns {
+  private VoidColumns() {}
+
+  /** Returns whether a type is void, or has a part that is. */
+  public static boolean areIn(DataType type) {
+    if (type instanceof StructType struct) {
+      for (StructField field : struct.fields()) {
+        if (areIn(field.dataType())) {
+          return true;
+        }
+      }
+      return false;
+    }
+    if (type instanceof ArrayType array) {
+      return areIn(array.elementType());
+    }
+    if (type instanceof MapType map) {
+      return areIn(map.keyType()) || areIn(map.valueType());
+    }
+    return type instanceof NullType;
+  }
+
+  /** Returns the columns to read for these. */
+  static StructType absent(StructType columns) {
+    return areIn(columns) ? struct(columns) : columns;
+  }
+
+  private static StructType struct(StructType columns) {
+    StructField[] fields = columns.fields().clone();
+    for (int i = 0; i < fields.length; i++) {
+      StructField field = fields[i];
+      // A column that files do not have, by its name or by an id.
+      fields[i] =
+          field.dataType() instanceof NullType
+              ? new StructField(
+                  field.name() + " (void)", DataTypes.BooleanType, true, Metadata.empty())
+              : new StructField(
+                  field.name(), type(field.dataType()), field.nullable(), field.metadata());
+    }
+    return new StructType(fields);
+  }
+
+  private static DataType type(DataType type) {
+    if (type instanceof StructType struct) {
+      return struct(struct);
+    }
+    if (type instanceof ArrayType array) {
+      return new ArrayType(type(array.elementType()), array.containsNull());
+    }
+    if (type instanceof MapType map) {
+      return new MapType(type(map.keyType()), type(map.valueType()), map.valueContainsNull());
+    }
+    return type instanceof NullType ? DataTypes.BooleanType : type;
+  }
+}

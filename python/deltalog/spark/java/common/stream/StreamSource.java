@@ -1,0 +1,172 @@
+package io.deltalog.spark;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.datasources.LogicalRelation$;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+
+/**
+ * The rows that are added to a table, as a source of a stream. Each batch is a relation of files,
+ * as in every other read. All rules are the core's, and all progress is in Spark's checkpoint.
+ */
+public final class StreamSource
+    implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private final SparkSession session;
+  private final scala.collection.immutable.Map<String, String> options;
+  private final StructType schema;
+  private final String stream;
+
+  /** Whether the trigger ends the stream at the newest version. */
+  private boolean endsAtNewest;
+
+  /** The end of the newest version that was seen, or null. */
+  private String newest;
+
+  /** What the metrics were computed from: an offset and the newest version. */
+  private String measured;
+
+  private Map<String, String> metrics = Map.of();
+
+  private StreamSource(
+      SparkSession session, scala.collection.immutable.Map<String, String> options, String schema) {
+    this.session = session;
+    this.options = options;
+    this.schema = columns(schema);
+    this.stream = Bridge.streamSources().open(session, TableOptions.json(options), schema);
+  }
+
+  /**
+   * Returns the columns of a stream with these options, and keeps them for create.
+   *
+   * @param expected the columns that the user expects, or null
+   */
+  public static StructType schema(
+      SparkSession session,
+      scala.collection.immutable.Map<String, String> options,
+      StructType expected) {
+    String found =
+        Bridge.streamSources()
+            .columns(
+                session, TableOptions.json(options), expected == null ? null : expected.json());
+    AnalyzedSchemas.keep(options, found);
+    return columns(found);
+  }
+
+  /** Returns the stream with these options, whose columns must still be the analyzed ones. */
+  public static StreamSource create(
+      SparkSession session,
+      scala.collection.immutable.Map<String, String> options,
+      StructType expected) {
+    String analyzed = AnalyzedSchemas.of(options);
+    if (analyzed == null) {
+      analyzed =
+          Bridge.streamSources()
+              .columns(
+                  session, TableOptions.json(options), expected == null ? null : expected.json());
+    }
+    return new StreamSource(session, options, analyzed);
+  }
+
+  private static StructType columns(String json) {
+    return TableDefaults.ofLog((StructType) DataType.fromJson(json));
+  }
+
+  @Override
+  public StructType schema() {
+    return schema;
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    return new StreamLimit();
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    String from = start == null ? null : start.json();
+    boolean isUnlimited = limit instanceof ReadAllAvailable;
+    Map<String, Object> found =
+        Json.object(
+            Bridge.streamSources().latest(session, stream, from, isUnlimited, endsAtNewest));
+    newest = (String) found.get("newest");
+    return offset((String) found.get("offset"));
+  }
+
+  private static Offset offset(String json) {
+    return json == null ? null : new StreamOffset(json);
+  }
+
+  /** Returns the end of the newest version that was seen, for the progress of the query. */
+  @Override
+  public Offset reportLatestOffset() {
+    return offset(newest);
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    endsAtNewest = true;
+  }
+
+  /** Spark calls latestOffset with a limit instead. */
+  @Override
+  public Option<org.apache.spark.sql.execution.streaming.Offset> getOffset() {
+    throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is called instead");
+  }
+
+  @Override
+  public Dataset<Row> getBatch(
+      Option<org.apache.spark.sql.execution.streaming.Offset> start,
+      org.apache.spark.sql.execution.streaming.Offset end) {
+    String from = start.isDefined() ? ((Offset) start.get()).json() : null;
+    String described = Bridge.streamSources().batch(session, stream, from, end.json());
+    DeltalogRelation relation = RelationDescription.relation(session, described, options);
+    return org.apache.spark.sql.classic.Dataset.ofRows(
+        (org.apache.spark.sql.classic.SparkSession) session,
+        LogicalRelation$.MODULE$.apply(relation, true));
+  }
+
+  @Override
+  public void commit(org.apache.spark.sql.execution.streaming.Offset end) {
+    Bridge.streamSources().release(stream, end.json());
+  }
+
+  /**
+   * Returns what is still to be read. Spark asks after each look for news, also after an idle one.
+   */
+  @Override
+  public Map<String, String> metrics(Optional<Offset> consumed) {
+    String from = consumed.map(Offset::json).orElse(null);
+    String of = from + newest;
+    if (!of.equals(measured)) {
+      Map<String, String> found = new HashMap<>();
+      Json.object(Bridge.streamSources().outstanding(session, stream, from))
+          .forEach((name, value) -> found.put(name, String.valueOf(value)));
+      metrics = found;
+      measured = of;
+    }
+    return metrics;
+  }
+
+  @Override
+  public void stop() {
+    Bridge.streamSources().stop(stream);
+  }
+
+  @Override
+  public String toString() {
+    return "deltalog[" + options.apply("path") + "]";
+  }
+}

@@ -1,0 +1,61 @@
+"""The streams that Spark's queries have open, by their ids.
+
+A stream is only kept here, so that nothing of it is left when its query has stopped. Spark does not stop the sources of
+a query that it could not begin. So the number is limited; one that is forgotten is made again from its text.
+"""
+
+import threading
+from collections import OrderedDict
+
+from deltalog._internal import TableStream
+
+_KEPT = 256
+
+
+class OpenStream:
+    """A stream that a query reads."""
+
+    def __init__(self, stream: TableStream) -> None:
+        self.stream = stream
+        self._has_end = False
+
+    def end_at_newest(self) -> None:
+        """Ends the stream at the version that is the newest at its next look. Later calls have no effect."""
+        if not self._has_end:
+            self._has_end = True
+            self.stream.end_at_newest()
+
+
+_lock = threading.Lock()
+_open: "OrderedDict[str, OpenStream]" = OrderedDict()
+
+
+def find(stream_id: str) -> OpenStream | None:
+    """Returns the stream with this id, if it is open."""
+    with _lock:
+        found = _open.get(stream_id)
+        if found is not None:
+            _open.move_to_end(stream_id)
+        return found
+
+
+def keep(stream_id: str, stream: TableStream) -> OpenStream:
+    """Keeps a stream under its id, until `drop` or `drop_all`."""
+    kept = OpenStream(stream)
+    with _lock:
+        _open[stream_id] = kept
+        while len(_open) > _KEPT:
+            _open.popitem(last=False)
+    return kept
+
+
+def drop(stream_id: str) -> None:
+    """Forgets a stream, if it is open."""
+    with _lock:
+        _open.pop(stream_id, None)
+
+
+def drop_all() -> None:
+    """Forgets all streams."""
+    with _lock:
+        _open.clear()

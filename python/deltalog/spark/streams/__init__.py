@@ -1,0 +1,1 @@
+"""Structured Streaming in classic sessions: tables as sources and sinks of streams."""

@@ -1,0 +1,183 @@
+"""The sink of a stream: each batch is one commit (`StreamSink.java`).
+
+- A commit records the number of the batch under the id of the query. A batch that the table has recorded is not written
+  again: the write asks before a row is computed, and so does the commit. (Protocol: "Transaction Identifiers".)
+- The mode append adds rows, complete replaces all rows. Spark computes the rows of a batch with its own plan, so that
+  state, watermark and metrics are kept.
+- A batch that reads the table itself is based on the newest version, and depends on all of its rows, as in the JVM
+  connector. Other batches are blind: they conflict with no append.
+- A query that is stopped commits nothing any more. What a batch that fails has written is deleted.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from deltalog._internal import Snapshot, SparkWrite, TableChange, alter_table
+from deltalog.arguments import TableOptions
+from deltalog.commit import commit_arguments
+from deltalog.spark import schema
+from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import Location, location_of
+from deltalog.spark.options import Options
+from deltalog.spark.write.balance import balance
+from deltalog.spark.write.base import OwnRows, is_read
+from deltalog.spark.write.job import begin_on, new_table_properties, run
+from deltalog.spark.write.overwrite import OPTION as OVERWRITE_MODE
+from deltalog.spark.write.record import Record, change_metadata, started
+from deltalog.spark.write.request import WriteRequest
+from deltalog.spark.write.settings import Settings
+
+_COMPLETE = "Complete"
+_MODES = {"Append": "Append", _COMPLETE: "Overwrite"}
+"""The names of Spark's `SaveMode` by the names of its `OutputMode`."""
+
+
+class Stream(NamedTuple):
+    """What all batches of a stream share."""
+
+    mode: str
+    """The name of Spark's `OutputMode`."""
+    partition_by: list[str]
+    """The partition columns that the stream names; empty if it names none."""
+    is_adaptive: bool
+    """Whether Spark's adaptive execution is on in the session that has started the stream."""
+
+    @classmethod
+    def of_json(cls, text: str) -> "Stream":
+        return cls.of_parts(json.loads(text))
+
+    @classmethod
+    def of_parts(cls, parts: dict[str, Any]) -> "Stream":
+        return cls(parts["mode"], parts["partitionBy"], parts["isAdaptive"])
+
+
+class Batch(NamedTuple):
+    """A batch of a stream."""
+
+    stream: Stream
+    query: str
+    """The id of the query, which its checkpoint keeps."""
+    number: int
+
+    @classmethod
+    def of_json(cls, text: str) -> "Batch":
+        parts = json.loads(text)
+        if parts["query"] is None:
+            raise InvalidArgumentError("a batch is written by a streaming query of Spark, which has an id")
+        return cls(Stream.of_parts(parts), parts["query"], parts["number"])
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the history of the table says of the batch."""
+        return {"outputMode": self.stream.mode, "queryId": self.query, "epochId": str(self.number)}
+
+
+def start(jvm: Jvm, session: Any, options: Options, stream: Stream) -> Location:
+    """Returns where a stream writes. Raises an error for a place, options or an output mode that it cannot have."""
+    _check(options, stream)
+    location = location_of(jvm, session, options)
+    location.ensure_in_reach()
+    return location
+
+
+def _check(options: Options, stream: Stream) -> None:
+    if stream.mode not in _MODES:
+        raise UnsupportedFeatureError(
+            f"deltalog does not have the output mode {stream.mode.lower()}, only append and complete: to change rows, "
+            "use foreachBatch with a MERGE"
+        )
+    options.check_stream_write(is_complete=stream.mode == _COMPLETE)
+
+
+def complete_definition(jvm: Jvm, session: Any, location: Location, options: Mapping[str, str]) -> None:
+    """Gives a table that has no rows and no history yet the properties among the options of a stream. Their names are
+    as the user has written them.
+
+    Spark creates the table of `toTable` without the options.
+    """
+    properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
+    if not properties:
+        return
+    snapshot = _newest(location)
+    if snapshot is None or snapshot.version > 0 or snapshot.num_files() > 0:
+        return
+    known = snapshot.configuration
+    missing = {name: value for name, value in properties.items() if known.get(name) != value}
+    if missing:
+        arguments = commit_arguments(None, change_metadata(Settings.of(jvm, session)))
+        alter_table(snapshot, TableChange.set_properties(missing), arguments)
+
+
+def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sink: Any) -> None:
+    """Writes and commits the rows of a batch, unless the table has recorded it. `sink` is the `StreamSink`."""
+    stream = batch.stream
+    _check(options, stream)
+    if stream.mode == _COMPLETE:
+        options = options.with_value(OVERWRITE_MODE, "static")
+    location = location_of(jvm, session, options)
+    request = WriteRequest.of(jvm, session, location, options, rows)
+    request = request._replace(
+        record=Record((batch.query, batch.number), request.record.user_metadata),
+        settings=request.settings._replace(is_adaptive=stream.is_adaptive),
+    )
+    pending = _begun(request, stream)
+    if pending is None:
+        return
+    is_shuffled = balance(options, request.settings, pending) is not None
+    computed = sink.rows(rows, is_shuffled)
+    request = request._replace(rows=computed, session=computed.sparkSession())
+    run(request, pending, "STREAMING UPDATE", batch.parameters, sink.ensureWanted)
+
+
+def _begun(request: WriteRequest, stream: Stream) -> SparkWrite | None:
+    """Checks a batch against the table, which it may create. Returns None if the table has recorded the batch."""
+    options, location = request.options, request.location
+    table = TableOptions(stream.partition_by or None, new_table_properties(request))
+    clustering = options.clustering()
+    own = None
+    if clustering is not None or is_read(request.sources, request.uri):
+        newest = _newest(location)
+        if newest is None and clustering is not None:
+            return _defined(request, table, clustering)
+        if newest is not None:
+            _check_clustering(newest, clustering)
+            own = OwnRows(newest, [""]) if is_read(request.sources, request.uri) else None
+    return begin_on(request, _MODES[stream.mode], table, own)
+
+
+def _defined(request: WriteRequest, table: TableOptions, clustering: list[str]) -> SparkWrite | None:
+    """Begins the creation of a table with clustering columns."""
+    begun = SparkWrite.define(
+        request.uri,
+        schema.of_data(request.schema_json),
+        "error",
+        table,
+        request.location.storage_options,
+        [f"`{name.replace('`', '``')}`" for name in clustering],
+        None,
+        request.record.app_transaction,
+    )
+    return started(begun, request.uri)
+
+
+def _check_clustering(newest: Snapshot, clustering: list[str] | None) -> None:
+    """Raises an error if a stream names other clustering columns than the table has."""
+    known = newest.clustering_columns()
+    if clustering is None or [[name.lower()] for name in clustering] == [
+        [part.lower() for part in path] for path in known
+    ]:
+        return
+    has = ", ".join(".".join(path) for path in known) or "nothing"
+    raise InvalidArgumentError(
+        f"the table {newest.uri} is clustered by {has}, not by {', '.join(clustering)}: leave clusterBy out, or use "
+        "ALTER TABLE … CLUSTER BY"
+    )
+
+
+def _newest(location: Location) -> Snapshot | None:
+    try:
+        return Snapshot.open(location.uri, storage_options=location.storage_options)
+    except NotATableError:
+        return None

@@ -1,0 +1,165 @@
+"""Streams of a table's rows, as Spark's queries ask for them.
+
+The core has all rules, and Spark's checkpoint all progress. A stream is named by a text, from which it is made again
+in a new Python process.
+"""
+
+import json
+import uuid
+from typing import Any, NamedTuple
+
+from deltalog._internal import Snapshot, SparkBatch, TableStream
+from deltalog.spark.errors import SchemaMismatchError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import location_of
+from deltalog.spark.options import Options
+from deltalog.spark.read import open_streams
+from deltalog.spark.read.format import file_format
+from deltalog.spark.read.open_streams import OpenStream
+from deltalog.spark.read.planner import Batch, batch_key
+from deltalog.spark.read.relation import check_expected_columns, partition_schema, roots_of
+from deltalog.spark.read.table_version import TableVersion
+from deltalog.spark.schema import compared_columns, of_query
+from deltalog.spark.streams import source_options
+from deltalog.table.stream import StreamArguments, StreamLimits
+
+
+class SourceText(NamedTuple):
+    """The text by which a stream is named. It may have secrets, and Spark never sees it."""
+
+    id: str
+    table: TableVersion
+    """The version whose schema the rows have."""
+    content: StreamArguments
+    limits: StreamLimits
+    options: dict[str, str]
+    """The options of the query, which also say how the store is reached."""
+
+    def to_json(self) -> str:
+        parts = {name: value._asdict() for name, value in self._asdict().items() if isinstance(value, tuple)}
+        return json.dumps({**self._asdict(), **parts})
+
+    @classmethod
+    def of(cls, text: str) -> "SourceText":
+        parts = json.loads(text)
+        table = parts["table"]
+        return cls(
+            parts["id"],
+            TableVersion(**{**table, "allowed_roots": tuple(table["allowed_roots"])}),
+            StreamArguments(**parts["content"]),
+            StreamLimits(**parts["limits"]),
+            parts["options"],
+        )
+
+
+def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> str:
+    """Returns the columns of the newest version, and checks that the user expects them."""
+    source_options.check(options)
+    snapshot = _newest(jvm, session, options)
+    if expected is not None:
+        check_expected_columns(snapshot, expected)
+    return of_query(snapshot)
+
+
+def open_stream(jvm: Jvm, session: Any, options: Options, columns: str) -> str:
+    """Opens a stream for a query with these columns, and returns its text."""
+    source_options.check(options)
+    content = source_options.content_of(jvm, session, options)
+    limits = source_options.limits_of(options)
+    snapshot = _newest(jvm, session, options)
+    _check_columns(snapshot, columns)
+    text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values)
+    open_streams.keep(text.id, TableStream(snapshot, content))
+    return text.to_json()
+
+
+def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
+    location = location_of(jvm, session, options)
+    location.ensure_in_reach()
+    roots = roots_of(jvm, session, options)
+    return Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
+
+
+def _check_columns(snapshot: Snapshot, columns: str) -> None:
+    """Raises an error if the columns of the table are no longer those of the query, which Spark does not look at."""
+    if compared_columns(columns) != compared_columns(of_query(snapshot)):
+        raise SchemaMismatchError(
+            "the columns of the table have changed since the stream was defined: load it again with readStream, and "
+            f"start the new query (table {snapshot.uri}, version {snapshot.version})"
+        )
+
+
+def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
+    """Returns the open stream. In another process than the one that has opened it, it is made again."""
+    found = open_streams.find(text.id)
+    if found is None:
+        location_of(jvm, session, Options(text.options))
+        found = open_streams.keep(text.id, TableStream(text.table.open(), text.content))
+    return found
+
+
+def latest(
+    jvm: Jvm, session: Any, text: str, start: str | None, *, is_unlimited: bool, ends_at_newest: bool
+) -> str:
+    """Returns where a batch ends that begins at `start`, and the end of the newest version, as JSON."""
+    source = SourceText.of(text)
+    opened = _stream(jvm, session, source)
+    if ends_at_newest:
+        opened.end_at_newest()
+    found = opened.stream.latest(start, source.limits._replace(is_unlimited=is_unlimited))
+    return json.dumps({"offset": found, "newest": opened.stream.newest()})
+
+
+def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str:
+    """Describes a relation of the rows between two offsets (`RelationDescription.java`)."""
+    source = SourceText.of(text)
+    stream = _stream(jvm, session, source).stream
+    snapshot = stream.snapshot
+    SparkBatch(stream, start, end)  # Refuses offsets of something else.
+    key = batch_key(source.table, Batch(source.id, source.content, start, end))
+    return json.dumps(
+        {
+            "uri": snapshot.uri,
+            "isInReach": True,
+            "label": _label(start, end),
+            "identity": key,
+            "planner": key,
+            "schema": of_query(snapshot),
+            "partitionSchema": partition_schema(snapshot),
+            "format": file_format(session, snapshot, is_stream=True),
+        }
+    )
+
+
+def _label(start: str | None, end: str) -> str:
+    """Returns the batch as plans show it, by versions and positions."""
+    return f"stream {'' if start is None else f'from {_place(start)} '}to {_place(end)}"
+
+
+def _place(offset: str) -> str:
+    parts = json.loads(offset)
+    snapshot = " of the snapshot" if parts["isStartingVersion"] else ""
+    position = f":{parts['index']}" if parts["index"] >= 0 else ""
+    return f"v{parts['reservoirVersion']}{position}{snapshot}"
+
+
+def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
+    """Returns the metrics of a query that has read up to `start`, as JSON."""
+    if start is None:
+        return "{}"
+    versions, files, size = _stream(jvm, session, SourceText.of(text)).stream.backlog(start)
+    return json.dumps(
+        {"numVersionsOutstanding": versions, "numFilesOutstanding": files, "numBytesOutstanding": size}
+    )
+
+
+def release(text: str, end: str) -> None:
+    """Forgets what is only needed up to an offset."""
+    opened = open_streams.find(SourceText.of(text).id)
+    if opened is not None:
+        opened.stream.release(end)
+
+
+def stop(text: str) -> None:
+    """Ends a stream."""
+    open_streams.drop(SourceText.of(text).id)

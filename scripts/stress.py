@@ -1,0 +1,84 @@
+"""Runs tests again and again on a busy machine, and lists those that have failed.
+
+    python scripts/stress.py [--rounds 10] [--load 4] COMMAND...
+
+Each command is a text for a shell. A load of processes computes all the time beside the commands. A test that fails in
+one round of many waits for a time instead of a condition, or shares a port or a directory. The output of each command
+is kept in `.cache/stress`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOGS = Path(__file__).resolve().parent.parent / ".cache/stress"
+FAILED = re.compile(
+    r"^(?:test (?P<cargo>\S+)(?: - .+)? \.\.\. FAILED|(?:FAILED|ERROR) (?P<pytest>\S.*?)(?: - .*)?)$",
+    re.MULTILINE,
+)
+# It ends with the process that has started it, however that ends.
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(1_000_000))"
+
+
+@contextmanager
+def load(count: int) -> Iterator[None]:
+    """Keeps so many processes busy."""
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def failures(output: str) -> set[str]:
+    """Returns the tests that have failed, by the output of pytest and of `cargo test`."""
+    return {found["cargo"] or found["pytest"] for found in FAILED.finditer(output)}
+
+
+def run(command: str, log: Path) -> set[str]:
+    """Runs a command; returns the tests that have failed, or the command itself if it names none."""
+    with log.open("w") as output:
+        code = subprocess.run(
+            ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    return (failures(log.read_text(errors="replace")) or {command}) if code else set()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--load", type=int, default=4, help="how many processes compute beside the tests")
+    parser.add_argument("--logs", type=Path, default=LOGS)
+    parser.add_argument("commands", nargs="+")
+    options = parser.parse_args()
+    options.logs.mkdir(parents=True, exist_ok=True)
+    failed: Counter[str] = Counter()
+    with load(options.load):
+        for number in range(1, options.rounds + 1):
+            start = time.monotonic()
+            found: set[str] = set()
+            for at, command in enumerate(options.commands):
+                found |= run(command, options.logs / f"round-{number}-{at}.log")
+            failed.update(found)
+            took = time.monotonic() - start
+            print(f"round {number} of {options.rounds}: {took:.0f} s, {len(found)} failed", flush=True)
+    for name, times in failed.most_common():
+        print(f"{times:4} of {options.rounds}  {name}")
+    print(f"{len(failed)} tests have failed; the output is in {options.logs}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Runs a stream from one table to another, and dies at a step of it.
+
+    python -m tests.spark.streams.kills DIRECTORY STEP VICTIM
+
+The tables are in DIRECTORY, `source` and `target`, and so is the checkpoint. VICTIM is `both` for the JVM and this
+process, or one of them, `jvm` or `python`. STEP is a name of `STEPS`, or a number of seconds after the start of the
+stream. A process whose stream ends before it comes to the step ends in the usual way.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import deltalog
+import deltalog.spark
+from deltalog.spark.bridge.stream_sinks import StreamSinkCalls
+from deltalog.spark.bridge.stream_sources import StreamSourceCalls
+from deltalog.spark.streams import sink
+from deltalog.spark.write import job
+
+# At which calls the process dies: the owner of a function, its name, and whether before or after the call.
+STEPS: dict[str, tuple[Any, str, str]] = {
+    "the end of the batch is known": (StreamSourceCalls, "latest", "after"),
+    "the offsets are in the checkpoint": (StreamSourceCalls, "batch", "before"),
+    "the files of the batch are described": (StreamSourceCalls, "batch", "after"),
+    "the write has begun": (sink, "begin_on", "after"),
+    "tasks write": (job, "run_job", "during"),
+    "the files are written": (job, "run_job", "after"),
+    "the version is in the log": (sink, "run", "during"),
+    "the batch is committed": (sink, "run", "after"),
+    "Spark may note that the batch is done": (StreamSinkCalls, "write", "after"),
+    "the source forgets the batch": (StreamSourceCalls, "release", "before"),
+}
+
+
+def stream(spark: SparkSession, directory: Path) -> StreamingQuery:
+    """Starts the stream, which has a batch for each file of the source, and ends with the newest version."""
+    reader = spark.readStream.format("deltalog").option("startingVersion", 0).option("maxFilesPerTrigger", 1)
+    writer = reader.load(str(directory / "source")).writeStream.format("deltalog").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(directory / "checkpoint"))
+    return writer.start(str(directory / "target"))
+
+
+class Death:
+    """The end of this process and of its JVM, or of one of them."""
+
+    def __init__(self, jvm: int, victim: str, target: Path) -> None:
+        self._jvm, self._victim, self._target = jvm, victim, target
+
+    def come(self) -> None:
+        os.write(1, b"dead\n")
+        if self._victim in ("both", "jvm"):
+            os.kill(self._jvm, signal.SIGKILL)
+        if self._victim in ("both", "python"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(600)
+
+    def come_at(self, step: str) -> None:
+        owner, name, when = STEPS[step]
+        setattr(owner, name, getattr(self, when)(getattr(owner, name)))
+
+    def before(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def done(*arguments: Any, **named: Any) -> Any:
+            self.come()
+            return work(*arguments, **named)
+
+        return done
+
+    def after(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def done(*arguments: Any, **named: Any) -> None:
+            work(*arguments, **named)
+            self.come()
+
+        return done
+
+    def during(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Dies as soon as there is another file of the kind that the call writes."""
+        pattern = "*.parquet" if work.__name__ == "run_job" else "_delta_log/*.json"
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            known = set(self._target.glob(pattern))
+            threading.Thread(target=watch, args=(known,), daemon=True).start()
+            return work(*arguments, **named)
+
+        def watch(known: set[Path]) -> None:
+            while set(self._target.glob(pattern)) <= known:
+                time.sleep(0.0005)
+            self.come()
+
+        return watched
+
+
+def main(directory: Path, step: str, victim: str) -> None:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    deltalog.spark.enable(spark)
+    process = int(spark._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr]
+    death = Death(process, victim, directory / "target")
+    if step in STEPS:
+        death.come_at(step)
+    query = stream(spark, directory)
+    if step not in STEPS:
+        threading.Timer(float(step), death.come).start()
+    query.awaitTermination()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

@@ -1,0 +1,102 @@
+"""A query is stopped while it writes a batch: nothing is half-written, nothing is committed later, and the next run of
+the query writes the batch once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from deltalog import DeltaTable
+from deltalog.spark.streams import sink
+from deltalog.spark.write import job
+from deltalog.spark.write.interrupts import RunningWrite
+from tests.spark.streams.batches import Batches, ended, files, write, written
+
+PATIENCE = 60
+
+
+class Stop:
+    """Stops a query when its batch comes to a place, at which the batch waits until its thread is interrupted."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.is_reached = threading.Event()
+
+    def wait(self) -> None:
+        self.is_reached.set()
+        thread: Any = self._spark._jvm.java.lang.Thread  # type: ignore[union-attr]
+        until = time.monotonic() + PATIENCE
+        # A call that Python makes while it serves the JVM runs in the thread of the query.
+        while not thread.currentThread().isInterrupted():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    def after(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def done(*arguments: Any, **named: Any) -> Any:
+            result = work(*arguments, **named)
+            if not self.is_reached.is_set():
+                self.wait()
+            return result
+
+        return done
+
+
+# Where a batch waits: the owner of a function, and its name. The first is before a row is computed, the second after
+# the job, the third when the commit can no longer be stopped.
+PLACES: dict[str, tuple[Any, str]] = {
+    "checked": (sink, "begin_on"),
+    "written": (job, "run_job"),
+    "committing": (RunningWrite, "begin_commit"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stopped_query_commits_all_of_a_batch_or_nothing(
+    spark: SparkSession, tmp_path: Path, path: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches, checkpoint = Batches(tmp_path / "batches"), tmp_path / "checkpoint"
+    batches.add(id=[0])
+    ended(write(batches.read(spark), checkpoint).start(path))
+    batches.add(id=[1, 2])
+    stop = Stop(spark)
+    owner, name = PLACES[place]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, stop.after(getattr(owner, name)))
+        query = write(batches.read(spark), checkpoint).start(path)
+        assert stop.is_reached.wait(PATIENCE)
+        query.stop()
+    assert query.exception() is None
+    expected = 1 if place == "committing" else 0
+    assert (DeltaTable(path).version(), files(path)) == (expected, 1 + expected)
+    ended(write(batches.read(spark), checkpoint).start(path))
+    assert (DeltaTable(path).version(), written(path)) == (1, [(0,), (1,), (2,)])
+
+
+def test_a_query_is_stopped_while_its_tasks_run(spark: SparkSession, tmp_path: Path, path: str) -> None:
+    batches, checkpoint, marker = Batches(tmp_path / "batches"), tmp_path / "checkpoint", tmp_path / "marker"
+    batches.add(id=list(range(10)))
+
+    @sf.udf("bigint")
+    def slow(value: int) -> int:
+        marker.touch()
+        time.sleep(PATIENCE if value == 7 else 0)
+        return value
+
+    query = write(batches.read(spark).select(slow("id").alias("id")), checkpoint).start(path)
+    until = time.monotonic() + PATIENCE
+    while not marker.exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    query.stop()
+    assert query.exception() is None
+    assert not (Path(path) / "_delta_log").exists()
+    ended(write(batches.read(spark), checkpoint).start(path))
+    assert (DeltaTable(path).version(), len(written(path))) == (0, 10)

@@ -1,0 +1,198 @@
+"""Void columns: all of their rows are NULL, and no data file has them. Spark 4.0 cannot read them by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from deltalog import DeltaTable, convert_to_delta, write_deltalake
+from deltalog.errors import SchemaMismatchError
+from tests.python.place import data_files
+
+PROPERTIES = {
+    "plain": "'own' = 'x'",
+    "mapped": "'delta.columnMapping.mode' = 'name', 'delta.enableChangeDataFeed' = 'true'",
+    "by id": "'delta.columnMapping.mode' = 'id', 'delta.enableDeletionVectors' = 'true'",
+    "tracked": "'delta.enableDeletionVectors' = 'true', 'delta.enableRowTracking' = 'true', "
+    "'delta.enableChangeDataFeed' = 'true'",
+    "with partition columns": "'delta.feature.materializePartitionColumns' = 'supported'",
+}
+COLUMNS = "id INT, b VOID, s STRUCT<v: VOID, x: INT, r: STRUCT<y: INT, w: VOID>>, p STRING"
+ROWS = """
+    (1, NULL, named_struct('v', NULL, 'x', 5, 'r', named_struct('y', 6, 'w', NULL)), 'a'),
+    (2, NULL, named_struct('v', NULL, 'x', NULL, 'r', NULL), 'a'),
+    (3, NULL, NULL, 'b')
+"""
+FIRST = (1, None, (None, 5, (6, None)), "a")
+SECOND = (2, None, (None, None, None), "a")
+THIRD = (3, None, None, "b")
+
+
+def values(frame: DataFrame) -> list[tuple[Any, ...]]:
+    def plain(value: Any) -> Any:
+        return tuple(map(plain, value)) if isinstance(value, tuple) else value
+
+    return sorted(plain(row) for row in frame.collect())
+
+
+THOROUGH = {"mapped", "with partition columns"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.thorough] if name in THOROUGH else []) for name in PROPERTIES
+    ]
+)
+def table(spark: SparkSession, path: str, request: pytest.FixtureRequest) -> str:
+    name = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {name} ({COLUMNS}) USING deltalog PARTITIONED BY (p) TBLPROPERTIES "
+        f"({PROPERTIES[request.param]})"
+    )
+    spark.sql(f"INSERT INTO {name} VALUES {ROWS}")
+    return name
+
+
+def check_files(path: str) -> None:
+    for file in data_files(Path(path)):
+        if file.endswith(".parquet"):
+            leaves = {
+                name for name in pq.ParquetFile(Path(path) / file).schema.names if not name.startswith("_")
+            }
+            assert not leaves & {"b", "v", "w"}
+
+
+def test_a_void_column_is_null_in_every_row_and_in_no_file(
+    spark: SparkSession, path: str, table: str
+) -> None:
+    check_files(path)
+    found = spark.table(table)
+    assert found.schema.simpleString() == (
+        "struct<id:int,b:void,s:struct<v:void,x:int,r:struct<y:int,w:void>>,p:string>"
+    )
+    assert values(found) == [FIRST, SECOND, THIRD]
+    assert values(spark.read.format("deltalog").load(path)) == [FIRST, SECOND, THIRD]
+    with_rows = spark.read.format("deltalog").load(path)
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    try:
+        assert values(with_rows) == [FIRST, SECOND, THIRD]
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    assert values(found.select("b")) == [(None,)] * 3
+    assert values(found.select("s.v", "id").where("b IS NULL")) == [(None, 1), (None, 2), (None, 3)]
+    assert found.where("b IS NOT NULL OR s.r.w IS NOT NULL").count() == 0
+    assert found.where("s.v IS NULL AND s.x = 5").count() == 1
+    assert values(found.selectExpr("count(b)", "count(*)", "min(b)")) == [(0, 3, None)]
+    assert values(found.groupBy("b").count()) == [(None, 3)]
+    assert found.cache().count() == 3
+    assert values(found) == [FIRST, SECOND, THIRD]
+    found.unpersist()
+    rows = pa.table(DeltaTable(path).to_arrow()).to_pylist()
+    assert sorted(row["id"] for row in rows) == [1, 2, 3]
+    assert {row["b"] for row in rows} == {None}
+
+
+def test_rows_of_a_table_with_void_columns_are_changed(spark: SparkSession, path: str, table: str) -> None:
+    spark.sql(f"INSERT INTO {table} (id, p) VALUES (4, 'b')")
+    spark.sql(f"UPDATE {table} SET id = id + 10, b = NULL WHERE b IS NULL AND id <> 2")
+    spark.sql(
+        f"MERGE INTO {table} AS t USING (SELECT id + 13 AS id, b, s, p FROM {table} VERSION AS OF 1 WHERE id < 13) u "
+        "ON t.id = u.id - 1 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    spark.sql(f"DELETE FROM {table} WHERE s.v IS NULL AND id = 2")
+    ids = [row[0] for row in values(spark.table(table))]
+    assert ids == [11, 14, 15, 16]
+    assert (14, *FIRST[1:]) in values(spark.table(table))
+    check_files(path)
+    if "delta.enableChangeDataFeed" in DeltaTable(path).metadata().configuration:
+        options = {"readChangeFeed": "true", "startingVersion": "0"}
+        feed = spark.read.format("deltalog").options(**options).load(path)
+        assert feed.schema["b"].dataType.simpleString() == "void"
+        assert feed.where("id = 14 AND s.x = 5 AND b IS NULL").count() >= 1
+    spark.conf.set("spark.deltalog.minSizeForExecutors", "0")
+    try:
+        spark.sql(f"OPTIMIZE {table}")
+    finally:
+        spark.conf.unset("spark.deltalog.minSizeForExecutors")
+    assert [row[0] for row in values(spark.table(table))] == ids
+    check_files(path)
+
+
+def test_a_void_column_gets_a_type(spark: SparkSession, path: str, table: str) -> None:
+    with pytest.raises((AnalysisException, SchemaMismatchError), match=r"(?i)`?b`?.*void"):
+        spark.sql(f"INSERT INTO {table} (id, b, p) VALUES (4, 'x', 'b')")
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN s.r.w TYPE DATE")
+    new = spark.sql("SELECT 4 AS id, 'x' AS b, named_struct('v', array(1)) AS s, 'b' AS p")
+    new.write.format("deltalog").mode("append").option("mergeSchema", "true").save(path)
+    found = spark.table(table)
+    assert found.schema.simpleString() == (
+        "struct<id:int,b:string,s:struct<v:array<int>,x:int,r:struct<y:int,w:date>>,p:string>"
+    )
+    assert values(found) == [FIRST, SECOND, THIRD, (4, "x", ([1], None, None), "b")]
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN more VOID")
+    assert values(spark.table(table).select("more")) == [(None,)] * 4
+    spark.sql(f"DELETE FROM {table} WHERE id = 4 AND more IS NULL")
+    spark.sql(
+        f"MERGE WITH SCHEMA EVOLUTION INTO {table} t USING (SELECT 1 AS id, DATE '2020-01-01' AS more) u "
+        "ON t.id = u.id WHEN MATCHED THEN UPDATE SET *"
+    )
+    assert str(values(spark.table(table).where("id = 1").select("more"))[0][0]) == "2020-01-01"
+
+
+def test_new_tables_have_the_void_columns_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
+    data = spark.sql("SELECT 1 AS a, NULL AS b")
+    uses = {
+        "save": lambda name, at: data.write.format("deltalog").save(at),
+        "query": lambda name, at: spark.sql(
+            f"CREATE TABLE {name} USING deltalog AS SELECT 1 AS a, NULL AS b"
+        ),
+        "writeTo": lambda name, at: data.writeTo(name).using("deltalog").create(),
+        "saveAsTable": lambda name, at: data.write.format("deltalog").saveAsTable(name),
+    }
+    for kind, make in uses.items():
+        at = str(tmp_path / kind)
+        name = f"deltalog.`{at}`"
+        make(name, at)
+        assert values(spark.table(name)) == [(1, None)], kind
+        data.write.format("deltalog").mode("append").save(at)
+        assert values(spark.table(name)) == [(1, None)] * 2, kind
+    typed = str(tmp_path / "typed")
+    spark.sql("SELECT 1 AS a, 'x' AS b").write.format("deltalog").save(typed)
+    data.write.format("deltalog").mode("append").save(typed)
+    assert values(spark.read.format("deltalog").load(typed).select("b").where("b IS NULL")) == [(None,)]
+
+
+def test_the_statement_that_shows_a_void_column_makes_it_again(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE voids (a INT, b VOID) USING deltalog LOCATION '{tmp_path}/t'")
+    try:
+        [shown] = spark.sql("SHOW CREATE TABLE voids").collect()
+        spark.sql("DROP TABLE voids")
+        spark.sql(shown.createtab_stmt.replace(f"{tmp_path}/t", f"{tmp_path}/u"))
+        assert spark.table("voids").schema.simpleString() == "struct<a:int,b:void>"
+    finally:
+        spark.sql("DROP TABLE IF EXISTS voids")
+
+
+@pytest.mark.parametrize("column", ["NULL", "array(NULL)", "map('k', NULL)", "named_struct('v', NULL)"])
+def test_what_no_file_can_hold_is_refused_before_any_file_is_written(
+    spark: SparkSession, path: str, column: str
+) -> None:
+    columns = f"{column} AS c" if column == "NULL" else f"1 AS a, {column} AS c"
+    with pytest.raises((SchemaMismatchError, AnalysisException), match="void"):
+        spark.sql(f"SELECT {columns}").write.format("deltalog").save(path)
+    assert not list(Path(path).rglob("*.*"))
+
+
+def test_tables_of_python_with_void_columns(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "b": pa.nulls(1)}), tmp_path / "f.parquet")
+    convert_to_delta(tmp_path)
+    write_deltalake(tmp_path, pa.table({"a": [2]}), mode="append")
+    found = spark.read.format("deltalog").load(str(tmp_path))
+    assert values(found) == [(1, None), (2, None)]
+    assert found.where("b IS NOT NULL").count() == 0
