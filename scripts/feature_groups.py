@@ -72,6 +72,7 @@ ENTRIES = {
 # The classes of the first group that refer to entries of others, each after a look at `FeatureGroup`.
 USES = {
     "BaseCatalog": ("Procedures",),
+    "DeltalogSource": ("StreamSink", "StreamSource"),
     "DeltalogStrategy": ("DeltalogWriteExec", "StatementCommand", "StatementExec"),
     "LostStatements": ("CarriedStatements",),
     "OwnStatement": ("ProcedurePlans",),
