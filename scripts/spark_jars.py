@@ -43,7 +43,7 @@ MANIFEST = "META-INF/MANIFEST.MF"
 # Spark 4 runs on this version of Java and on newer ones.
 JAVA = 17
 # Warnings that the sources still cause, and warnings that depend on the release or the jars of Spark.
-NOT_CHECKED = "-rawtypes,-unchecked,-serial,-deprecation,-path"
+NOT_CHECKED = "-serial,-deprecation,-path"
 # A fixed time, unlike the time of the build, gives the same bytes every time. It is the earliest time that a jar can
 # have.
 TIME = (1980, 1, 1, 0, 0, 0)

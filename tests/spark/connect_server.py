@@ -11,10 +11,23 @@ import pytest
 
 from tests.spark.servers import HOME, free_port, running
 
+# PySpark takes itself for `pyspark-client`, the package without a JVM, if it cannot import `pyspark.core`.
+PURE_CLIENT = """
+import sys
 
-def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
+class Missing:
+    def find_spec(self, name, path, target=None):
+        if f"{name}.".startswith(("py4j.", "pyspark.core.", "pyspark.sql.classic.")):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def run_client(code: str, directory: Path, *, is_pure: bool = True) -> subprocess.CompletedProcess[str]:
+    """Runs the code of a client. A pure one has only what `pyspark-client` has."""
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-c", (PURE_CLIENT if is_pure else "") + textwrap.dedent(code)],
         capture_output=True,
         text=True,
         timeout=500,

@@ -49,6 +49,16 @@ def server(tmp_path_factory: pytest.TempPathFactory, s3: S3Server, logs: Path) -
     yield from running_server(tmp_path_factory, logs, None, **keys)
 
 
+def test_a_client_needs_no_classes_of_a_jvm(tmp_path: Path) -> None:
+    code = """
+        import deltalog.spark
+        from deltalog.tables import DeltaTable
+        print([name for name in sys.modules if name.startswith(("py4j", "pyspark.core"))])
+    """
+    done = run_client(code, tmp_path)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
     address, _ = server
     path = str(tmp_path / "a table")
@@ -146,7 +156,10 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
 
 @pytest.mark.newest
 def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": each of Spark's tasks has values of its own."""
+    """PROTOCOL, "Identity Columns": each of Spark's tasks has values of its own.
+
+    The client is a whole PySpark.
+    """
     address, _ = server
     path = str(tmp_path / "counted")
     number = deltalog.Field("number", "long", identity=deltalog.Identity(start=1, step=1))
@@ -159,7 +172,7 @@ def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tm
             rows = spark.range(start, start + 20, numPartitions=4)
             rows.write.format("deltalog").mode("append").save({path!r})
         """
-    done = run_client(code, tmp_path)
+    done = run_client(code, tmp_path, is_pure=False)
     found = pa.table(deltalog.DeltaTable(path).to_arrow()).sort_by("id").to_pydict()
     assert found["id"] == list(range(40)), done.stderr
     first, second = set(found["number"][:20]), set(found["number"][20:])

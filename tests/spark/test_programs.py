@@ -154,7 +154,22 @@ def test_a_python_process_that_died_is_replaced(job: Path, tmp_path: Path) -> No
     assert found["killed in INSERT"].startswith(ended)
     assert found["killed with secrets"].startswith(ended)
     assert "DESCRIBE HISTORY" in found["killed in INSERT"]
+    assert found["killed in a job"].startswith(ended)
+    assert (found["waited in vain"], found["active jobs"]) == ("false", "0"), "the job is cancelled at once"
     assert found["rows after"] == "[[1]]"
+
+
+@pytest.mark.newest
+@pytest.mark.thorough
+def test_a_python_process_that_does_not_answer_is_replaced(job: Path, tmp_path: Path) -> None:
+    found = steps(job, tmp_path, "silence", spark_deltalog_python_timeout="2s")
+    silent = f"{EXCEPTION} 08007 Python has not answered for 2.0 s (spark.deltalog.python.timeout)"
+    assert found["stopped in a job"].startswith(silent)
+    assert (found["waited in vain"], found["active jobs"]) == ("false", "0"), "the job is cancelled at once"
+    assert found["insert after"] == "[]"
+    assert found["stopped before"].startswith(silent)
+    assert found["rows after"] == "[[2]]"
+    assert found["sidecars after"] == "1"
 
 
 def script(directory: Path, name: str, *lines: str) -> str:

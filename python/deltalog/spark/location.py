@@ -19,6 +19,7 @@ from pyspark.errors import IllegalArgumentException
 from deltalog._internal import InvalidArgumentError, UnsupportedFeatureError, canonical_uri
 from deltalog.spark import hadoop_settings
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.py4j_errors import Py4JJavaError
 from deltalog.spark.options import Options
 
 _LOCAL = "file:"
@@ -153,8 +154,6 @@ class _Found(NamedTuple):
 
     @classmethod
     def of(cls, jvm: Jvm, session: Any, path: str) -> "_Found":
-        from py4j.protocol import Py4JJavaError  # Spark's Connect client does not have it.
-
         ensure_known(path)
         try:
             found = cls(**json.loads(jvm.static("Locations", "describe", session, path)))

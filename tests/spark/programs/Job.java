@@ -29,6 +29,8 @@ public class Job {
 
   private static volatile CountDownLatch goesOn = new CountDownLatch(0);
 
+  private static volatile boolean waitedInVain;
+
   private static SparkSession spark;
 
   private Job() {}
@@ -42,6 +44,7 @@ public class Job {
         case "statements" -> statements();
         case "errors" -> errors();
         case "deaths" -> deaths();
+        case "silence" -> silence();
         case "streams" -> streams();
         case "sinks" -> sinks();
         case "interpreters" -> interpreters();
@@ -55,7 +58,9 @@ public class Job {
 
   private static Integer paused(Integer value) throws InterruptedException {
     reached.countDown();
-    goesOn.await(MOST_SECONDS, TimeUnit.SECONDS);
+    if (!goesOn.await(MOST_SECONDS, TimeUnit.SECONDS)) {
+      waitedInVain = true;
+    }
     return value;
   }
 
@@ -211,7 +216,63 @@ public class Job {
         "killed in INSERT",
         () -> whilePaused(() -> sql("INSERT INTO d SELECT paused(2)"), Job::kill));
     step("killed with secrets", () -> whilePaused(Job::saveWithSecret, Job::kill));
+    step("killed in a job", () -> whileJobWaits("INSERT INTO d SELECT paused(3)", Job::kill));
+    step("active jobs", Job::activeJobs);
+    step("waited in vain", () -> waitedInVain);
     step("rows after", () -> sql("SELECT * FROM d"));
+  }
+
+  /** Executes a statement whose job waits until the statement has ended, and an action before. */
+  private static Object whileJobWaits(String statement, Callable<Object> action) throws Exception {
+    reached = new CountDownLatch(1);
+    goesOn = new CountDownLatch(1);
+    Thread other =
+        new Thread(
+            () ->
+                step(
+                    "reached", () -> reached.await(MOST_SECONDS, TimeUnit.SECONDS) && act(action)));
+    other.start();
+    try {
+      return sql(statement);
+    } finally {
+      goesOn.countDown();
+      other.join();
+    }
+  }
+
+  private static boolean act(Callable<Object> action) throws Exception {
+    action.call();
+    return true;
+  }
+
+  /** Returns how many jobs remain after a while. Spark reports the ends of jobs with a delay. */
+  private static int activeJobs() throws InterruptedException {
+    int active = 1;
+    for (int attempt = 0; active > 0 && attempt < 100; attempt++) {
+      Thread.sleep(100);
+      active = spark.sparkContext().statusTracker().getActiveJobIds().length;
+    }
+    return active;
+  }
+
+  private static Object stop() throws Exception {
+    for (ProcessHandle sidecar : sidecars()) {
+      new ProcessBuilder("kill", "-STOP", String.valueOf(sidecar.pid())).start().waitFor();
+    }
+    return null;
+  }
+
+  /** Python does not answer: it is stopped during a job, and before a statement. */
+  private static void silence() {
+    step("create", () -> sql("CREATE TABLE s (id INT) USING deltalog"));
+    step("stopped in a job", () -> whileJobWaits("INSERT INTO s SELECT paused(1)", Job::stop));
+    step("active jobs", Job::activeJobs);
+    step("insert after", () -> sql("INSERT INTO s VALUES (2)"));
+    step("stop", Job::stop);
+    step("stopped before", () -> sql("INSERT INTO s VALUES (3)"));
+    step("rows after", () -> sql("SELECT * FROM s"));
+    step("sidecars after", () -> sidecars().size());
+    step("waited in vain", () -> waitedInVain);
   }
 
   /** A query that continues after its process of Python has died. */

@@ -23,13 +23,12 @@ import json
 from functools import partial
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-
 from deltalog.spark.dml import identities, lost_source
 from deltalog.spark.dml.generated import left_out
 from deltalog.spark.dml.statement import Statement
 from deltalog.spark.dml.text import matches_once
 from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.jvm.py4j_errors import Py4JJavaError
 from deltalog.spark.write.evolution import AUTO_MERGE
 from deltalog.spark.write.identity import counted_columns
 from deltalog.spark.write.interrupts import RunningWrite

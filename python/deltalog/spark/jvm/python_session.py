@@ -1,11 +1,15 @@
-"""Python's view of a session of the JVM, for features that PySpark has and the JVM lacks."""
+"""Python's view of a session of the JVM, for features that PySpark has and the JVM lacks.
+
+The Connect client has no `pyspark.SparkContext`. It imports this module, but does not use it.
+"""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark import SparkConf, SparkContext
+import pyspark
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 _lock = threading.Lock()
@@ -22,30 +26,32 @@ def python_session(session: Any) -> SparkSession:
             return SparkSession(context, session)
 
 
-def _context(of_jvm: Any) -> SparkContext:
+def _context(of_jvm: Any) -> "pyspark.SparkContext":
     """Returns Python's view of a context, which is created once."""
-    known = SparkContext._active_spark_context
+    known = pyspark.SparkContext._active_spark_context
     if known is not None and known._jsc is not None and not known._jsc.sc().isStopped():
         return known
     if known is not None:
         _forget(known)
-    gateway: Any = SparkContext._gateway
+    gateway: Any = pyspark.SparkContext._gateway
     java = gateway.jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(of_jvm)
-    return SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jvm=gateway.jvm, _jconf=java.getConf()))
+    return pyspark.SparkContext(
+        gateway=gateway, jsc=java, conf=SparkConf(_jvm=gateway.jvm, _jconf=java.getConf())
+    )
 
 
-def _forget(stopped: SparkContext) -> None:
+def _forget(stopped: "pyspark.SparkContext") -> None:
     """Ends what belongs to a context that the JVM has stopped."""
     if stopped._accumulatorServer is not None:
         stopped._accumulatorServer.shutdown()
-    SparkContext._active_spark_context = None
+    pyspark.SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
 
 
 @contextmanager
 def _unchanged_sessions() -> Iterator[None]:
     """Keeps the default and the active session of the JVM, which PySpark sets when it creates its first session."""
-    gateway: Any = SparkContext._gateway
+    gateway: Any = pyspark.SparkContext._gateway
     sessions = gateway.jvm.org.apache.spark.sql.classic.SparkSession
     default, active = sessions.getDefaultSession(), sessions.getActiveSession()
     try:

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError
 from pyspark.sql.types import LongType, StructField, StructType
 
 from deltalog._internal import DeltaError, Snapshot, SparkClone
@@ -26,6 +25,7 @@ from deltalog.commit import commit_arguments
 from deltalog.errors import TableAlreadyExistsError
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.py4j_errors import Py4JError
 from deltalog.spark.jvm.python_session import python_session
 from deltalog.spark.location import Location, last_location, location_of, unescaped, uri_of
 from deltalog.spark.options import Options

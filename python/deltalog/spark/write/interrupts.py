@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from py4j.protocol import Py4JError
+from deltalog.spark.jvm.py4j_errors import Py4JError
 
 _log = logging.getLogger("deltalog.spark")
 

@@ -18,8 +18,8 @@ import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 public abstract class TableInfoCatalog extends BaseCatalog {
 
   @Override
-  public Set capabilities() {
-    Set all = new HashSet(super.capabilities());
+  public Set<TableCatalogCapability> capabilities() {
+    Set<TableCatalogCapability> all = new HashSet<>(super.capabilities());
     all.add(TableCatalogCapability.SUPPORT_TABLE_CONSTRAINT);
     return all;
   }
@@ -49,20 +49,17 @@ public abstract class TableInfoCatalog extends BaseCatalog {
   }
 
   /** Returns the properties, among them the constraints as the log has them. */
-  private static Map withConstraints(TableInfo table) {
-    Map properties = new HashMap(table.properties());
-    Constraint[] constraints = table.constraints();
-    for (int i = 0; i < constraints.length; i++) {
-      if (!(constraints[i] instanceof Check)) {
+  private static Map<String, String> withConstraints(TableInfo table) {
+    Map<String, String> properties = new HashMap<>(table.properties());
+    for (Constraint constraint : table.constraints()) {
+      if (!(constraint instanceof Check check)) {
         throw new UnsupportedOperationException(
             "the constraint "
-                + constraints[i].toDDL()
+                + constraint.toDDL()
                 + " is not supported by deltalog: a Delta table has CHECK "
                 + "constraints");
       }
-      properties.put(
-          TableDefinition.CONSTRAINT + constraints[i].name(),
-          ((Check) constraints[i]).predicateSql());
+      properties.put(TableDefinition.CONSTRAINT + check.name(), check.predicateSql());
     }
     return properties;
   }

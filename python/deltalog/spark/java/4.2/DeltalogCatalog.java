@@ -15,17 +15,17 @@ public final class DeltalogCatalog extends TableInfoCatalog {
   @Override
   public Table createTableLike(Identifier name, TableInfo wanted, Table source)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
-    Map properties = new HashMap(wanted.properties());
-    boolean isLikeOurs = source instanceof DeltalogTable;
-    if (isLikeOurs) {
-      properties.putIfAbsent(TableCatalog.PROP_PROVIDER, ((DeltalogTable) source).provider());
+    Map<String, String> properties = new HashMap<>(wanted.properties());
+    DeltalogTable ours = source instanceof DeltalogTable table ? table : null;
+    if (ours != null) {
+      properties.putIfAbsent(TableCatalog.PROP_PROVIDER, ours.provider());
     }
-    if (!CatalogEntries.isOurs((String) properties.get(TableCatalog.PROP_PROVIDER))) {
+    if (!CatalogEntries.isOurs(properties.get(TableCatalog.PROP_PROVIDER))) {
       return super.createTableLike(name, wanted, source);
     }
-    Map all = isLikeOurs ? ((DeltalogTable) source).definition() : new HashMap();
+    Map<String, String> all = ours == null ? new HashMap<>() : ours.definition();
     all.putAll(properties);
-    Column[] columns = isLikeOurs ? ((DeltalogTable) source).definedColumns() : source.columns();
+    Column[] columns = ours == null ? source.columns() : ours.definedColumns();
     return createTable(name, columns, source.partitioning(), all);
   }
 }

@@ -10,22 +10,22 @@ import java.lang.reflect.Proxy;
  * languages. It returns a DeltalogException, which is thrown here (see PythonRole).
  */
 public class Bridge {
-  private static final TableCalls TABLES = (TableCalls) role(TableCalls.class);
-  private static final PlannerCalls PLANNERS = (PlannerCalls) role(PlannerCalls.class);
-  private static final WriteCalls WRITES = (WriteCalls) role(WriteCalls.class);
-  private static final DefinitionCalls DEFINITIONS = (DefinitionCalls) role(DefinitionCalls.class);
-  private static final StatementCalls STATEMENTS = (StatementCalls) role(StatementCalls.class);
-  private static final ProcedureCalls PROCEDURES = (ProcedureCalls) role(ProcedureCalls.class);
-  private static final StreamSinkCalls STREAM_SINKS = (StreamSinkCalls) role(StreamSinkCalls.class);
-  private static final StreamSourceCalls STREAM_SOURCES =
-      (StreamSourceCalls) role(StreamSourceCalls.class);
-  private static final Refusals REFUSALS = (Refusals) role(Refusals.class);
+  private static final TableCalls TABLES = role(TableCalls.class);
+  private static final PlannerCalls PLANNERS = role(PlannerCalls.class);
+  private static final WriteCalls WRITES = role(WriteCalls.class);
+  private static final DefinitionCalls DEFINITIONS = role(DefinitionCalls.class);
+  private static final StatementCalls STATEMENTS = role(StatementCalls.class);
+  private static final ProcedureCalls PROCEDURES = role(ProcedureCalls.class);
+  private static final StreamSinkCalls STREAM_SINKS = role(StreamSinkCalls.class);
+  private static final StreamSourceCalls STREAM_SOURCES = role(StreamSourceCalls.class);
+  private static final Refusals REFUSALS = role(Refusals.class);
   private static final CurrentPython PYTHON = new CurrentPython();
 
   private Bridge() {}
 
-  private static Object role(Class type) {
-    return Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, new PythonRole(type));
+  private static <T> T role(Class<T> type) {
+    return type.cast(
+        Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, new PythonRole(type)));
   }
 
   /** Returns the id of another Python process that receives the calls and still runs, or 0. */

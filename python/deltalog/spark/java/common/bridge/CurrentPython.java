@@ -41,7 +41,7 @@ final class CurrentPython {
       return program().call(role, method, arguments);
     }
     try {
-      return used.calls().call(role, method, arguments);
+      return used.call(role, method, arguments);
     } finally {
       ended(used);
     }

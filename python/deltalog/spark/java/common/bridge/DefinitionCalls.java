@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.TableChange;
 
@@ -21,7 +22,7 @@ public interface DefinitionCalls {
    * @param definition the JSON of TableDefinition
    * @param options the JSON of the options of the write
    */
-  void createAsSelect(SparkSession session, String definition, Dataset rows, String options);
+  void createAsSelect(SparkSession session, String definition, Dataset<Row> rows, String options);
 
   /**
    * Changes a table in one commit.

@@ -2,6 +2,7 @@ package io.deltalog.spark;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.List;
 import java.util.Map;
 
 /** JSON texts, in which Java and Python pass each other data. */
@@ -20,12 +21,17 @@ public class Json {
   }
 
   /** Returns the fields of an object; its arrays are lists. */
-  public static Map object(String text) {
-    return (Map) value(text, Map.class);
+  public static <V> Map<String, V> object(String text) {
+    return Unchecked.cast(value(text, Map.class));
+  }
+
+  /** Returns the elements of an array. */
+  public static <T> List<T> list(String text) {
+    return Unchecked.cast(value(text, List.class));
   }
 
   /** Returns the value of a text as one of a class. */
-  public static Object value(String text, Class type) {
+  public static <T> T value(String text, Class<T> type) {
     try {
       return MAPPER.readValue(text, type);
     } catch (JsonProcessingException e) {

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.util.concurrent.LinkedBlockingDeque;
 import py4j.ClientServerConnection;
 import py4j.Gateway;
@@ -40,8 +41,10 @@ public class PythonCalls {
   private final String token;
   private final String target;
   private final int process;
-  private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
+  private final LinkedBlockingDeque<ClientServerConnection> idle =
+      new LinkedBlockingDeque<>(MOST_IDLE);
   private final PythonWatch watch = new PythonWatch(this);
+  private volatile Runnable whenSilent = () -> {};
 
   /**
    * Creates a client for the object with the id target of a process, through the port of 127.0.0.1.
@@ -58,6 +61,16 @@ public class PythonCalls {
     return process;
   }
 
+  /** Sets what is done when the process does not answer any more. */
+  void whenSilent(Runnable action) {
+    whenSilent = action;
+  }
+
+  /** Does what was set for a process that does not answer any more. */
+  void reportSilence() {
+    whenSilent.run();
+  }
+
   /** Returns whether the process still has its port. It may be too busy to answer. */
   boolean isListening() {
     try (Socket socket = new Socket(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port)) {
@@ -69,7 +82,7 @@ public class PythonCalls {
 
   /** Calls Python's `call(role, method, *arguments)` and returns its result. */
   public Object call(String role, String method, Object[] arguments) throws Throwable {
-    ClientServerConnection connection = (ClientServerConnection) idle.pollFirst();
+    ClientServerConnection connection = idle.pollFirst();
     if (connection == null) {
       connection = connect();
     }
@@ -106,8 +119,8 @@ public class PythonCalls {
     StringBuilder command = new StringBuilder("c\n").append(target).append("\ncall\n");
     append(command, role);
     append(command, method);
-    for (int i = 0; i < arguments.length; i++) {
-      append(command, arguments[i]);
+    for (Object argument : arguments) {
+      append(command, argument);
     }
     return command.append("e\n").toString();
   }
@@ -163,6 +176,9 @@ public class PythonCalls {
       ClientServerConnection connection = connect(watch.milliseconds());
       connection.getSocket().setSoTimeout(0);
       return connection;
+    } catch (SocketTimeoutException e) {
+      reportSilence();
+      throw watch.error();
     } catch (IOException e) {
       throw new UncheckedIOException(
           "deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);

@@ -9,7 +9,7 @@ public class PythonRole implements InvocationHandler {
   private static final Object[] NONE = new Object[0];
   private final String name;
 
-  public PythonRole(Class role) {
+  public PythonRole(Class<?> role) {
     this.name = role.getSimpleName();
   }
 
@@ -22,9 +22,7 @@ public class PythonRole implements InvocationHandler {
     Object answer;
     try {
       answer = Bridge.call(name, method.getName(), arguments == null ? NONE : arguments);
-    } catch (RuntimeException e) {
-      throw e;
-    } catch (Error e) {
+    } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
       // No interface declares other exceptions.

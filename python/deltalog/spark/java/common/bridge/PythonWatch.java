@@ -127,5 +127,6 @@ final class PythonWatch implements Runnable {
       NetworkUtil.quietlyClose(connection.getSocket());
     }
     LoggerFactory.getLogger(PythonWatch.class).warn(error().getMessage());
+    calls.reportSilence();
   }
 }

@@ -13,16 +13,16 @@ import java.lang.reflect.Method;
 public class Reflection {
 
   /** Returns the public constructor of a class, which has only one. */
-  public Executable constructor(Class type) {
+  public Executable constructor(Class<?> type) {
     return type.getConstructors()[0];
   }
 
   /** Returns the method with this name and number of parameters. */
-  public Executable method(Class type, String name, int parameters) throws NoSuchMethodException {
-    Method[] methods = type.getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals(name) && methods[i].getParameterCount() == parameters) {
-        return methods[i];
+  public Executable method(Class<?> type, String name, int parameters)
+      throws NoSuchMethodException {
+    for (Method method : type.getMethods()) {
+      if (method.getName().equals(name) && method.getParameterCount() == parameters) {
+        return method;
       }
     }
     throw new NoSuchMethodException(

@@ -5,16 +5,21 @@ import java.net.InetAddress;
 import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkContext$;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import py4j.ClientServer;
+import scala.Option;
 
 /**
  * A Python process for a JVM in which no Python program has called enable, as in spark-sql,
@@ -22,12 +27,16 @@ import py4j.ClientServer;
  *
  * <p>It is started as spark-submit starts a Python program, and finds this JVM by a port of the
  * loopback interface and a token. It ends with the JVM, which holds its input open.
+ *
+ * <p>If it ends before, or does not answer any more, the jobs that it has started are cancelled:
+ * nothing would commit their rows.
  */
 public final class Sidecar {
   private static final Logger LOG = LoggerFactory.getLogger(Sidecar.class);
   private static final String NAME = "deltalog-sidecar";
   private static final String[] COMMAND = {"-m", "deltalog.spark.sidecar"};
   private static final int MOST_SECONDS = 120;
+  private static final int CANCEL_EVERY_MILLISECONDS = 200;
 
   /** The SQLSTATE of a connection that cannot be made. */
   private static final String NO_CONNECTION = "08001";
@@ -35,6 +44,9 @@ public final class Sidecar {
   private final Interpreter interpreter;
   private final CompletableFuture<PythonCalls> connected = new CompletableFuture<>();
   private final ClientServer server;
+  private final String tag = NAME + "-" + UUID.randomUUID();
+  private final AtomicInteger running = new AtomicInteger();
+  private volatile boolean isSilent;
   private Process process;
   private ProcessOutput output;
 
@@ -52,6 +64,7 @@ public final class Sidecar {
     try {
       started.launch(token);
       started.await();
+      started.process.onExit().thenRunAsync(started::cancelJobs);
       return started;
     } catch (RuntimeException e) {
       started.end();
@@ -157,6 +170,7 @@ public final class Sidecar {
 
   /** Connects Python, which calls this. */
   public void connected(PythonCalls calls) {
+    calls.whenSilent(this::kill);
     connected.complete(calls);
   }
 
@@ -165,19 +179,56 @@ public final class Sidecar {
     return org.apache.spark.package$.MODULE$.SPARK_VERSION();
   }
 
-  /** Returns the client for calls. */
-  PythonCalls calls() {
-    return connected.join();
+  /**
+   * Calls Python. The jobs of this thread have the tag of this process for the time of the call.
+   */
+  Object call(String role, String method, Object[] arguments) throws Throwable {
+    Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+    // A call may be part of another one.
+    boolean isTagged = application.isEmpty() || application.get().getJobTags().contains(tag);
+    if (!isTagged) {
+      application.get().addJobTag(tag);
+    }
+    running.incrementAndGet();
+    try {
+      return connected.join().call(role, method, arguments);
+    } finally {
+      running.decrementAndGet();
+      if (!isTagged) {
+        application.get().removeJobTag(tag);
+      }
+    }
+  }
+
+  /**
+   * Cancels the jobs of the calls that are running until these have ended: one may be about to
+   * start a job.
+   */
+  private void cancelJobs() {
+    try {
+      Option<SparkContext> application = SparkContext$.MODULE$.getActive();
+      while (running.get() > 0 && !application.isEmpty() && !application.get().isStopped()) {
+        application.get().cancelJobsWithTag(tag);
+        Thread.sleep(CANCEL_EVERY_MILLISECONDS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   boolean isAlive() {
-    return process.isAlive();
+    return !isSilent && process.isAlive();
   }
 
-  /** Ends the process and the server. */
+  private void kill() {
+    isSilent = true;
+    process.destroyForcibly();
+  }
+
+  /** Ends the process, even one that is stopped, and the server. */
   void end() {
     if (process != null) {
-      process.destroy();
+      process.destroyForcibly();
     }
     server.shutdown();
   }

@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -22,5 +23,5 @@ public interface StreamSinkCalls {
    * @param batch what is known of the batch, as JSON (StreamSink)
    * @param sink the StreamSink, which Python calls for the rows to write
    */
-  void write(SparkSession session, String options, Dataset rows, String batch, Object sink);
+  void write(SparkSession session, String options, Dataset<Row> rows, String batch, Object sink);
 }

@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -13,14 +14,14 @@ public interface WriteCalls {
    *
    * @param mode the name of a SaveMode
    */
-  String save(SparkSession session, String options, Dataset rows, String mode);
+  String save(SparkSession session, String options, Dataset<Row> rows, String mode);
 
   /**
    * Appends rows, or replaces other rows with them.
    *
    * @param rows the rows, with the columns in the table's order
    */
-  void insert(SparkSession session, String options, Dataset rows, boolean isOverwrite);
+  void insert(SparkSession session, String options, Dataset<Row> rows, boolean isOverwrite);
 
   /** Removes all rows. */
   void truncate(SparkSession session, String options);

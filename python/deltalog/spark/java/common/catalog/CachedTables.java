@@ -36,31 +36,31 @@ public class CachedTables {
     if (cache.isEmpty()) {
       return;
     }
-    Set names = new LinkedHashSet();
-    Iterator all = kept(cache);
+    Set<String> names = new LinkedHashSet<>();
+    Iterator<CachedData> all = kept(cache);
     while (all.hasNext()) {
-      addNames(((CachedData) all.next()).plan(), path, names);
+      addNames(all.next().plan(), path, names);
     }
-    for (Object name : names) {
+    for (String name : names) {
       // A table may have lost its name.
-      if (session.catalog().tableExists((String) name)) {
-        session.catalog().refreshTable((String) name);
+      if (session.catalog().tableExists(name)) {
+        session.catalog().refreshTable(name);
       }
     }
   }
 
-  private static Iterator kept(CacheManager cache) {
+  private static Iterator<CachedData> kept(CacheManager cache) {
     try {
       Method kept = CacheManager.class.getDeclaredMethod("cachedData");
       kept.setAccessible(true);
-      return ((scala.collection.Iterable) kept.invoke(cache)).iterator();
+      return Unchecked.<scala.collection.Iterable<CachedData>>cast(kept.invoke(cache)).iterator();
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(
           "deltalog cannot use the cached tables of this version of Spark: " + e, e);
     }
   }
 
-  private static void addNames(TreeNode node, String path, Set names) {
+  private static void addNames(TreeNode<?> node, String path, Set<String> names) {
     if (node instanceof DataSourceV2Relation relation
         && relation.identifier().isDefined()
         && relation.table() instanceof DeltalogTable table
@@ -80,9 +80,10 @@ public class CachedTables {
     }
   }
 
-  private static void addAll(Iterator nodes, String path, Set names) {
+  private static void addAll(
+      Iterator<? extends TreeNode<?>> nodes, String path, Set<String> names) {
     while (nodes.hasNext()) {
-      addNames((TreeNode) nodes.next(), path, names);
+      addNames(nodes.next(), path, names);
     }
   }
 }

@@ -45,8 +45,8 @@ public class CatalogEntries {
   }
 
   public static boolean isEntry(CatalogTable table) {
-    Option provider = table.provider();
-    return provider.isDefined() && isOurs((String) provider.get());
+    Option<String> provider = table.provider();
+    return provider.isDefined() && isOurs(provider.get());
   }
 
   /**
@@ -65,35 +65,33 @@ public class CatalogEntries {
               new TableIdentifier(
                   name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG)));
       return isEntry(found) ? found : null;
-    } catch (NoSuchNamespaceException e) {
-      return null;
-    } catch (NoSuchTableException e) {
+    } catch (NoSuchNamespaceException | NoSuchTableException e) {
       return null;
     }
   }
 
   /** Returns the options with which the table of an entry is opened, by names that ignore case. */
-  public static Map options(CatalogTable entry) {
-    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+  public static Map<String, String> options(CatalogTable entry) {
+    Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     options.putAll(scala.jdk.javaapi.CollectionConverters.asJava(entry.storage().properties()));
-    Option location = entry.storage().locationUri();
+    Option<URI> location = entry.storage().locationUri();
     if (location.isDefined()) {
-      options.put("path", CatalogUtils.URIToString((URI) location.get()));
+      options.put("path", CatalogUtils.URIToString(location.get()));
     }
     return options;
   }
 
   /** Returns the options with which a deltalog table is opened, or null if the name is not ours. */
-  public static Map options(Identifier name) {
+  public static Map<String, String> options(Identifier name) {
     return options(name, isPath(name) ? null : find(name));
   }
 
   /** Returns the options of a table with its entry, which is null for a path. */
-  public static Map options(Identifier name, CatalogTable entry) {
+  public static Map<String, String> options(Identifier name, CatalogTable entry) {
     if (!isPath(name)) {
       return entry == null ? null : options(entry);
     }
-    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     options.put("path", name.name());
     return options;
   }
@@ -126,15 +124,15 @@ public class CatalogEntries {
    * another entry: the entry is external. Metastores have checked exceptions, too.
    */
   static void move(CatalogTable entry, URI location) throws Exception {
-    Map storage = new HashMap();
+    Map<String, Object> storage = new HashMap<>();
     storage.put("locationUri", Option.apply(location));
-    Map moved = new HashMap();
+    Map<String, Object> moved = new HashMap<>();
     moved.put("storage", CaseClass.with(entry.storage(), storage));
     moved.put("tableType", CatalogTableType.EXTERNAL());
     ((SparkSession) org.apache.spark.sql.SparkSession.active())
         .sessionState()
         .catalog()
-        .alterTable((CatalogTable) CaseClass.with(entry, moved));
+        .alterTable(CaseClass.with(entry, moved));
   }
 
   /**
@@ -142,10 +140,11 @@ public class CatalogEntries {
    *
    * @param options the options with which the table was opened, among them its path
    */
-  static CatalogTable shown(Identifier name, String provider, Map options, StructType columns) {
-    Map others = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+  static CatalogTable shown(
+      Identifier name, String provider, Map<String, String> options, StructType columns) {
+    Map<String, String> others = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     others.putAll(options);
-    URI location = CatalogUtils.stringToURI((String) others.remove("path"));
+    URI location = CatalogUtils.stringToURI(others.remove("path"));
     TableIdentifier identifier =
         new TableIdentifier(name.name(), Option.apply(name.namespace()[0]), Option.apply(CATALOG));
     try {
@@ -162,15 +161,15 @@ public class CatalogEntries {
       boolean isManaged,
       URI location,
       String provider,
-      scala.collection.immutable.Map options,
+      scala.collection.immutable.Map<String, String> options,
       StructType columns)
       throws Exception {
-    Map storage = new HashMap();
+    Map<String, Object> storage = new HashMap<>();
     storage.put("locationUri", Option.apply(location));
     storage.put("properties", options);
     CatalogTableType type = isManaged ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL();
     Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
     Object[] first = {name, type, format, columns, Option.apply(provider)};
-    return (CatalogTable) CaseClass.create(CatalogTable.class, first);
+    return CaseClass.create(CatalogTable.class, first);
   }
 }

@@ -110,7 +110,7 @@ public final class DeltaName {
    */
   private static boolean isOfPython(DataSourceManager manager) {
     try {
-      return REGISTERED != null && ((Map) REGISTERED.get(manager)).containsKey(NAME);
+      return REGISTERED != null && ((Map<?, ?>) REGISTERED.get(manager)).containsKey(NAME);
     } catch (IllegalAccessException e) {
       throw new IllegalStateException(e); // It is accessible.
     }

@@ -79,15 +79,14 @@ public class DeltalogScan
    */
   @Override
   public NamedReference[] filterAttributes() {
-    List read = Arrays.asList(columns.fieldNames());
-    List found = new ArrayList();
-    String[] partitions = table.partitionColumns();
-    for (int i = 0; i < partitions.length; i++) {
-      if (read.contains(partitions[i])) {
-        found.add(FieldReference.column(partitions[i]));
+    List<String> read = Arrays.asList(columns.fieldNames());
+    List<NamedReference> found = new ArrayList<>();
+    for (String partition : table.partitionColumns()) {
+      if (read.contains(partition)) {
+        found.add(FieldReference.column(partition));
       }
     }
-    return (NamedReference[]) found.toArray(new NamedReference[0]);
+    return found.toArray(new NamedReference[0]);
   }
 
   @Override

@@ -41,40 +41,39 @@ public class DeltalogSource
   }
 
   @Override
-  public BaseRelation createRelation(SQLContext context, Map options) {
+  public BaseRelation createRelation(SQLContext context, Map<String, String> options) {
     return createRelation(context, options, (StructType) null);
   }
 
   @Override
-  public BaseRelation createRelation(SQLContext context, Map options, StructType schema) {
+  public BaseRelation createRelation(
+      SQLContext context, Map<String, String> options, StructType schema) {
     Installation.check();
     if (options.contains(CommandAnswer.COMMAND)) {
       return new CommandAnswer(context, options);
     }
-    Map asked = versioned(context.sparkSession(), options);
+    Map<String, String> asked = versioned(context.sparkSession(), options);
     String described =
         Bridge.tables().read(context.sparkSession(), TableOptions.json(asked), schema);
     return RelationDescription.relation(context.sparkSession(), described, asked);
   }
 
   /** Returns the options with the version at the end of the path, if it has one. */
-  private static Map versioned(SparkSession session, Map options) {
-    Option path = options.get("path");
+  private static Map<String, String> versioned(SparkSession session, Map<String, String> options) {
+    scala.Option<String> path = options.get("path");
     VersionedPath found =
-        path.isDefined()
-            ? VersionedPath.of(session, (String) path.get(), TableOptions.json(options))
-            : null;
+        path.isDefined() ? VersionedPath.of(session, path.get(), TableOptions.json(options)) : null;
     if (found == null) {
       return options;
     }
-    return (Map)
-        options
-            .updated("path", found.path())
-            .updated(found.option().toLowerCase(java.util.Locale.ROOT), found.value());
+    Map<String, String> located = Unchecked.cast(options.updated("path", found.path()));
+    String option = found.option().toLowerCase(java.util.Locale.ROOT);
+    return Unchecked.cast(located.updated(option, found.value()));
   }
 
   @Override
-  public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
+  public BaseRelation createRelation(
+      SQLContext context, SaveMode mode, Map<String, String> options, Dataset<Row> data) {
     Installation.check();
     FeatureGroup.WRITE.require();
     String described =
@@ -83,7 +82,8 @@ public class DeltalogSource
   }
 
   @Override
-  public Sink createSink(SQLContext context, Map options, Seq partitions, OutputMode mode) {
+  public Sink createSink(
+      SQLContext context, Map<String, String> options, Seq<String> partitions, OutputMode mode) {
     Installation.check();
     FeatureGroup.WRITE.require();
     FeatureGroup.STREAMS.require();
@@ -134,7 +134,8 @@ public class DeltalogSource
   }
 
   @Override
-  public Table getTable(StructType schema, Transform[] transforms, java.util.Map properties) {
+  public Table getTable(
+      StructType schema, Transform[] transforms, java.util.Map<String, String> properties) {
     Installation.check();
     SessionGuard.check();
     return new SourceTable(schema, transforms);

@@ -1,13 +1,13 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.classic.SparkSession;
@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.catalog.*;
 import org.apache.spark.sql.connector.expressions.ClusterByTransform;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.IdentityTransform;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -53,7 +54,7 @@ public class DeltalogTable
   private final TableState state;
   private final StructType columns;
   private final String provider;
-  private final Map options;
+  private final Map<String, String> options;
   private final String kind;
   private final boolean acceptsAnySchema;
 
@@ -71,7 +72,7 @@ public class DeltalogTable
       TableState state,
       StructType columns,
       String provider,
-      Map options,
+      Map<String, String> options,
       String kind,
       boolean acceptsAnySchema) {
     this.identifier = identifier;
@@ -97,8 +98,8 @@ public class DeltalogTable
   }
 
   /** Returns the properties that the log has, and the comment. */
-  public Map definition() {
-    Map properties = new TreeMap(state.properties());
+  public Map<String, String> definition() {
+    Map<String, String> properties = new TreeMap<>(state.properties());
     properties.remove(TableCatalog.PROP_LOCATION);
     return properties;
   }
@@ -111,7 +112,7 @@ public class DeltalogTable
   }
 
   /** Returns the options with which the table was opened, among them its path. */
-  public Map options() {
+  public Map<String, String> options() {
     return options;
   }
 
@@ -158,31 +159,29 @@ public class DeltalogTable
 
   @Override
   public Transform[] partitioning() {
-    List transforms = new ArrayList();
-    String[] columns = partitionColumns();
-    for (int i = 0; i < columns.length; i++) {
-      transforms.add(new IdentityTransform(FieldReference.column(columns[i])));
+    List<Transform> transforms = new ArrayList<>();
+    for (String column : partitionColumns()) {
+      transforms.add(new IdentityTransform(FieldReference.column(column)));
     }
     if (!state.clustering().isEmpty()) {
-      List paths = new ArrayList();
-      for (int i = 0; i < state.clustering().size(); i++) {
-        paths.add(new FieldReference((scala.collection.immutable.Seq) state.clustering().get(i)));
+      List<NamedReference> paths = new ArrayList<>();
+      for (scala.collection.immutable.Seq<String> path : state.clustering()) {
+        paths.add(new FieldReference(path));
       }
-      transforms.add(
-          new ClusterByTransform(scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq()));
+      transforms.add(new ClusterByTransform(Plans.seq(paths)));
     }
-    return (Transform[]) transforms.toArray(new Transform[0]);
+    return transforms.toArray(new Transform[0]);
   }
 
   @Override
-  public Map properties() {
-    Map properties = new TreeMap(state.properties());
+  public Map<String, String> properties() {
+    Map<String, String> properties = new TreeMap<>(state.properties());
     properties.putAll(state.protocol());
     properties.put(TableCatalog.PROP_PROVIDER, provider);
     if (kind != null) {
       properties.put(kind, "true");
     }
-    Object roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
+    String roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
     if (roots != null) {
       // As Spark shows options, which SHOW CREATE TABLE turns into a clause.
       properties.put(TableCatalog.OPTION_PREFIX + ALLOWED_ROOTS, roots);
@@ -191,17 +190,15 @@ public class DeltalogTable
   }
 
   @Override
-  public Set capabilities() {
-    Set all =
-        new HashSet(
-            Arrays.asList(
-                new TableCapability[] {
-                  TableCapability.BATCH_READ,
-                  TableCapability.BATCH_WRITE,
-                  TableCapability.TRUNCATE,
-                  TableCapability.OVERWRITE_BY_FILTER,
-                  TableCapability.OVERWRITE_DYNAMIC
-                }));
+  public Set<TableCapability> capabilities() {
+    Set<TableCapability> all =
+        new HashSet<>(
+            List.of(
+                TableCapability.BATCH_READ,
+                TableCapability.BATCH_WRITE,
+                TableCapability.TRUNCATE,
+                TableCapability.OVERWRITE_BY_FILTER,
+                TableCapability.OVERWRITE_DYNAMIC));
     if (acceptsAnySchema) {
       all.add(TableCapability.ACCEPT_ANY_SCHEMA);
     }
@@ -232,7 +229,7 @@ public class DeltalogTable
    * already.
    */
   private DeltalogTable with(CaseInsensitiveStringMap readOptions) {
-    Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     all.putAll(readOptions.asCaseSensitiveMap());
     all.remove("versionAsOf");
     all.remove("timestampAsOf");
@@ -257,8 +254,12 @@ public class DeltalogTable
 
   /** Writes rows and commits them. */
   @Override
-  public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map writeOptions) {
-    Map all = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+  public void insert(
+      SparkSession session,
+      Dataset<Row> rows,
+      boolean isOverwrite,
+      Map<String, String> writeOptions) {
+    Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     all.putAll(options);
     all.putAll(writeOptions);
     all.put("path", options.get("path"));
@@ -297,12 +298,12 @@ public class DeltalogTable
 
   /** Returns nothing, because all that is known of a partition are its files. */
   @Override
-  public Map loadPartitionMetadata(InternalRow partition) {
-    return new TreeMap();
+  public Map<String, String> loadPartitionMetadata(InternalRow partition) {
+    return new TreeMap<>();
   }
 
   @Override
-  public void createPartition(InternalRow partition, Map properties) {
+  public void createPartition(InternalRow partition, Map<String, String> properties) {
     throw partitionsFollowRows();
   }
 
@@ -312,7 +313,7 @@ public class DeltalogTable
   }
 
   @Override
-  public void replacePartitionMetadata(InternalRow partition, Map properties) {
+  public void replacePartitionMetadata(InternalRow partition, Map<String, String> properties) {
     throw partitionsFollowRows();
   }
 

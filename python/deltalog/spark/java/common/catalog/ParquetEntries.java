@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils$;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -36,7 +37,8 @@ public class ParquetEntries {
    * an error.
    */
   public static CatalogTable find(SparkSession session, String name) throws Exception {
-    List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(name));
+    List<String> parts =
+        Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(name));
     TableIdentifier identifier = TableNames.identifier(session, parts);
     if (identifier == null) {
       throw Bridge.refusals()
@@ -48,7 +50,7 @@ public class ParquetEntries {
     }
     CatalogTable entry = entries.getTableMetadata(identifier);
     if (!CatalogEntries.isEntry(entry) && !isParquet(entry)) {
-      Option provider = entry.provider();
+      Option<String> provider = entry.provider();
       String reason = provider.isDefined() ? "its provider is " + provider.get() : "it is a view";
       throw Bridge.refusals().directory(name, reason);
     }
@@ -56,13 +58,13 @@ public class ParquetEntries {
   }
 
   private static boolean isParquet(CatalogTable entry) {
-    Option provider = entry.provider();
-    Option serde = entry.storage().serde();
+    Option<String> provider = entry.provider();
+    Option<String> serde = entry.storage().serde();
     return provider.isDefined()
-        && (((String) provider.get()).equalsIgnoreCase("parquet")
+        && (provider.get().equalsIgnoreCase("parquet")
             || (provider.get().equals("hive")
                 && serde.isDefined()
-                && ((String) serde.get()).contains("ParquetHiveSerDe")));
+                && serde.get().contains("ParquetHiveSerDe")));
   }
 
   /**
@@ -70,7 +72,7 @@ public class ParquetEntries {
    * are not in the directories of their names.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
-    Map known = new HashMap();
+    Map<String, Object> known = new HashMap<>();
     known.put("name", entry.identifier().unquotedString());
     known.put("isOurs", Boolean.valueOf(CatalogEntries.isEntry(entry)));
     known.put("isBucketed", Boolean.valueOf(entry.bucketSpec().isDefined()));
@@ -95,13 +97,13 @@ public class ParquetEntries {
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = qualified(new Path(entry.location()), settings);
     // The analyzed plan: an optimized one may have rows from the cache instead.
-    List leaves = Plans.list(session.table(name).queryExecution().analyzed().collectLeaves());
-    List paths = new ArrayList();
-    for (int leaf = 0; leaf < leaves.size(); leaf++) {
-      String[] files =
-          ((HadoopFsRelation) ((LogicalRelation) leaves.get(leaf)).relation()).inputFiles();
-      for (int i = 0; i < files.length; i++) {
-        Path file = qualified(new Path(new URI(files[i])), settings);
+    List<LogicalPlan> leaves =
+        Plans.list(session.table(name).queryExecution().analyzed().collectLeaves());
+    List<String> paths = new ArrayList<>();
+    for (LogicalPlan leaf : leaves) {
+      String[] files = ((HadoopFsRelation) ((LogicalRelation) leaf).relation()).inputFiles();
+      for (String each : files) {
+        Path file = qualified(new Path(new URI(each)), settings);
         String path = below(root, file);
         paths.add(path == null ? file.toString() : path);
       }
@@ -114,36 +116,33 @@ public class ParquetEntries {
       throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = new Path(entry.location());
-    List found = new ArrayList();
-    List all = (List) Json.value(paths, List.class);
-    for (int i = 0; i < all.size(); i++) {
-      Path file = qualified(new Path(root, new Path(null, null, (String) all.get(i))), settings);
+    List<String> found = new ArrayList<>();
+    List<String> all = Json.list(paths);
+    for (String each : all) {
+      Path file = qualified(new Path(root, new Path(null, null, each)), settings);
       if (file.getFileSystem(settings).getFileStatus(file).getLen() > 0) {
-        found.add(all.get(i));
+        found.add(each);
       }
     }
     return Json.text(found);
   }
 
-  private static List elsewhere(SparkSession session, CatalogTable entry) throws Exception {
-    List elsewhere = new ArrayList();
+  private static List<String> elsewhere(SparkSession session, CatalogTable entry) throws Exception {
+    List<String> elsewhere = new ArrayList<>();
     if (entry.partitionSchema().isEmpty() || !entry.tracksPartitionsInCatalog()) {
       return elsewhere;
     }
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = qualified(new Path(entry.location()), settings);
-    List all =
+    List<CatalogTablePartition> all =
         Plans.list(
             session.sessionState().catalog().listPartitions(entry.identifier(), Option.empty()));
-    for (int i = 0; i < all.size(); i++) {
-      CatalogTablePartition partition = (CatalogTablePartition) all.get(i);
+    for (CatalogTablePartition partition : all) {
       String named =
           PartitioningUtils$.MODULE$.getPathFragment(partition.spec(), entry.partitionSchema());
-      Option location = partition.storage().locationUri();
+      Option<URI> location = partition.storage().locationUri();
       String directory =
-          location.isEmpty()
-              ? named
-              : below(root, qualified(new Path((URI) location.get()), settings));
+          location.isEmpty() ? named : below(root, qualified(new Path(location.get()), settings));
       if (directory == null
           || (!directory.equals(named)
               && !hasValues(directory, partition, entry.partitionSchema()))) {
@@ -205,14 +204,16 @@ public class ParquetEntries {
    * properties: they are in the log.
    */
   public static void convert(
-      SparkSession session, CatalogTable entry, scala.collection.immutable.Map options)
+      SparkSession session,
+      CatalogTable entry,
+      scala.collection.immutable.Map<String, String> options)
       throws Exception {
-    Map storage = new HashMap();
+    Map<String, Object> storage = new HashMap<>();
     storage.put("inputFormat", Option.empty());
     storage.put("outputFormat", Option.empty());
     storage.put("serde", Option.empty());
     storage.put("properties", options);
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     changes.put("provider", Option.apply("deltalog"));
     changes.put("schema", new StructType());
     changes.put("partitionColumnNames", Nil$.MODULE$);
@@ -221,7 +222,7 @@ public class ParquetEntries {
     changes.put("comment", Option.empty());
     changes.put("tracksPartitionsInCatalog", false);
     changes.put("storage", CaseClass.with(entry.storage(), storage));
-    session.sessionState().catalog().alterTable((CatalogTable) CaseClass.with(entry, changes));
+    session.sessionState().catalog().alterTable(CaseClass.with(entry, changes));
     session.catalog().refreshTable(entry.identifier().quotedString());
   }
 }

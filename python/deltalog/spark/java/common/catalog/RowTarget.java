@@ -2,6 +2,7 @@ package io.deltalog.spark;
 
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
@@ -15,5 +16,6 @@ public interface RowTarget {
   boolean acceptsAnySchema();
 
   /** Writes rows and commits them. */
-  void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options);
+  void insert(
+      SparkSession session, Dataset<Row> rows, boolean isOverwrite, Map<String, String> options);
 }

@@ -26,7 +26,7 @@ public class SchemaEvolution {
   }
 
   /** Returns whether a write adds columns: by its statement, its options or the session. */
-  static boolean isAsked(TreeNode write) {
+  static boolean isAsked(TreeNode<?> write) {
     if (isStated(write)) {
       return true;
     }
@@ -35,12 +35,12 @@ public class SchemaEvolution {
   }
 
   /** Returns whether the statement itself requests it, which is possible since Spark 4.2. */
-  static boolean isStated(TreeNode write) {
+  static boolean isStated(TreeNode<?> write) {
     return Boolean.TRUE.equals(CaseClass.field((Product) write, "withSchemaEvolution"));
   }
 
   /** Returns the options by their names, in any case. */
-  private static Map<String, String> options(TreeNode write) {
+  private static Map<String, String> options(TreeNode<?> write) {
     Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     Object table;
     if (write instanceof InsertIntoStatement insert) {
@@ -50,7 +50,8 @@ public class SchemaEvolution {
       table = command.table();
       all.putAll(
           scala.jdk.javaapi.CollectionConverters.asJava(
-              (scala.collection.Map) CaseClass.field((Product) write, "writeOptions")));
+              Unchecked.<scala.collection.Map<String, String>>cast(
+                  CaseClass.field((Product) write, "writeOptions"))));
     }
     if (table instanceof DataSourceV2Relation relation) {
       all.putAll(relation.options().asCaseSensitiveMap());

@@ -24,8 +24,8 @@ public class SessionGuard {
    */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();
-    for (int i = 0; i < calls.length; i++) {
-      if (calls[i].getClassName().endsWith(OF_SPARK)) {
+    for (StackTraceElement call : calls) {
+      if (call.getClassName().endsWith(OF_SPARK)) {
         throw Bridge.refusals().catalog(configured());
       }
     }

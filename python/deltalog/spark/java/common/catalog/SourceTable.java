@@ -37,12 +37,12 @@ public class SourceTable implements Table {
   }
 
   @Override
-  public Map properties() {
+  public Map<String, String> properties() {
     return Collections.emptyMap();
   }
 
   @Override
-  public Set capabilities() {
+  public Set<TableCapability> capabilities() {
     return Collections.singleton(
         TableCapability.ACCEPT_ANY_SCHEMA); // So that no other error comes first.
   }

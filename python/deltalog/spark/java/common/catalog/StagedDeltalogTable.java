@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
@@ -57,13 +58,13 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   }
 
   @Override
-  public Map properties() {
-    return new HashMap();
+  public Map<String, String> properties() {
+    return new HashMap<>();
   }
 
   @Override
-  public Set capabilities() {
-    Set all = new HashSet();
+  public Set<TableCapability> capabilities() {
+    Set<TableCapability> all = new HashSet<>();
     all.add(TableCapability.BATCH_WRITE);
     all.add(TableCapability.TRUNCATE);
     return all;
@@ -81,7 +82,8 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   }
 
   @Override
-  public void insert(SparkSession session, Dataset rows, boolean isOverwrite, Map options) {
+  public void insert(
+      SparkSession session, Dataset<Row> rows, boolean isOverwrite, Map<String, String> options) {
     Bridge.definitions().createAsSelect(session, definition, rows, TableOptions.json(options));
     isWritten = true;
   }

@@ -31,14 +31,14 @@ public class TableDefinition {
       boolean isPath,
       Column[] columns,
       Transform[] transforms,
-      Map properties,
+      Map<String, String> properties,
       String mode) {
-    Map definition = new HashMap();
+    Map<String, Object> definition = new HashMap<>();
     definition.put("name", name.name());
     definition.put("database", isPath ? null : name.namespace()[0]);
     definition.put("schema", schema(columns).json());
     definition.put("transforms", transforms(transforms));
-    definition.put("properties", new HashMap(properties));
+    definition.put("properties", new HashMap<>(properties));
     definition.put("mode", mode);
     return Json.text(definition);
   }
@@ -80,19 +80,18 @@ public class TableDefinition {
   }
 
   /** Returns for each transform its name and the paths of its columns. */
-  private static List transforms(Transform[] transforms) {
-    List all = new ArrayList();
-    for (int i = 0; i < transforms.length; i++) {
-      List paths = new ArrayList();
-      NamedReference[] references = transforms[i].references();
-      for (int j = 0; j < references.length; j++) {
-        paths.add(references[j].fieldNames());
+  private static List<Map<String, Object>> transforms(Transform[] transforms) {
+    List<Map<String, Object>> all = new ArrayList<>();
+    for (Transform transform : transforms) {
+      List<String[]> paths = new ArrayList<>();
+      for (NamedReference reference : transform.references()) {
+        paths.add(reference.fieldNames());
       }
-      Map transform = new HashMap();
-      transform.put("name", transforms[i].name());
-      transform.put("text", transforms[i].describe());
-      transform.put("columns", paths);
-      all.add(transform);
+      Map<String, Object> described = new HashMap<>();
+      described.put("name", transform.name());
+      described.put("text", transform.describe());
+      described.put("columns", paths);
+      all.add(described);
     }
     return all;
   }

@@ -24,7 +24,7 @@ public class TableNames {
    * Returns the options with which a table is opened: a path, which may be relative,
    * deltalog.`/path`, or a name in the session catalog. What is not a Delta table is an error.
    */
-  public static Map options(SparkSession session, String table) {
+  public static Map<String, String> options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
       return path(table);
     }
@@ -47,7 +47,7 @@ public class TableNames {
    * Returns the options with the path of a directory, or of a table of Parquet files in the session
    * catalog.
    */
-  public static Map directory(SparkSession session, String directory) {
+  public static Map<String, String> directory(SparkSession session, String directory) {
     String path = pathOf(session, directory);
     if (path != null) {
       return path(path);
@@ -68,7 +68,7 @@ public class TableNames {
     if (PATH.matcher(directory).lookingAt()) {
       return directory;
     }
-    List parts = null;
+    List<String> parts = null;
     try {
       parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(directory));
     } catch (ParseException e) {
@@ -77,8 +77,8 @@ public class TableNames {
       }
       Platform.throwException(e);
     }
-    String format = parts.size() == 2 ? (String) parts.get(0) : "";
-    String last = (String) parts.get(parts.size() - 1);
+    String format = parts.size() == 2 ? parts.get(0) : "";
+    String last = parts.get(parts.size() - 1);
     if (format.equalsIgnoreCase("parquet") || CatalogEntries.isOurs(format)) {
       return last;
     }
@@ -89,22 +89,23 @@ public class TableNames {
   }
 
   /** Returns the name that has these parts; null if it is in another catalog than the session's. */
-  public static TableIdentifier identifier(SparkSession session, List parts) {
+  public static TableIdentifier identifier(SparkSession session, List<String> parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();
-    String catalog = size == 3 ? (String) parts.get(0) : current;
+    String catalog = size == 3 ? parts.get(0) : current;
     if (size > 3 || !SESSION_CATALOG.equalsIgnoreCase(catalog)) {
       return null;
     }
-    String database = size > 1 ? (String) parts.get(size - 2) : null;
-    return new TableIdentifier((String) parts.get(size - 1), Option.apply(database));
+    String database = size > 1 ? parts.get(size - 2) : null;
+    return new TableIdentifier(parts.get(size - 1), Option.apply(database));
   }
 
-  private static Map named(SparkSession session, String table) throws Exception {
-    List parts = Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(table));
+  private static Map<String, String> named(SparkSession session, String table) throws Exception {
+    List<String> parts =
+        Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(table));
     int size = parts.size();
-    String name = (String) parts.get(size - 1);
-    String parent = size > 1 ? (String) parts.get(size - 2) : null;
+    String name = parts.get(size - 1);
+    String parent = size > 1 ? parts.get(size - 2) : null;
     if (size == 2 && CatalogEntries.isOurs(parent) && name.indexOf('/') >= 0) {
       return path(name);
     }
@@ -118,15 +119,15 @@ public class TableNames {
     }
     CatalogTable entry = entries.getTableMetadata(identifier);
     if (!CatalogEntries.isEntry(entry)) {
-      Option provider = entry.provider();
+      Option<String> provider = entry.provider();
       String reason = provider.isDefined() ? "its provider is " + provider.get() : "it is a view";
       throw Bridge.refusals().table(table, reason);
     }
     return CatalogEntries.options(entry);
   }
 
-  private static Map path(String path) {
-    Map options = new HashMap();
+  private static Map<String, String> path(String path) {
+    Map<String, String> options = new HashMap<>();
     options.put("path", path);
     return options;
   }

@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
-import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /** The partitions of a table at one version that have files. */
@@ -24,16 +24,16 @@ public class TablePartitions {
 
   /** Returns the values of the partitions in which the named columns have the given values. */
   public InternalRow[] with(String[] names, InternalRow values) {
-    Seq none = (Seq) Nil$.MODULE$;
-    Iterator directories = files.listFiles(none, none).iterator();
-    List found = new ArrayList();
+    Seq<Expression> none = Plans.none();
+    Iterator<PartitionDirectory> directories = files.listFiles(none, none).iterator();
+    List<InternalRow> found = new ArrayList<>();
     while (directories.hasNext()) {
-      InternalRow partition = ((PartitionDirectory) directories.next()).values();
+      InternalRow partition = directories.next().values();
       if (has(partition, names, values)) {
         found.add(partition);
       }
     }
-    return (InternalRow[]) found.toArray(new InternalRow[0]);
+    return found.toArray(new InternalRow[0]);
   }
 
   private boolean has(InternalRow partition, String[] names, InternalRow values) {

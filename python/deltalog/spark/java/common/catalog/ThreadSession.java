@@ -34,7 +34,8 @@ public class ThreadSession {
    */
   static void useDefault() {
     if (!isUsable(org.apache.spark.sql.SparkSession.getActiveSession())) {
-      Option session = org.apache.spark.sql.SparkSession.getDefaultSession();
+      Option<org.apache.spark.sql.SparkSession> session =
+          org.apache.spark.sql.SparkSession.getDefaultSession();
       if (isUsable(session)
           && session.get() instanceof SparkSession found
           && hasOtherCatalog(found)) {
@@ -43,8 +44,7 @@ public class ThreadSession {
     }
   }
 
-  private static boolean isUsable(Option session) {
-    return session.isDefined()
-        && !((org.apache.spark.sql.SparkSession) session.get()).sparkContext().isStopped();
+  private static boolean isUsable(Option<org.apache.spark.sql.SparkSession> session) {
+    return session.isDefined() && !session.get().sparkContext().isStopped();
   }
 }

@@ -7,6 +7,7 @@ import java.util.List;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -19,7 +20,7 @@ import org.apache.spark.util.SerializableConfiguration;
  * the files that it copies.
  */
 public class CopyJob extends AnswerJob {
-  private final Broadcast configuration;
+  private final Broadcast<SerializableConfiguration> configuration;
   private final String source;
   private final String clone;
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
@@ -32,7 +33,8 @@ public class CopyJob extends AnswerJob {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));
     this.source = Locations.path(session, source);
     this.clone = Locations.path(session, clone);
-    Object settings = new SerializableConfiguration(session.sessionState().newHadoopConf());
+    SerializableConfiguration settings =
+        new SerializableConfiguration(session.sessionState().newHadoopConf());
     configuration =
         session
             .sparkContext()
@@ -40,13 +42,13 @@ public class CopyJob extends AnswerJob {
                 settings, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
   }
 
-  private static Dataset rows(SparkSession session, PackedValues packed) {
-    List rows = new ArrayList();
+  private static Dataset<Row> rows(SparkSession session, PackedValues packed) {
+    List<Row> rows = new ArrayList<>();
     for (int tasks = packed.count(); tasks > 0; tasks--) {
-      rows.add(RowFactory.create(new Object[] {packed.raw()}));
+      rows.add(RowFactory.create((Object) packed.raw()));
     }
     JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
-    JavaRDD each = context.parallelize(rows, Math.max(rows.size(), 1));
+    JavaRDD<Row> each = context.parallelize(rows, Math.max(rows.size(), 1));
     return session.createDataFrame(
         each, new StructType().add("files", DataTypes.BinaryType, false));
   }

@@ -31,32 +31,32 @@ import scala.runtime.AbstractFunction1;
  * <p>Each attempt draws names of its own. So what an attempt writes that Spark has given up is no
  * file of any version. An attempt that fails deletes its copies.
  */
-public class CopyTask extends AbstractFunction1 implements Serializable {
+public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
+    implements Serializable {
   private static final int PIECE = 1 << 20;
   private static final SecureRandom NAMES = new SecureRandom();
 
   private final String source;
   private final String clone;
-  private final Broadcast configuration;
+  private final Broadcast<SerializableConfiguration> configuration;
 
   /** Takes the roots of both tables as Hadoop's paths, and Hadoop's settings. */
-  public CopyTask(String source, String clone, Broadcast configuration) {
+  public CopyTask(String source, String clone, Broadcast<SerializableConfiguration> configuration) {
     this.source = source;
     this.clone = clone;
     this.configuration = configuration;
   }
 
   @Override
-  public Object apply(Object rows) {
-    Configuration settings = ((SerializableConfiguration) configuration.value()).value();
+  public byte[] apply(Iterator<InternalRow> rows) {
+    Configuration settings = configuration.value().value();
     PackedRoot root = new PackedRoot(source);
-    List made = new ArrayList();
+    List<Path> made = new ArrayList<>();
     ByteArrayOutputStream told = new ByteArrayOutputStream();
     boolean isDone = false;
     try {
-      Iterator each = (Iterator) rows;
-      while (each.hasNext()) {
-        ByteBuffer files = ByteBuffer.wrap(((InternalRow) each.next()).getBinary(0));
+      while (rows.hasNext()) {
+        ByteBuffer files = ByteBuffer.wrap(rows.next().getBinary(0));
         while (files.hasRemaining()) {
           copy(files, root, settings, made, new DataOutputStream(told));
         }
@@ -74,7 +74,11 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
 
   /** Copies the next file. */
   private void copy(
-      ByteBuffer files, PackedRoot root, Configuration settings, List made, DataOutputStream told)
+      ByteBuffer files,
+      PackedRoot root,
+      Configuration settings,
+      List<Path> made,
+      DataOutputStream told)
       throws IOException {
     int number = files.getInt();
     long size = files.getLong();
@@ -82,8 +86,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     String path = PackedValues.text(files);
     Path from = new Path(isOutside ? root.outside(path) : root.text(path));
     long unique = NAMES.nextLong();
-    String start =
-        PackedValues.text(files) + String.format("%016x", new Object[] {Long.valueOf(unique)});
+    String start = PackedValues.text(files) + String.format("%016x", unique);
     Path to = new Path(clone + "/" + start + "-" + PackedValues.text(files));
     long copied;
     LocalPlace.checkRead(source, from);
@@ -116,16 +119,13 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
     return new FileFault(FileFault.UNAVAILABLE, message, hint, from, cause);
   }
 
-  private static long copy(Path from, Path to, Configuration settings, List made)
+  private static long copy(Path from, Path to, Configuration settings, List<Path> made)
       throws IOException {
-    FSDataInputStream in = open(from, settings);
-    try {
+    try (FSDataInputStream in = open(from, settings)) {
       made.add(to);
       long copied = copy(in, to, settings);
       WrittenFile.sync(to, settings);
       return copied;
-    } finally {
-      in.close();
     }
   }
 
@@ -142,8 +142,7 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
       throws IOException {
     byte[] piece = new byte[PIECE];
     long copied = 0;
-    FSDataOutputStream out = to.getFileSystem(settings).create(to, false);
-    try {
+    try (FSDataOutputStream out = to.getFileSystem(settings).create(to, false)) {
       int read = in.read(piece);
       while (read >= 0) {
         if (TaskContext.get().isInterrupted()) {
@@ -153,15 +152,12 @@ public class CopyTask extends AbstractFunction1 implements Serializable {
         copied += read;
         read = in.read(piece);
       }
-    } finally {
-      out.close();
     }
     return copied;
   }
 
-  private static void delete(List made, Configuration settings) {
-    for (int i = 0; i < made.size(); i++) {
-      Path path = (Path) made.get(i);
+  private static void delete(List<Path> made, Configuration settings) {
+    for (Path path : made) {
       try {
         path.getFileSystem(settings).delete(path, false);
       } catch (IOException e) {

@@ -41,12 +41,12 @@ public class AssignedValues {
    * Returns the value of each column, in their order: the assigned values, and for all other
    * columns the old values.
    */
-  public Expression[] updated(Attribute[] columns, Seq assignments) {
+  public Expression[] updated(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignUpdateAssignments", columns, assignments);
   }
 
   /** Does the same for a new row; columns without an assignment have their default values. */
-  public Expression[] inserted(Attribute[] columns, Seq assignments) {
+  public Expression[] inserted(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignInsertAssignments", columns, assignments);
   }
 
@@ -72,12 +72,11 @@ public class AssignedValues {
     }
   }
 
-  private void checkDistinct(String name, Seq assignments) {
+  private void checkDistinct(String name, Seq<Assignment> assignments) {
     Map<Attribute, List<Assignment>> byColumn = new HashMap<>();
-    for (Object each : Plans.list(assignments)) {
-      Assignment assignment = (Assignment) each;
-      for (Object column : Plans.list(assignment.key().references().toSeq())) {
-        byColumn.computeIfAbsent((Attribute) column, key -> new ArrayList<>()).add(assignment);
+    for (Assignment assignment : Plans.each(assignments)) {
+      for (Attribute column : Plans.list(assignment.key().references().toSeq())) {
+        byColumn.computeIfAbsent(column, key -> new ArrayList<>()).add(assignment);
       }
     }
     byColumn.forEach(
@@ -93,15 +92,15 @@ public class AssignedValues {
    * given, Spark looks through all assignments. What it refuses is aligned again as a whole, for an
    * error with all that is wrong.
    */
-  private Expression[] aligned(String name, Attribute[] columns, Seq assignments) {
+  private Expression[] aligned(String name, Attribute[] columns, Seq<Assignment> assignments) {
     Method align = method(name);
-    Seq given = given(assignments);
-    Map byColumn = byColumn(columns, given);
+    Seq<Assignment> given = given(assignments);
+    Map<ExprId, List<Assignment>> byColumn = byColumn(columns, given);
     try {
       if (byColumn != null) {
         Expression[] values = new Expression[columns.length];
         for (int i = 0; i < columns.length; i++) {
-          Seq own = Plans.seq((List) byColumn.get(columns[i].exprId()));
+          Seq<Assignment> own = Plans.seq(byColumn.get(columns[i].exprId()));
           values[i] = aligned(align, List.of(columns[i]), own)[0];
         }
         return values;
@@ -121,15 +120,15 @@ public class AssignedValues {
    * Returns the assignments of each column, by the ids of the columns; null if they assign anything
    * else.
    */
-  private static Map byColumn(Attribute[] columns, Seq assignments) {
-    Map found = new HashMap();
+  private static Map<ExprId, List<Assignment>> byColumn(
+      Attribute[] columns, Seq<Assignment> assignments) {
+    Map<ExprId, List<Assignment>> found = new HashMap<>();
     for (Attribute column : columns) {
-      found.put(column.exprId(), new ArrayList());
+      found.put(column.exprId(), new ArrayList<>());
     }
-    for (Object each : Plans.list(assignments)) {
-      List assigned = Plans.list(((Assignment) each).key().references().toSeq());
-      List own =
-          assigned.size() == 1 ? (List) found.get(((Attribute) assigned.get(0)).exprId()) : null;
+    for (Assignment each : Plans.list(assignments)) {
+      List<Attribute> assigned = Plans.list(each.key().references().toSeq());
+      List<Assignment> own = assigned.size() == 1 ? found.get(assigned.get(0).exprId()) : null;
       if (own == null) {
         return null;
       }
@@ -148,7 +147,8 @@ public class AssignedValues {
         "deltalog cannot use this version of Spark, which has no " + name);
   }
 
-  private static Expression[] aligned(Method align, List columns, Seq assignments)
+  private static Expression[] aligned(
+      Method align, List<Attribute> columns, Seq<Assignment> assignments)
       throws InvocationTargetException {
     // The parameters that later releases have added are flags.
     Object[] arguments = new Object[align.getParameterCount()];
@@ -156,7 +156,7 @@ public class AssignedValues {
     arguments[0] = Plans.seq(columns);
     arguments[1] = assignments;
     try {
-      return values((Seq) align.invoke(AssignmentUtils$.MODULE$, arguments));
+      return values(Unchecked.cast(align.invoke(AssignmentUtils$.MODULE$, arguments)));
     } catch (IllegalAccessException e) {
       throw new IllegalStateException(
           "deltalog cannot use this version of Spark's assignments: " + e, e);
@@ -169,7 +169,7 @@ public class AssignedValues {
         || !"``".equals(analysis.getMessageParameters().get("tableName"))) {
       return error;
     }
-    Map parameters = new HashMap(analysis.getMessageParameters());
+    Map<String, String> parameters = new HashMap<>(analysis.getMessageParameters());
     parameters.put("tableName", "`" + table.replace("`", "") + "`");
     return new AnalysisException(
         analysis.getCondition(), TableOptions.scala(parameters), Option.apply(error));
@@ -181,12 +181,10 @@ public class AssignedValues {
    * asserted that they are not NULL without the name of the column; what follows takes fields by
    * name, and by the rules for storing values.
    */
-  private static Seq given(Seq assignments) {
+  private static Seq<Assignment> given(Seq<Assignment> assignments) {
     StoredCast casts = new StoredCast(SQLConf.get(), true);
-    List made = new ArrayList();
-    Iterator each = assignments.iterator();
-    while (each.hasNext()) {
-      Assignment assignment = (Assignment) each.next();
+    List<Assignment> made = new ArrayList<>();
+    for (Assignment assignment : Plans.each(assignments)) {
       Expression value = written(EvolvedValue.fitted(assignment.value()));
       made.add(new Assignment(assignment.key(), casts.of(value, assignment.key().dataType())));
     }
@@ -210,11 +208,11 @@ public class AssignedValues {
     return isCast ? inner : value;
   }
 
-  private static Expression[] values(Seq assignments) {
+  private static Expression[] values(Seq<Assignment> assignments) {
     Expression[] values = new Expression[assignments.size()];
-    Iterator each = assignments.iterator();
+    Iterator<Assignment> each = assignments.iterator();
     for (int i = 0; i < values.length; i++) {
-      values[i] = ((Assignment) each.next()).value();
+      values[i] = each.next().value();
     }
     return values;
   }

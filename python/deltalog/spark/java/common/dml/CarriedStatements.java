@@ -15,13 +15,13 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -38,11 +38,11 @@ import scala.collection.immutable.Seq;
  *
  * <p>A hint in a text of SQL is none: a query must not change a table.
  */
-public class CarriedStatements extends Rule {
+public class CarriedStatements extends Rule<LogicalPlan> {
   static final String HINT = "deltalog_statement";
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof UnresolvedHint hint)
         || !HINT.equals(hint.name())
         || hint.origin().sqlText().isDefined()) {
@@ -80,9 +80,9 @@ public class CarriedStatements extends Rule {
     }
 
     private LogicalPlan merge(Map<?, ?> statement, Join joined) throws Exception {
-      List<Seq> clauses = new ArrayList<>();
+      List<Seq<MergeAction>> clauses = new ArrayList<>();
       for (Object kind : (List<?>) statement.get("clauses")) {
-        List<Object> actions = new ArrayList<>();
+        List<MergeAction> actions = new ArrayList<>();
         for (Object clause : (List<?>) kind) {
           actions.add(action((Map<?, ?>) clause));
         }
@@ -98,7 +98,7 @@ public class CarriedStatements extends Rule {
           Boolean.TRUE.equals(statement.get("evolves")));
     }
 
-    private Object action(Map<?, ?> clause) throws Exception {
+    private MergeAction action(Map<?, ?> clause) throws Exception {
       String action = (String) clause.get("action");
       Option<Expression> condition = condition(clause);
       boolean isAll = clause.get("columns") == null;
@@ -111,8 +111,8 @@ public class CarriedStatements extends Rule {
         default ->
             isAll
                 ? new UpdateStarAction(condition)
-                : CaseClass.create(
-                    UpdateAction.class, new Object[] {condition, assignments(clause)});
+                : (MergeAction)
+                    CaseClass.create(UpdateAction.class, condition, assignments(clause));
       };
     }
 
@@ -121,7 +121,7 @@ public class CarriedStatements extends Rule {
       return isGiven ? Option.apply((Expression) expressions.next()) : Option.empty();
     }
 
-    private Seq assignments(Map<?, ?> described) {
+    private Seq<Assignment> assignments(Map<?, ?> described) {
       List<Assignment> made = new ArrayList<>();
       for (Object column : (List<?>) described.get("columns")) {
         UnresolvedAttribute key = UnresolvedAttribute.quotedString((String) column);

@@ -4,11 +4,10 @@ import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /** Resolves variables in an UPDATE or DELETE of a deltalog table. */
-public class ChangeVariables extends Rule {
+public class ChangeVariables extends Rule<LogicalPlan> {
   private final SparkSession session;
 
   public ChangeVariables(SparkSession session) {
@@ -16,13 +15,13 @@ public class ChangeVariables extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     boolean changesRows = plan instanceof UpdateTable || plan instanceof DeleteFromTable;
-    if (!changesRows || ((LogicalPlan) plan).resolved()) {
+    if (!changesRows || plan.resolved()) {
       return plan;
     }
-    LogicalPlan table = (LogicalPlan) plan.children().head();
-    if (!table.resolved() || StatementTarget.of((LogicalPlan) plan) == null) {
+    LogicalPlan table = plan.children().head();
+    if (!table.resolved() || StatementTarget.of(plan) == null) {
       return plan;
     }
     StatementVariables variables = new StatementVariables(session);

@@ -8,6 +8,7 @@ import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Function2;
@@ -23,7 +24,7 @@ public class ClauseColumns {
   private static final int FEW = 20;
 
   private final MergeIntoTable merge;
-  private final Function2 resolver;
+  private final Function2<String, String, Object> resolver;
 
   public ClauseColumns(SparkSession session, MergeIntoTable merge) {
     this.merge = merge;
@@ -33,10 +34,10 @@ public class ClauseColumns {
   /** Returns whether the clauses of a MERGE may name many columns. */
   static boolean areMany(MergeIntoTable merge) {
     int assignments = 0;
-    for (Seq actions :
+    for (Seq<MergeAction> actions :
         List.of(
             merge.matchedActions(), merge.notMatchedActions(), merge.notMatchedBySourceActions())) {
-      for (Object action : Plans.list(actions)) {
+      for (MergeAction action : Plans.list(actions)) {
         if (action instanceof UpdateStarAction || action instanceof InsertStarAction) {
           return true;
         }
@@ -48,28 +49,29 @@ public class ClauseColumns {
 
   /** Returns the MERGE with columns in place of their names, and of stars. */
   MergeIntoTable found() {
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     changes.put("matchedActions", actions(merge.matchedActions(), null));
     changes.put("notMatchedActions", actions(merge.notMatchedActions(), merge.sourceTable()));
     changes.put(
         "notMatchedBySourceActions",
         actions(merge.notMatchedBySourceActions(), merge.targetTable()));
-    return (MergeIntoTable) EvolvingWrites.with(merge, changes);
+    return EvolvingWrites.with(merge, changes);
   }
 
   /** Values see the columns of one table; of both if it is null. */
-  private Seq actions(Seq actions, LogicalPlan seen) {
-    List found = new ArrayList();
-    for (Object action : Plans.list(actions)) {
-      found.add(action((MergeAction) action, seen));
+  private Seq<MergeAction> actions(Seq<MergeAction> actions, LogicalPlan seen) {
+    List<MergeAction> found = new ArrayList<>();
+    for (MergeAction action : Plans.list(actions)) {
+      found.add(action(action, seen));
     }
     return Plans.seq(found);
   }
 
   private MergeAction action(MergeAction action, LogicalPlan seen) {
     if (action instanceof UpdateStarAction || action instanceof InsertStarAction) {
-      Class type = action instanceof UpdateStarAction ? UpdateAction.class : InsertAction.class;
-      Seq assignments = all();
+      Class<? extends MergeAction> type =
+          action instanceof UpdateStarAction ? UpdateAction.class : InsertAction.class;
+      Seq<Assignment> assignments = all();
       return assignments == null ? action : created(type, action, assignments);
     }
     if (action instanceof UpdateAction update) {
@@ -80,9 +82,10 @@ public class ClauseColumns {
         : action;
   }
 
-  private static MergeAction created(Class type, MergeAction action, Seq assignments) {
+  private static MergeAction created(
+      Class<? extends MergeAction> type, MergeAction action, Seq<Assignment> assignments) {
     try {
-      return (MergeAction) CaseClass.create(type, new Object[] {action.condition(), assignments});
+      return (MergeAction) CaseClass.create(type, action.condition(), assignments);
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
     }
@@ -92,10 +95,9 @@ public class ClauseColumns {
    * Returns the assignments of all columns of the target, from columns with the same names; null if
    * the source lacks one.
    */
-  private Seq all() {
-    List made = new ArrayList();
-    for (Object each : Plans.list(merge.targetTable().output())) {
-      Attribute column = (Attribute) each;
+  private Seq<Assignment> all() {
+    List<Assignment> made = new ArrayList<>();
+    for (Attribute column : Plans.list(merge.targetTable().output())) {
       Expression name = new UnresolvedAttribute(Plans.seq(List.of(column.name())));
       Expression value = found(name, merge.sourceTable());
       if (value == name) {
@@ -106,10 +108,9 @@ public class ClauseColumns {
     return Plans.seq(made);
   }
 
-  private Seq named(Seq assignments, LogicalPlan seen) {
-    List made = new ArrayList();
-    for (Object each : Plans.list(assignments)) {
-      Assignment assignment = (Assignment) each;
+  private Seq<Assignment> named(Seq<Assignment> assignments, LogicalPlan seen) {
+    List<Assignment> made = new ArrayList<>();
+    for (Assignment assignment : Plans.list(assignments)) {
       Expression value = assignment.value();
       made.add(
           new Assignment(
@@ -125,7 +126,7 @@ public class ClauseColumns {
       return name;
     }
     try {
-      Option column = table.resolve(unresolved.nameParts(), resolver);
+      Option<NamedExpression> column = table.resolve(unresolved.nameParts(), resolver);
       return column.isDefined() && column.get() instanceof Attribute attribute ? attribute : name;
     } catch (Exception e) {
       if (e instanceof AnalysisException) {

@@ -12,8 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.*;
 import scala.Option;
-import scala.collection.Iterator;
-import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
@@ -21,14 +19,14 @@ import scala.collection.immutable.Seq;
  */
 public class EvolvedClauses {
   private final MergeIntoTable statement;
-  private final List target;
-  private final List source;
+  private final List<Attribute> target;
+  private final List<Attribute> source;
 
   /**
    * From the names of columns that are added or have another type, in lower case, to their
    * attributes.
    */
-  private final Map evolved = new HashMap();
+  private final Map<String, Attribute> evolved = new HashMap<>();
 
   private final EvolvedTarget made;
 
@@ -37,16 +35,15 @@ public class EvolvedClauses {
     this.statement = statement;
     this.target = Plans.list(statement.targetTable().output());
     this.source = Plans.list(statement.sourceTable().output());
-    List paths = new ArrayList();
+    List<String[]> paths = new ArrayList<>();
     boolean updatesAll = addPaths(statement.matchedActions(), paths);
     boolean hasStar = addPaths(statement.notMatchedActions(), paths) || updatesAll;
-    List fields = new ArrayList();
-    for (int i = 0; i < source.size(); i++) {
-      Attribute column = (Attribute) source.get(i);
+    List<StructField> fields = new ArrayList<>();
+    for (Attribute column : source) {
       fields.add(new StructField(column.name(), column.dataType(), true, Metadata.empty()));
     }
-    StructType all = new StructType((StructField[]) fields.toArray(new StructField[0]));
-    String data = assigned(all, new ArrayList(), paths, hasStar).json();
+    StructType all = new StructType(fields.toArray(new StructField[0]));
+    String data = assigned(all, new ArrayList<>(), paths, hasStar).json();
     String planner = StatementTarget.of(statement).relation().planner();
     StructType changed = (StructType) DataType.fromJson(Bridge.statements().evolved(planner, data));
     StructField[] columns = changed.fields();
@@ -60,7 +57,7 @@ public class EvolvedClauses {
               columns[i].nullable(),
               columns[i].metadata(),
               NamedExpression$.MODULE$.newExprId(),
-              (Seq) Nil$.MODULE$);
+              Plans.none());
       evolved.put(columns[i].name().toLowerCase(Locale.ROOT), attributes[i]);
     }
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
@@ -68,11 +65,11 @@ public class EvolvedClauses {
 
   /** Returns a prefix that the name of no column has. */
   private String unusedPrefix() {
-    List columns = new ArrayList(target);
+    List<Attribute> columns = new ArrayList<>(target);
     columns.addAll(source);
     String prefix = "__deltalog_evolved ";
-    for (int i = 0; i < columns.size(); i++) {
-      while (((Attribute) columns.get(i)).name().toLowerCase(Locale.ROOT).startsWith(prefix)) {
+    for (Attribute each : columns) {
+      while (each.name().toLowerCase(Locale.ROOT).startsWith(prefix)) {
         prefix += "_";
       }
     }
@@ -81,7 +78,7 @@ public class EvolvedClauses {
 
   /** Returns the statement with its columns, for Spark's analyzer to resolve the rest. */
   public MergeIntoTable statement() {
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     changes.put("targetTable", made);
     changes.put("matchedActions", actions(statement.matchedActions(), true));
     changes.put("notMatchedActions", actions(statement.notMatchedActions(), true));
@@ -98,15 +95,12 @@ public class EvolvedClauses {
    * Adds the paths of the columns and fields that clauses assign; returns whether one of them
    * assigns all.
    */
-  private boolean addPaths(Seq actions, List paths) {
+  private boolean addPaths(Seq<MergeAction> actions, List<String[]> paths) {
     boolean hasStar = false;
-    Iterator each = actions.iterator();
-    while (each.hasNext()) {
-      Object action = each.next();
+    for (MergeAction action : Plans.each(actions)) {
       hasStar = hasStar || action instanceof UpdateStarAction || action instanceof InsertStarAction;
-      Iterator assignments = assignments(action).iterator();
-      while (assignments.hasNext()) {
-        String[] path = path(((Assignment) assignments.next()).key(), true);
+      for (Assignment assignment : Plans.each(assignments(action))) {
+        String[] path = path(assignment.key(), true);
         if (path != null) {
           paths.add(path);
         }
@@ -115,13 +109,11 @@ public class EvolvedClauses {
     return hasStar;
   }
 
-  private static Seq assignments(Object action) {
+  private static Seq<Assignment> assignments(Object action) {
     if (action instanceof UpdateAction updateAction) {
       return updateAction.assignments();
     }
-    return action instanceof InsertAction insertAction
-        ? insertAction.assignments()
-        : (Seq) Nil$.MODULE$;
+    return action instanceof InsertAction insertAction ? insertAction.assignments() : Plans.none();
   }
 
   /**
@@ -132,7 +124,7 @@ public class EvolvedClauses {
     if (!(key instanceof UnresolvedAttribute unresolvedAttribute)) {
       return null;
     }
-    String[] parts = (String[]) Plans.list(unresolvedAttribute.nameParts()).toArray(new String[0]);
+    String[] parts = Plans.list(unresolvedAttribute.nameParts()).toArray(new String[0]);
     String[] path = path(target, parts);
     return path != null || !adds ? path : path(source, parts);
   }
@@ -141,10 +133,9 @@ public class EvolvedClauses {
    * Returns the path of a name without its qualifier, with the column's own spelling; null if no
    * column has it.
    */
-  private static String[] path(List columns, String[] parts) {
+  private static String[] path(List<Attribute> columns, String[] parts) {
     for (int qualifier = parts.length - 1; qualifier >= 0; qualifier--) {
-      for (int i = 0; i < columns.size(); i++) {
-        Attribute column = (Attribute) columns.get(i);
+      for (Attribute column : columns) {
         if (column.name().equalsIgnoreCase(parts[qualifier])
             && isQualified(column, parts, qualifier)) {
           String[] path = Arrays.copyOfRange(parts, qualifier, parts.length);
@@ -160,10 +151,10 @@ public class EvolvedClauses {
 
   /** Returns whether the first parts are the end of a column's qualifier. */
   private static boolean isQualified(Attribute column, String[] parts, int count) {
-    List qualifier = Plans.list(column.qualifier());
+    List<String> qualifier = Plans.list(column.qualifier());
     for (int i = 1; i <= count; i++) {
       int at = qualifier.size() - i;
-      if (at < 0 || !((String) qualifier.get(at)).equalsIgnoreCase(parts[count - i])) {
+      if (at < 0 || !qualifier.get(at).equalsIgnoreCase(parts[count - i])) {
         return false;
       }
     }
@@ -188,16 +179,16 @@ public class EvolvedClauses {
   }
 
   /** Returns the part of the source's columns that clauses assign. */
-  private static StructType assigned(StructType columns, List base, List paths, boolean hasStar) {
-    List kept = new ArrayList();
+  private static StructType assigned(
+      StructType columns, List<String> base, List<String[]> paths, boolean hasStar) {
+    List<StructField> kept = new ArrayList<>();
     for (int i = 0; i < columns.fields().length; i++) {
       StructField field = columns.fields()[i];
-      List path = new ArrayList(base);
+      List<String> path = new ArrayList<>(base);
       path.add(field.name());
       boolean isAssigned = false;
       boolean hasAssigned = false;
-      for (int j = 0; j < paths.size(); j++) {
-        String[] other = (String[]) paths.get(j);
+      for (String[] other : paths) {
         if (isPrefix(path, other)) {
           isAssigned = isAssigned || other.length == path.size();
           hasAssigned = true;
@@ -205,30 +196,29 @@ public class EvolvedClauses {
       }
       if (isAssigned) {
         kept.add(field);
-      } else if (field.dataType() instanceof StructType && (hasAssigned || hasStar)) {
-        StructType parts = assigned((StructType) field.dataType(), path, paths, hasStar);
+      } else if (field.dataType() instanceof StructType inner && (hasAssigned || hasStar)) {
+        StructType parts = assigned(inner, path, paths, hasStar);
         kept.add(new StructField(field.name(), parts, true, Metadata.empty()));
       } else if (hasStar) {
         kept.add(field);
       }
     }
-    return new StructType((StructField[]) kept.toArray(new StructField[0]));
+    return new StructType(kept.toArray(new StructField[0]));
   }
 
-  private static boolean isPrefix(List path, String[] other) {
+  private static boolean isPrefix(List<String> path, String[] other) {
     for (int i = 0; i < path.size(); i++) {
-      if (i >= other.length || !((String) path.get(i)).equalsIgnoreCase(other[i])) {
+      if (i >= other.length || !path.get(i).equalsIgnoreCase(other[i])) {
         return false;
       }
     }
     return true;
   }
 
-  private Seq actions(Seq actions, boolean adds) {
-    List changed = new ArrayList();
-    Iterator each = actions.iterator();
-    while (each.hasNext()) {
-      changed.add(action((MergeAction) each.next(), adds));
+  private Seq<MergeAction> actions(Seq<MergeAction> actions, boolean adds) {
+    List<MergeAction> changed = new ArrayList<>();
+    for (MergeAction mergeAction : Plans.each(actions)) {
+      changed.add(action(mergeAction, adds));
     }
     return Plans.seq(changed);
   }
@@ -239,22 +229,19 @@ public class EvolvedClauses {
     }
     boolean isStar = action instanceof UpdateStarAction || action instanceof InsertStarAction;
     boolean isUpdate = action instanceof UpdateStarAction || action instanceof UpdateAction;
-    Seq assigned = isStar ? all(isUpdate) : explicit(assignments(action), adds);
+    Class<? extends MergeAction> type = isUpdate ? UpdateAction.class : InsertAction.class;
+    Seq<Assignment> assigned = isStar ? all(isUpdate) : explicit(assignments(action), adds);
     try {
-      return (MergeAction)
-          CaseClass.create(
-              isUpdate ? UpdateAction.class : InsertAction.class,
-              new Object[] {action.condition(), assigned});
+      return (MergeAction) CaseClass.create(type, action.condition(), assigned);
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's MERGE: " + e, e);
     }
   }
 
   /** Returns the assignments of all columns of the source. */
-  private Seq all(boolean isUpdate) {
-    List made = new ArrayList();
-    for (int i = 0; i < source.size(); i++) {
-      Attribute value = (Attribute) source.get(i);
+  private Seq<Assignment> all(boolean isUpdate) {
+    List<Assignment> made = new ArrayList<>();
+    for (Attribute value : source) {
       Expression key = column(value.name());
       Expression old = isUpdate ? (Expression) named(target, value.name()) : null;
       made.add(new Assignment(key, fitted(value, key, old)));
@@ -263,11 +250,9 @@ public class EvolvedClauses {
   }
 
   /** Returns assignments as they were written, with the columns that are known by now. */
-  private Seq explicit(Seq assignments, boolean adds) {
-    List made = new ArrayList();
-    Iterator each = assignments.iterator();
-    while (each.hasNext()) {
-      Assignment assignment = (Assignment) each.next();
+  private Seq<Assignment> explicit(Seq<Assignment> assignments, boolean adds) {
+    List<Assignment> made = new ArrayList<>();
+    for (Assignment assignment : Plans.each(assignments)) {
       String[] path = path(assignment.key(), adds);
       Expression column = path == null ? null : column(path[0]);
       Expression key = column == null ? null : field(column, path);
@@ -288,14 +273,14 @@ public class EvolvedClauses {
 
   /** Returns the column with a name as the statement leaves it; null if there is none. */
   private Attribute column(String name) {
-    Attribute changed = (Attribute) evolved.get(name.toLowerCase(Locale.ROOT));
+    Attribute changed = evolved.get(name.toLowerCase(Locale.ROOT));
     return changed == null ? named(target, name) : changed;
   }
 
-  private static Attribute named(List columns, String name) {
-    for (int i = 0; i < columns.size(); i++) {
-      if (((Attribute) columns.get(i)).name().equalsIgnoreCase(name)) {
-        return (Attribute) columns.get(i);
+  private static Attribute named(List<Attribute> columns, String name) {
+    for (Attribute column : columns) {
+      if (column.name().equalsIgnoreCase(name)) {
+        return column;
       }
     }
     return null;

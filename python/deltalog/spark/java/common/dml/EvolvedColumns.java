@@ -14,15 +14,15 @@ import scala.Option;
  */
 public class EvolvedColumns {
   private final Attribute[] columns;
-  private final List values = new ArrayList();
-  private final List changed = new ArrayList();
+  private final List<NamedExpression> values = new ArrayList<>();
+  private final List<Attribute> changed = new ArrayList<>();
 
   /**
    * Creates them from the columns of the table; evolved says which ones are added or changed, or is
    * null.
    */
   public EvolvedColumns(EvolvedTarget evolved, Attribute[] known) {
-    List all = new ArrayList(java.util.Arrays.asList(known));
+    List<Attribute> all = new ArrayList<>(java.util.Arrays.asList(known));
     int count = evolved == null ? 0 : evolved.columns().length;
     for (int i = 0; i < count; i++) {
       Attribute column = evolved.columns()[i];
@@ -43,7 +43,7 @@ public class EvolvedColumns {
         all.add(named);
       }
     }
-    columns = (Attribute[]) all.toArray(new Attribute[0]);
+    columns = all.toArray(new Attribute[0]);
   }
 
   private static Expression cast(Expression value, DataType type) {
@@ -57,7 +57,7 @@ public class EvolvedColumns {
     if (values.isEmpty()) {
       return rows;
     }
-    List all = Plans.list(rows.output());
+    List<NamedExpression> all = Plans.list(rows.output());
     all.addAll(values);
     return new Project(Plans.seq(all), rows);
   }
@@ -68,7 +68,7 @@ public class EvolvedColumns {
   }
 
   /** Returns the added and changed columns. */
-  public List changed() {
+  public List<Attribute> changed() {
     return changed;
   }
 }

@@ -64,22 +64,22 @@ public class EvolvedTarget extends LogicalPlan {
   }
 
   @Override
-  public Seq output() {
-    List all = Plans.list(child.output());
+  public Seq<Attribute> output() {
+    List<Attribute> all = Plans.list(child.output());
     all.addAll(Arrays.asList(columns));
     return Plans.seq(all);
   }
 
   @Override
-  public Seq children() {
-    List children = new ArrayList();
+  public Seq<LogicalPlan> children() {
+    List<LogicalPlan> children = new ArrayList<>();
     children.add(child);
     return Plans.seq(children);
   }
 
   @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
-    return new EvolvedTarget((LogicalPlan) children.head(), columns, names, data);
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new EvolvedTarget(children.head(), columns, names, data);
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */

@@ -40,10 +40,10 @@ public class EvolvedValue extends Expression {
     if (expression instanceof EvolvedValue evolvedValue) {
       return evolvedValue.fitted();
     }
-    List children = Plans.list(expression.children());
+    List<Expression> children = Plans.list(expression.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
-      Expression child = fitted((Expression) children.get(i));
+      Expression child = fitted(children.get(i));
       isSame = isSame && child == children.get(i);
       children.set(i, child);
     }
@@ -61,8 +61,8 @@ public class EvolvedValue extends Expression {
   }
 
   @Override
-  public Seq children() {
-    List children = new ArrayList();
+  public Seq<Expression> children() {
+    List<Expression> children = new ArrayList<>();
     children.add(value);
     if (old != null) {
       children.add(old);
@@ -71,9 +71,9 @@ public class EvolvedValue extends Expression {
   }
 
   @Override
-  public Expression withNewChildrenInternal(IndexedSeq children) {
-    Expression keeping = old == null ? null : (Expression) children.apply(1);
-    return new EvolvedValue((Expression) children.apply(0), keeping, type);
+  public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
+    Expression keeping = old == null ? null : children.apply(1);
+    return new EvolvedValue(children.apply(0), keeping, type);
   }
 
   @Override

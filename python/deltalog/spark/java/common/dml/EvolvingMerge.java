@@ -1,10 +1,10 @@
 package io.deltalog.spark;
 
-import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import scala.collection.immutable.IndexedSeq;
-import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
@@ -38,19 +38,18 @@ public class EvolvingMerge extends LogicalPlan {
   }
 
   @Override
-  public Seq output() {
-    return (Seq) Nil$.MODULE$;
+  public Seq<Attribute> output() {
+    return Plans.none();
   }
 
   @Override
-  public Seq children() {
-    return Plans.seq(Arrays.asList(new Object[] {target, source}));
+  public Seq<LogicalPlan> children() {
+    return Plans.seq(List.of(target, source));
   }
 
   @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
-    return new EvolvingMerge(
-        (LogicalPlan) children.apply(0), (LogicalPlan) children.apply(1), statement);
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new EvolvingMerge(children.apply(0), children.apply(1), statement);
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */

@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
@@ -11,7 +11,7 @@ import org.apache.spark.sql.classic.SparkSession;
  * session says so, or where clauses assign many columns, or where a name in a clause may be a
  * variable.
  */
-public class EvolvingMerges extends Rule {
+public class EvolvingMerges extends Rule<LogicalPlan> {
   private final SparkSession session;
 
   public EvolvingMerges(SparkSession session) {
@@ -19,7 +19,7 @@ public class EvolvingMerges extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof MergeIntoTable merge)) {
       return plan;
     }

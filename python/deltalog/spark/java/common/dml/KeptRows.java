@@ -1,12 +1,15 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
@@ -16,7 +19,6 @@ import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.storage.RDDInfo;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
@@ -26,21 +28,21 @@ import scala.runtime.AbstractFunction0;
  * from pairs of expressions, which takes a time that grows with the third power of the number of
  * columns, and compares each with all others.
  */
-public class KeptRows extends AbstractFunction0 {
+public class KeptRows {
   private final QueryExecution query;
-  private final RDD rows;
+  private final RDD<InternalRow> rows;
   private final LogicalPlan plan;
 
-  public KeptRows(Dataset given) {
+  public KeptRows(Dataset<Row> given) {
     LogicalPlan analyzed = given.queryExecution().analyzed();
-    List columns = new ArrayList();
-    Map ids = new HashMap();
-    for (Object each : Plans.list(analyzed.output())) {
-      Attribute column = ((Attribute) each).withNullability(true).newInstance();
+    List<Attribute> columns = new ArrayList<>();
+    Map<ExprId, ExprId> ids = new HashMap<>();
+    for (Attribute each : Plans.list(analyzed.output())) {
+      Attribute column = each.withNullability(true).newInstance();
       columns.add(column);
-      ids.put(column.exprId(), ((Attribute) each).exprId());
+      ids.put(column.exprId(), each.exprId());
     }
-    Seq values = Plans.seq(Arrays.asList(new Object[] {analyzed.output()}));
+    Seq<Seq<Expression>> values = Plans.seq(List.of(Plans.seq(Plans.list(analyzed.output()))));
     LogicalPlan unknown = new Expand(values, Plans.seq(columns), analyzed);
     // If it were evaluated here, blocks kept by a failed evaluation could not be released.
     query = Dataset.ofRows(given.sparkSession(), unknown).localCheckpoint(false).queryExecution();
@@ -60,12 +62,7 @@ public class KeptRows extends AbstractFunction0 {
 
   /** Evaluates the rows. To be called before they are read. */
   public void evaluate() {
-    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("localCheckpoint"), this);
-  }
-
-  @Override
-  public Object apply() {
-    return rows.count();
+    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("localCheckpoint"), rows::count);
   }
 
   /** Returns how many bytes the rows take where they are kept; -1 if that is not known. */

@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.io.IOException;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.types.DataType;
@@ -11,7 +12,7 @@ public class KeyJob extends AnswerJob {
   private final KeySummary summary;
 
   /** Creates the job for rows as KeySummary describes them. */
-  public KeyJob(Dataset rows) {
+  public KeyJob(Dataset<Row> rows) {
     super(rows);
     Attribute[] columns = Projection.attributes(rows);
     types = new DataType[columns.length - 1];

@@ -33,10 +33,10 @@ public class KeySummary implements Serializable {
   private final UnsafeRow[] greatest;
 
   /** The rows that can match, or null if there are too many. */
-  private List rows = new ArrayList();
+  private List<UnsafeRow> rows = new ArrayList<>();
 
   private long bytes;
-  private transient Ordering[] orders;
+  private transient Ordering<Object>[] orders;
 
   public KeySummary(DataType[] types) {
     this.types = types;
@@ -70,7 +70,7 @@ public class KeySummary implements Serializable {
       rows = null;
     }
     for (int i = 0; rows != null && i < other.rows.size(); i++) {
-      keep((UnsafeRow) other.rows.get(i));
+      keep(other.rows.get(i));
     }
     for (int i = 0; i < types.length; i++) {
       if (other.least[i] != null) {
@@ -108,9 +108,9 @@ public class KeySummary implements Serializable {
     return order(key).compare(first.get(1 + key, types[key]), second.get(1 + key, types[key])) < 0;
   }
 
-  private Ordering order(int key) {
+  private Ordering<Object> order(int key) {
     if (orders == null) {
-      orders = new Ordering[types.length];
+      orders = Unchecked.cast(new Ordering<?>[types.length]);
       for (int i = 0; i < types.length; i++) {
         orders[i] = TypeUtils$.MODULE$.getInterpretedOrdering(types[i]);
       }
@@ -138,10 +138,9 @@ public class KeySummary implements Serializable {
   }
 
   /** Returns the values of a key other than NULL, perhaps repeatedly. */
-  public List values(int key) {
-    List values = new ArrayList();
-    for (int i = 0; i < rows.size(); i++) {
-      UnsafeRow row = (UnsafeRow) rows.get(i);
+  public List<Object> values(int key) {
+    List<Object> values = new ArrayList<>();
+    for (UnsafeRow row : rows) {
       if (!row.isNullAt(1 + key)) {
         values.add(row.get(1 + key, types[key]));
       }

@@ -3,13 +3,15 @@ package io.deltalog.spark;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /** Summarizes a part of a MERGE's source, as the bytes of a KeySummary. Runs in tasks. */
-public class KeyTask extends AbstractFunction1 implements Serializable {
+public class KeyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
+    implements Serializable {
   private final DataType[] types;
 
   public KeyTask(DataType[] types) {
@@ -17,11 +19,10 @@ public class KeyTask extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object rows) {
+  public byte[] apply(Iterator<InternalRow> rows) {
     KeySummary summary = new KeySummary(types);
-    Iterator each = (Iterator) rows;
-    while (each.hasNext()) {
-      summary.add((UnsafeRow) each.next());
+    while (rows.hasNext()) {
+      summary.add((UnsafeRow) rows.next());
     }
     try {
       return summary.toBytes();

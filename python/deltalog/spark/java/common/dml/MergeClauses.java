@@ -8,19 +8,20 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
-import scala.collection.Iterator;
+import scala.Tuple2;
 import scala.collection.immutable.Seq;
 
 /** The clauses of one kind of a MERGE, in their order, numbered from a first number on. */
 public class MergeClauses {
   private final int first;
-  private final List conditions = new ArrayList();
+  private final List<Expression> conditions = new ArrayList<>();
 
   /** The new values of all columns, or null for a clause that deletes. */
-  private final List values = new ArrayList();
+  private final List<Expression[]> values = new ArrayList<>();
 
   private boolean writes;
 
@@ -29,17 +30,19 @@ public class MergeClauses {
    * has no value.
    */
   public MergeClauses(
-      Seq actions, Attribute[] columns, int first, Set computed, AssignedValues made) {
+      Seq<MergeAction> actions,
+      Attribute[] columns,
+      int first,
+      Set<String> computed,
+      AssignedValues made) {
     this.first = first;
-    Iterator each = actions.iterator();
-    while (each.hasNext()) {
-      MergeAction action = (MergeAction) each.next();
+    for (MergeAction action : Plans.each(actions)) {
       conditions.add(action.condition().isDefined() ? action.condition().get() : null);
       Expression[] assigned = null;
       if (action instanceof UpdateAction updateAction) {
         assigned = made.updated(columns, updateAction.assignments());
       } else if (action instanceof InsertAction insertAction) {
-        Seq assignments = insertAction.assignments();
+        Seq<Assignment> assignments = insertAction.assignments();
         assigned = made.inserted(optional(columns, computed, assignments), assignments);
       }
       values.add(assigned);
@@ -48,11 +51,12 @@ public class MergeClauses {
   }
 
   /** Returns the columns; the ones that are computed may be NULL until then. */
-  private static Attribute[] optional(Attribute[] columns, Set computed, Seq assignments) {
-    Set missing = new HashSet(computed);
-    List assigned = Plans.assigned(assignments);
-    for (int i = 0; i < assigned.size(); i++) {
-      missing.remove(((String) assigned.get(i)).toLowerCase(Locale.ROOT));
+  private static Attribute[] optional(
+      Attribute[] columns, Set<String> computed, Seq<Assignment> assignments) {
+    Set<String> missing = new HashSet<>(computed);
+    List<String> assigned = Plans.assigned(assignments);
+    for (String each : assigned) {
+      missing.remove(each.toLowerCase(Locale.ROOT));
     }
     Attribute[] optional = columns.clone();
     for (int i = 0; i < columns.length; i++) {
@@ -78,9 +82,9 @@ public class MergeClauses {
 
   /** Returns the number of the first clause whose condition is true, or 0. */
   public Expression number() {
-    List branches = new ArrayList();
+    List<Tuple2<Expression, Expression>> branches = new ArrayList<>();
     for (int i = 0; i < conditions.size(); i++) {
-      Expression condition = (Expression) conditions.get(i);
+      Expression condition = conditions.get(i);
       Expression holds = condition == null ? Literal$.MODULE$.TrueLiteral() : condition;
       branches.add(Plans.branch(holds, Plans.integer(first + i)));
     }
@@ -91,9 +95,10 @@ public class MergeClauses {
    * Adds a branch for the value of a column in each clause that writes and that gives it another
    * value.
    */
-  public void addValues(List branches, int column, Attribute old, Attribute number) {
+  public void addValues(
+      List<Tuple2<Expression, Expression>> branches, int column, Attribute old, Attribute number) {
     for (int i = 0; i < values.size(); i++) {
-      Expression[] assigned = (Expression[]) values.get(i);
+      Expression[] assigned = values.get(i);
       if (assigned != null && !assigned[column].semanticEquals(old)) {
         branches.add(Plans.branch(is(number, i), assigned[column]));
       }
@@ -104,7 +109,8 @@ public class MergeClauses {
    * Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have
    * its number.
    */
-  public void addActions(List branches, Attribute number, int more) {
+  public void addActions(
+      List<Tuple2<Expression, Expression>> branches, Attribute number, int more) {
     for (int i = 0; i < values.size(); i++) {
       int writes = RowAction.REMOVE | RowAction.WRITE | RowAction.ofClause(first + i);
       int bits = values.get(i) == null ? RowAction.REMOVE : writes;

@@ -1,11 +1,9 @@
 package io.deltalog.spark;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.BoxedUnit;
@@ -23,9 +21,10 @@ import scala.runtime.BoxedUnit;
  *   <li>Conditions and values see the table as it was.
  * </ul>
  */
-public class MergeEvolution extends Rule {
+public class MergeEvolution extends Rule<LogicalPlan> {
   /** What a MERGE is tagged with that adds no columns, whatever the session says. */
-  private static final TreeNodeTag KEEPS_SCHEMA = new TreeNodeTag("deltalog.keepsSchema");
+  private static final TreeNodeTag<BoxedUnit> KEEPS_SCHEMA =
+      new TreeNodeTag<>("deltalog.keepsSchema");
 
   private final SparkSession session;
 
@@ -45,7 +44,7 @@ public class MergeEvolution extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof EvolvingMerge merge)) {
       return plan;
     }
@@ -54,7 +53,7 @@ public class MergeEvolution extends Rule {
     if (!target.resolved() || !merge.source().resolved()) {
       return plan;
     }
-    List children = Arrays.asList(new Object[] {target, merge.source()});
+    List<LogicalPlan> children = List.of(target, merge.source());
     MergeIntoTable statement =
         (MergeIntoTable) merge.statement().withNewChildren(Plans.seq(children));
     if (StatementTarget.of(statement) == null) {

@@ -50,11 +50,11 @@ public class MergeKey {
       Expression from = new GreaterThanOrEqual(column, new Literal(least, type));
       return new And(from, new LessThanOrEqual(column, new Literal(source.greatest(at), type)));
     }
-    Set values = new LinkedHashSet();
-    List all = source.values(at);
-    for (int i = 0; i < all.size(); i++) {
-      values.add(new Literal(all.get(i), type));
+    Set<Expression> values = new LinkedHashSet<>();
+    List<Object> all = source.values(at);
+    for (Object each : all) {
+      values.add(new Literal(each, type));
     }
-    return new In(column, Plans.seq(new ArrayList(values)));
+    return new In(column, Plans.seq(new ArrayList<>(values)));
   }
 }

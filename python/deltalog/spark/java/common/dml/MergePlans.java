@@ -1,7 +1,6 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -13,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.LeftOuter$;
 import org.apache.spark.sql.catalyst.plans.logical.*;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import scala.Option;
+import scala.Tuple2;
 
 /**
  * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
@@ -43,9 +43,9 @@ public class MergePlans {
    * Fits the values of all clauses to the columns of the table. To be called first. The names of
    * the columns that are computed where an INSERT clause leaves them out are in lower case.
    */
-  public void resolve(List computed) {
+  public void resolve(List<String> computed) {
     Attribute[] columns = scan.columns();
-    Set names = new HashSet(computed);
+    Set<String> names = new HashSet<>(computed);
     AssignedValues assigned = scan.values();
     matched = new MergeClauses(statement.matchedActions(), columns, 1, names, assigned);
     bySource =
@@ -58,13 +58,12 @@ public class MergePlans {
    * Returns the parts of the condition that say that a column of the target equals a value of the
    * source, and that decide by the order of the values which rows can match.
    */
-  public static List keys(LogicalPlan statement) {
+  public static List<MergeKey> keys(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
-    List keys = new ArrayList();
-    List parts = Plans.conjuncts(merge.mergeCondition());
-    for (int i = 0; i < parts.size(); i++) {
-      if (parts.get(i) instanceof EqualTo) {
-        EqualTo equality = (EqualTo) parts.get(i);
+    List<MergeKey> keys = new ArrayList<>();
+    List<Expression> parts = Plans.conjuncts(merge.mergeCondition());
+    for (Expression part : parts) {
+      if (part instanceof EqualTo equality) {
         addKey(keys, equality.left(), equality.right(), merge);
         addKey(keys, equality.right(), equality.left(), merge);
       }
@@ -72,7 +71,8 @@ public class MergePlans {
     return keys;
   }
 
-  private static void addKey(List keys, Expression column, Expression value, MergeIntoTable merge) {
+  private static void addKey(
+      List<MergeKey> keys, Expression column, Expression value, MergeIntoTable merge) {
     boolean isOfTarget =
         column instanceof Attribute && StatementTarget.of(merge).stored(column).nonEmpty();
     if (isOfTarget
@@ -87,12 +87,11 @@ public class MergePlans {
   }
 
   /** Returns the parts of the condition that read only the target. */
-  public static List targetFilters(LogicalPlan statement) {
+  public static List<Expression> targetFilters(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
-    List filters = new ArrayList();
-    List parts = Plans.conjuncts(merge.mergeCondition());
-    for (int i = 0; i < parts.size(); i++) {
-      Expression part = (Expression) parts.get(i);
+    List<Expression> filters = new ArrayList<>();
+    List<Expression> parts = Plans.conjuncts(merge.mergeCondition());
+    for (Expression part : parts) {
       if (part.deterministic()
           && part.references().subsetOf(merge.targetTable().outputSet())
           && StatementTarget.of(merge).stored(part).nonEmpty()
@@ -108,22 +107,22 @@ public class MergePlans {
    * the source alone, and if it does, the values of the keys (KeySummary). The condition may be
    * what protects them from errors.
    */
-  public static LogicalPlan sourceKeys(LogicalPlan statement, LogicalPlan source, List keys) {
+  public static LogicalPlan sourceKeys(
+      LogicalPlan statement, LogicalPlan source, List<MergeKey> keys) {
     MergeIntoTable merge = (MergeIntoTable) statement;
     Expression canMatch = Literal$.MODULE$.TrueLiteral();
-    List parts = Plans.conjuncts(merge.mergeCondition());
-    for (int i = 0; i < parts.size(); i++) {
-      Expression part = (Expression) parts.get(i);
+    List<Expression> parts = Plans.conjuncts(merge.mergeCondition());
+    for (Expression part : parts) {
       if (part.deterministic()
           && part.references().subsetOf(merge.sourceTable().outputSet())
           && !SubqueryExpression.hasSubquery(part)) {
         canMatch = new And(canMatch, part);
       }
     }
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     columns.add(Plans.alias(canMatch, "can_match"));
     for (int i = 0; i < keys.size(); i++) {
-      Expression value = ((MergeKey) keys.get(i)).value();
+      Expression value = keys.get(i).value();
       columns.add(Plans.alias(new If(canMatch, value, Plans.nothing(value.dataType())), "key" + i));
     }
     return new Project(Plans.seq(columns), source);
@@ -146,10 +145,10 @@ public class MergePlans {
    * are recorded, rows that are changed also come as they were.
    */
   public LogicalPlan changed(
-      LogicalPlan source, List filters, boolean isBroadcast, boolean records) {
+      LogicalPlan source, List<Expression> filters, boolean isBroadcast, boolean records) {
     LogicalPlan target = scan.plan();
-    for (int i = 0; i < filters.size(); i++) {
-      target = new Filter((Expression) filters.get(i), target);
+    for (Expression filter : filters) {
+      target = new Filter(filter, target);
     }
     LogicalPlan right = source;
     if (isBroadcast) {
@@ -176,18 +175,18 @@ public class MergePlans {
     } else if (!bySource.isEmpty()) {
       numbered = new Filter(new Or(isPair, new GreaterThan(number, Plans.integer(0))), numbered);
     }
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     if (changes()) {
       for (int i = 0; i < scan.columns().length; i++) {
         Attribute old = scan.columns()[i];
-        List branches = new ArrayList();
+        List<Tuple2<Expression, Expression>> branches = new ArrayList<>();
         matched.addValues(branches, i, old, number);
         bySource.addValues(branches, i, old, number);
         columns.add(Plans.alias(Plans.choose(branches, old), old.name()));
       }
       RowPlans.addTracking(columns, scan, true);
     }
-    List actions = new ArrayList();
+    List<Tuple2<Expression, Expression>> actions = new ArrayList<>();
     matched.addActions(actions, number, 0);
     bySource.addActions(actions, number, RowAction.BY_SOURCE);
     Expression action = Plans.choose(actions, Plans.integer(0));
@@ -197,8 +196,7 @@ public class MergePlans {
     }
     RowPlans.addMarkers(columns, action, scan);
     if (inserts()) {
-      Expression number64 =
-          new Coalesce(Plans.seq(Arrays.asList(new Object[] {id, Plans.bigint(0)})));
+      Expression number64 = new Coalesce(Plans.seq(List.of(id, Plans.bigint(0))));
       columns.add(Plans.alias(number64, RowAction.SOURCE));
     }
     return records
@@ -210,13 +208,13 @@ public class MergePlans {
    * Returns the rows that the clauses with these numbers insert, of the rows of the source that
    * have not matched.
    */
-  public LogicalPlan inserted(LogicalPlan source, List clauses) {
+  public LogicalPlan inserted(LogicalPlan source, List<Integer> clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
     Attribute number = numbered.output().last();
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     for (int i = 0; i < scan.columns().length; i++) {
       Attribute column = scan.columns()[i];
-      List branches = new ArrayList();
+      List<Tuple2<Expression, Expression>> branches = new ArrayList<>();
       notMatched.addValues(branches, i, column, number);
       columns.add(
           Plans.alias(Plans.choose(branches, Plans.nothing(column.dataType())), column.name()));
@@ -225,10 +223,9 @@ public class MergePlans {
       Attribute column = scan.tracking()[i];
       columns.add(Plans.alias(Plans.nothing(column.dataType()), column.name()));
     }
-    List actions = new ArrayList();
-    List numbers = new ArrayList();
-    for (int i = 0; i < clauses.size(); i++) {
-      int clause = ((Integer) clauses.get(i)).intValue();
+    List<Tuple2<Expression, Expression>> actions = new ArrayList<>();
+    List<Expression> numbers = new ArrayList<>();
+    for (int clause : clauses) {
       Expression isOfClause = new EqualTo(number, Plans.integer(clause));
       actions.add(
           Plans.branch(isOfClause, Plans.integer(RowAction.WRITE | RowAction.ofClause(clause))));
@@ -247,7 +244,7 @@ public class MergePlans {
   }
 
   private static LogicalPlan numbered(LogicalPlan rows, Expression clause) {
-    List columns = Plans.list(rows.output());
+    List<NamedExpression> columns = Plans.list(rows.output());
     columns.add(Plans.alias(clause, "__deltalog_clause"));
     return new Project(Plans.seq(columns), rows);
   }

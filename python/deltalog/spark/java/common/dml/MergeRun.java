@@ -1,9 +1,10 @@
 package io.deltalog.spark;
 
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.classic.Dataset;
@@ -16,14 +17,14 @@ import org.apache.spark.sql.classic.SparkSession;
 public class MergeRun extends StatementRun {
   private final MergeIntoTable merge;
   private MergeSource source;
-  private List filters;
+  private List<Expression> filters;
   private MergePlans plans;
 
   /** The job that has joined the table with the source; null if there was nothing to join. */
   private FileJob joined;
 
   /** The rows of the source that have not matched. */
-  private Dataset unmatched;
+  private Dataset<Row> unmatched;
 
   MergeRun(SparkSession session, MergeIntoTable merge) {
     super(session, merge);
@@ -40,7 +41,7 @@ public class MergeRun extends StatementRun {
     source = new MergeSource(session, merge);
     JobTag.during(session.sparkContext(), tag, source::measure);
     boolean readsAll = !merge.notMatchedBySourceActions().isEmpty();
-    filters = readsAll ? new ArrayList() : source.filters();
+    filters = readsAll ? List.of() : source.filters();
     return Json.text(Map.of("count", source.count(), "filters", FilterText.of(Plans.seq(filters))));
   }
 
@@ -65,7 +66,7 @@ public class MergeRun extends StatementRun {
    */
   public void resolve(String relation, String computed, boolean matchesOnce) {
     plans = new MergePlans(scan(relation), merge, matchesOnce);
-    plans.resolve((List) Json.value(computed, List.class));
+    plans.resolve(Json.list(computed));
   }
 
   /**
@@ -85,7 +86,7 @@ public class MergeRun extends StatementRun {
    * @param clauses the JSON of the numbers of the clauses
    */
   public Object insert(String clauses, String description) throws IOException {
-    List numbers = (List) Json.value(clauses, List.class);
+    List<Integer> numbers = Json.list(clauses);
     if (unmatched == null) {
       unmatched = joined == null ? source.rows() : source.unmatched(joined.matches());
     }

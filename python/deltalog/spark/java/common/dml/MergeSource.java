@@ -2,6 +2,9 @@ package io.deltalog.spark;
 
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.classic.Dataset;
@@ -13,17 +16,17 @@ class MergeSource {
   private final SparkSession session;
   private final MergeIntoTable merge;
   private final KeptRows kept;
-  private List keys;
+  private List<MergeKey> keys;
   private KeySummary summary;
   private long stored;
 
   MergeSource(SparkSession session, MergeIntoTable merge) {
     this.session = session;
     this.merge = merge;
-    Object[] columns = {
+    Column[] columns = {
       functions.col("*"), functions.monotonically_increasing_id().alias("__deltalog_source")
     };
-    Dataset given = Dataset.ofRows(session, merge.sourceTable());
+    Dataset<Row> given = Dataset.ofRows(session, merge.sourceTable());
     this.kept = new KeptRows(given.select(Plans.seq(Arrays.asList(columns))));
   }
 
@@ -46,12 +49,12 @@ class MergeSource {
     return kept.plan();
   }
 
-  Dataset rows() {
+  Dataset<Row> rows() {
     return Dataset.ofRows(session, plan());
   }
 
   /** Returns the rows that have not matched. */
-  Dataset unmatched(SourceMatches matches) {
+  Dataset<Row> unmatched(SourceMatches matches) {
     return rows().where(matches.excludes(MergePlans.sourceNumber(plan())));
   }
 
@@ -60,10 +63,10 @@ class MergeSource {
   }
 
   /** Returns conditions that are true for all rows of the target that can match. */
-  List filters() {
-    List filters = MergePlans.targetFilters(merge);
+  List<Expression> filters() {
+    List<Expression> filters = MergePlans.targetFilters(merge);
     for (int i = 0; i < keys.size(); i++) {
-      filters.add(((MergeKey) keys.get(i)).filter(summary, i));
+      filters.add(keys.get(i).filter(summary, i));
     }
     return filters;
   }

@@ -6,7 +6,6 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
@@ -14,9 +13,9 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
  * MERGE looks up the table as an INSERT does (InsertColumns), and the analyzer leaves the clauses
  * of such a target alone.
  */
-public class MergeTargets extends Rule {
+public class MergeTargets extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof MergeIntoTable merge)) {
       return plan;
     }
@@ -25,7 +24,7 @@ public class MergeTargets extends Rule {
     if (target == merge.targetTable()) {
       return plan;
     }
-    List children = new ArrayList();
+    List<LogicalPlan> children = new ArrayList<>();
     children.add(target);
     children.add(merge.sourceTable());
     return plan.withNewChildren(Plans.seq(children));
@@ -40,8 +39,7 @@ public class MergeTargets extends Rule {
       }
       try {
         Object same = deltalogTable.accepting(false);
-        return (LogicalPlan)
-            CaseClass.with((scala.Product) plan, Collections.singletonMap("table", same));
+        return CaseClass.with(plan, Collections.singletonMap("table", same));
       } catch (Exception e) {
         throw new IllegalStateException(
             "deltalog cannot use this version of Spark's relations: " + e, e);

@@ -1,14 +1,13 @@
 package io.deltalog.spark;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
-import scala.Function1;
 
 /**
  * The columns of the frames that a DeltaTable of Python has given out, which its verbs may refer
@@ -26,7 +25,7 @@ public class OwnColumns {
   }
 
   /** Returns a frame with the columns of the table. */
-  public Dataset shown(SparkSession session, Dataset rows) {
+  public Dataset<Row> shown(SparkSession session, Dataset<Row> rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     return Dataset.ofRows(session, plan.transformAllExpressions(new Marking()));
   }
@@ -37,9 +36,9 @@ public class OwnColumns {
    * connector does: they may be meant to be of either.
    */
   public LogicalPlan bound(LogicalPlan statement) {
-    List children = Plans.list(statement.children());
-    LogicalPlan source = children.size() > 1 ? (LogicalPlan) children.get(1) : null;
-    return statement.transformExpressions(new Binding((LogicalPlan) children.get(0), source));
+    List<LogicalPlan> children = Plans.list(statement.children());
+    LogicalPlan source = children.size() > 1 ? children.get(1) : null;
+    return statement.transformExpressions(new Binding(children.get(0), source));
   }
 
   private ExprId marked(ExprId id) {
@@ -47,60 +46,54 @@ public class OwnColumns {
   }
 
   /** Gives all columns the id of the table. */
-  private class Marking extends scala.runtime.AbstractPartialFunction {
+  private class Marking extends NodeChange<Expression> {
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(Expression node) {
       return node instanceof AttributeReference || node instanceof Alias;
     }
 
     @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
+    protected Expression changed(Expression node) {
       if (node instanceof AttributeReference column) {
         return column.withExprId(marked(column.exprId()));
       }
-      if (node instanceof Alias alias) {
-        return new Alias(
-            alias.child(),
-            alias.name(),
-            marked(alias.exprId()),
-            alias.qualifier(),
-            alias.explicitMetadata(),
-            alias.nonInheritableMetadataKeys());
-      }
-      return otherwise.apply(node);
+      Alias alias = (Alias) node;
+      return new Alias(
+          alias.child(),
+          alias.name(),
+          marked(alias.exprId()),
+          alias.qualifier(),
+          alias.explicitMetadata(),
+          alias.nonInheritableMetadataKeys());
     }
   }
 
   /** Replaces columns of other frames by columns of the target. */
-  private class Binding extends scala.runtime.AbstractPartialFunction {
-    private final Attribute[] columns;
+  private class Binding extends NodeChange<Expression> {
+    private final List<Attribute> columns;
     private final LogicalPlan source;
 
     Binding(LogicalPlan target, LogicalPlan source) {
-      this.columns = (Attribute[]) Plans.list(target.output()).toArray(new Attribute[0]);
+      this.columns = Plans.list(target.output());
       this.source = source;
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(Expression node) {
       return node instanceof AttributeReference column && column.exprId().jvmId().equals(table);
     }
 
     @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      if (!isDefinedAt(node)) {
-        return otherwise.apply(node);
-      }
+    protected Expression changed(Expression node) {
       AttributeReference column = (AttributeReference) node;
       if (source != null && source.outputSet().contains(column)) {
-        List parts = Plans.list(column.qualifier());
+        List<String> parts = Plans.list(column.qualifier());
         parts.add(column.name());
         return new UnresolvedAttribute(Plans.seq(parts));
       }
-      return Arrays.stream(columns)
+      return columns.stream()
           .filter(known -> known.name().equals(column.name()))
           .findFirst()
-          .map(known -> (Object) known)
           .orElse(column);
     }
   }

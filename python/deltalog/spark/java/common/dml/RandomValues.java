@@ -31,8 +31,8 @@ public class RandomValues {
     LogicalPlan made = statement;
     Product parts = (Product) statement;
     for (int i = 0; i < parts.productArity(); i++) {
-      if (parts.productElement(i) instanceof Seq items) {
-        List all = Plans.list(items);
+      if (parts.productElement(i) instanceof Seq<?> items) {
+        List<Object> all = Plans.list(items);
         boolean isSame = true;
         for (int j = 0; j < all.size(); j++) {
           Object item = all.get(j);
@@ -41,8 +41,7 @@ public class RandomValues {
         }
         if (!isSame) {
           Object changed = Plans.seq(all);
-          made =
-              (LogicalPlan) EvolvingWrites.with(made, Map.of(parts.productElementName(i), changed));
+          made = EvolvingWrites.with(made, Map.of(parts.productElementName(i), changed));
         }
       }
     }
@@ -53,10 +52,10 @@ public class RandomValues {
     if (expression.deterministic()) {
       return expression;
     }
-    List children = Plans.list(expression.children());
+    List<Expression> children = Plans.list(expression.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
-      Expression child = (Expression) children.get(i);
+      Expression child = children.get(i);
       // The first child is the column.
       boolean isValue =
           isAssigned

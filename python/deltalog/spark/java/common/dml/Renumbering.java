@@ -4,30 +4,28 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import scala.Function1;
-import scala.runtime.AbstractPartialFunction;
 
 /** Gives columns of a plan other ids. */
-class Renumbering extends AbstractPartialFunction {
-  private final Map ids;
+class Renumbering extends NodeChange<Expression> {
+  private final Map<ExprId, ExprId> ids;
 
-  Renumbering(Map ids) {
+  Renumbering(Map<ExprId, ExprId> ids) {
     this.ids = ids;
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
-    return node instanceof NamedExpression named && ids.containsKey(named.exprId());
+  public boolean isDefinedAt(Expression node) {
+    return (node instanceof AttributeReference || node instanceof Alias)
+        && ids.containsKey(((NamedExpression) node).exprId());
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (node instanceof AttributeReference column && isDefinedAt(column)) {
-      return column.withExprId((ExprId) ids.get(column.exprId()));
-    }
-    return node instanceof Alias alias && isDefinedAt(alias)
-        ? Plans.alias(alias.child(), alias.name(), (ExprId) ids.get(alias.exprId()))
-        : otherwise.apply(node);
+  protected Expression changed(Expression node) {
+    ExprId id = ids.get(((NamedExpression) node).exprId());
+    return node instanceof Alias alias
+        ? Plans.alias(alias.child(), alias.name(), id)
+        : ((AttributeReference) node).withExprId(id);
   }
 }

@@ -21,14 +21,12 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import scala.Option;
 import scala.Product;
-import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
@@ -39,12 +37,12 @@ import scala.collection.immutable.Seq;
  * comes twice: as one that matches and is not inserted, and as one that is inserted and never
  * matches.
  */
-public class ReplacingInserts extends Rule {
+public class ReplacingInserts extends Rule<LogicalPlan> {
   private static final int MATCHES = 0;
   private static final int IS_INSERTED = 1;
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof InsertIntoStatement insert)
         || !(insert.table() instanceof DataSourceV2Relation relation)
         || !(relation.table() instanceof DeltalogTable)
@@ -54,18 +52,22 @@ public class ReplacingInserts extends Rule {
     // The field exists since 4.2. REPLACE WHERE is an overwrite, and left to Spark.
     Object given = CaseClass.field((Product) plan, "replaceCriteriaOpt");
     Product criteria =
-        given instanceof Option option && option.isDefined() ? (Product) option.get() : null;
+        given instanceof Option<?> option && option.isDefined() ? (Product) option.get() : null;
     boolean isOn = criteria != null && criteria.productPrefix().equals("InsertReplaceOn");
     if (!isOn && (criteria == null || !criteria.productPrefix().equals("InsertReplaceUsing"))) {
       return plan;
     }
-    List values = Plans.list(insert.query().output());
-    List names = names(insert, relation, values.size());
+    List<Attribute> values = Plans.list(insert.query().output());
+    List<String> names = names(insert, relation, values.size());
     Expression condition =
         isOn
             ? (Expression) criteria.productElement(0)
-            : using(relation, Plans.list((Seq) criteria.productElement(0)), names, values);
-    Option alias = isOn ? (Option) criteria.productElement(1) : Option.empty();
+            : using(
+                relation,
+                Plans.list(Unchecked.<Seq<String>>cast(criteria.productElement(0))),
+                names,
+                values);
+    Option<String> alias = isOn ? Unchecked.cast(criteria.productElement(1)) : Option.empty();
     boolean evolves = SchemaEvolution.isAsked(plan);
     MergeIntoTable merge =
         merge(aliased(relation, alias), insert.query(), condition, names, values, evolves);
@@ -80,8 +82,8 @@ public class ReplacingInserts extends Rule {
       LogicalPlan target,
       LogicalPlan query,
       Expression condition,
-      List names,
-      List values,
+      List<String> names,
+      List<? extends Expression> values,
       boolean evolves) {
     Attribute part = part();
     MergeIntoTable merge =
@@ -91,7 +93,7 @@ public class ReplacingInserts extends Rule {
             new And(is(part, MATCHES), condition),
             Plans.seq(List.of(new DeleteAction(Option.empty()))),
             Plans.seq(List.of(inserted(part, names, values))),
-            (Seq) Nil$.MODULE$,
+            Plans.none(),
             evolves);
     if (!evolves) {
       MergeEvolution.keepSchema(merge);
@@ -100,17 +102,18 @@ public class ReplacingInserts extends Rule {
   }
 
   /** Returns the columns of the table, or new ones, for the columns of the query. */
-  private static List names(InsertIntoStatement insert, DataSourceV2Relation table, int count) {
-    List columns = List.of(table.table().schema().fieldNames());
-    List given = Plans.list(insert.userSpecifiedCols());
-    List names = new ArrayList(given.isEmpty() ? columns : given);
-    List output = Plans.list(insert.query().output());
+  private static List<String> names(
+      InsertIntoStatement insert, DataSourceV2Relation table, int count) {
+    List<String> columns = List.of(table.table().schema().fieldNames());
+    List<String> given = Plans.list(insert.userSpecifiedCols());
+    List<String> names = new ArrayList<>(given.isEmpty() ? columns : given);
+    List<Attribute> output = Plans.list(insert.query().output());
     if (insert.byName()) {
       names.clear();
     }
     boolean mayAdd = insert.byName() || (given.isEmpty() && SchemaEvolution.isAsked(insert));
     for (int i = names.size(); mayAdd && i < count; i++) {
-      names.add(((Attribute) output.get(i)).name());
+      names.add(output.get(i).name());
     }
     if (names.size() != count) {
       throw Bridge.refusals()
@@ -126,7 +129,7 @@ public class ReplacingInserts extends Rule {
         false,
         Metadata.empty(),
         NamedExpression$.MODULE$.newExprId(),
-        (Seq) Nil$.MODULE$);
+        Plans.none());
   }
 
   private static Expression is(Attribute part, int value) {
@@ -135,15 +138,18 @@ public class ReplacingInserts extends Rule {
 
   /** Returns whether rows have equal values in columns, which are in the same places in both. */
   private static Expression using(
-      DataSourceV2Relation table, List columns, List names, List values) {
+      DataSourceV2Relation table,
+      List<String> columns,
+      List<String> names,
+      List<Attribute> values) {
     Expression equal = null;
-    for (Object column : columns) {
-      Attribute known = column(Plans.list(table.output()), (String) column);
+    for (String column : columns) {
+      Attribute known = column(Plans.list(table.output()), column);
       int at = -1;
       for (int i = 0; i < names.size(); i++) {
-        at = ((String) names.get(i)).equalsIgnoreCase((String) column) ? i : at;
+        at = names.get(i).equalsIgnoreCase(column) ? i : at;
       }
-      Attribute named = column(values, (String) column);
+      Attribute named = column(values, column);
       if (known == null || at < 0 || (named != null && named != values.get(at))) {
         throw Bridge.refusals()
             .arguments(
@@ -156,17 +162,18 @@ public class ReplacingInserts extends Rule {
     return equal;
   }
 
-  static Attribute column(List columns, String name) {
-    for (Object column : columns) {
-      if (((Attribute) column).name().equalsIgnoreCase(name)) {
-        return (Attribute) column;
+  static Attribute column(List<Attribute> columns, String name) {
+    for (Attribute column : columns) {
+      if (column.name().equalsIgnoreCase(name)) {
+        return column;
       }
     }
     return null;
   }
 
-  private static InsertAction inserted(Attribute part, List names, List values) {
-    List assignments = new ArrayList();
+  private static InsertAction inserted(
+      Attribute part, List<String> names, List<? extends Expression> values) {
+    List<Assignment> assignments = new ArrayList<>();
     for (int i = 0; i < names.size(); i++) {
       Expression column = new UnresolvedAttribute(Plans.seq(List.of(names.get(i))));
       assignments.add(new Assignment(column, (Expression) values.get(i)));
@@ -174,8 +181,8 @@ public class ReplacingInserts extends Rule {
     return new InsertAction(Option.apply(is(part, IS_INSERTED)), Plans.seq(assignments));
   }
 
-  private static LogicalPlan aliased(DataSourceV2Relation table, Option alias) {
-    List parts = new ArrayList();
+  private static LogicalPlan aliased(DataSourceV2Relation table, Option<String> alias) {
+    List<String> parts = new ArrayList<>();
     if (alias.isDefined()) {
       parts.add(alias.get());
     } else if (table.identifier().isDefined()) {
@@ -193,10 +200,10 @@ public class ReplacingInserts extends Rule {
       LogicalPlan rows = doubled(alias.child(), part);
       return alias.withNewChildren(Plans.seq(List.of(rows)));
     }
-    List numbers = List.of(Plans.integer(MATCHES), Plans.integer(IS_INSERTED));
+    List<Expression> numbers = List.of(Plans.integer(MATCHES), Plans.integer(IS_INSERTED));
     Expression array = CreateArray$.MODULE$.apply(Plans.seq(numbers));
-    Seq none = (Seq) Nil$.MODULE$;
-    Seq output = Plans.seq(List.of(part));
+    Seq<Object> none = Plans.none();
+    Seq<Attribute> output = Plans.seq(List.of(part));
     return new Generate(new Explode(array), none, false, Option.empty(), output, query);
   }
 }

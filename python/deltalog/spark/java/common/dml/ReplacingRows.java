@@ -5,12 +5,15 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -30,8 +33,8 @@ import scala.Function2;
 public class ReplacingRows {
   private static final String MARK = "__deltalog_given";
 
-  private final List names = new ArrayList();
-  private final List values = new ArrayList();
+  private final List<String> names = new ArrayList<>();
+  private final List<Expression> values = new ArrayList<>();
 
   /** The rows in the form in which they are written. */
   private final LogicalPlan written;
@@ -41,17 +44,17 @@ public class ReplacingRows {
 
   private ReplacingRows(LogicalPlan written) {
     this.written = written;
-    Map computed = new HashMap();
+    Map<ExprId, Expression> computed = new HashMap<>();
     LogicalPlan marked = marked(written, computed);
     rows = marked == null ? written : marked;
-    for (Object column : Plans.list(written.output())) {
-      names.add(((Attribute) column).name());
-      values.add(value((Expression) column, computed));
+    for (Attribute column : Plans.list(written.output())) {
+      names.add(column.name());
+      values.add(value(column, computed));
     }
   }
 
   /** Marks the rows of a write as the user passed them, before they are fitted by position. */
-  public static Dataset marked(SparkSession session, Dataset rows) {
+  public static Dataset<Row> marked(SparkSession session, Dataset<Row> rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     return Dataset.ofRows(session, SubqueryAlias$.MODULE$.apply(MARK, plan));
   }
@@ -60,13 +63,13 @@ public class ReplacingRows {
    * Returns the rows below the mark, and adds what is computed from them, by the ids of columns.
    * Returns null if there is no mark.
    */
-  private static LogicalPlan marked(LogicalPlan plan, Map computed) {
+  private static LogicalPlan marked(LogicalPlan plan, Map<ExprId, Expression> computed) {
     if (plan instanceof SubqueryAlias alias && alias.alias().equals(MARK)) {
       return alias.child();
     }
     LogicalPlan rows = plan instanceof Project above ? marked(above.child(), computed) : null;
     if (rows != null) {
-      for (Object column : Plans.list(((Project) plan).projectList())) {
+      for (NamedExpression column : Plans.list(((Project) plan).projectList())) {
         if (column instanceof Alias alias) {
           computed.put(alias.exprId(), value(alias.child(), computed));
         }
@@ -76,12 +79,12 @@ public class ReplacingRows {
   }
 
   /** Returns an expression with its columns replaced by the expressions that compute them. */
-  private static Expression value(Expression expression, Map computed) {
+  private static Expression value(Expression expression, Map<ExprId, Expression> computed) {
     if (expression instanceof Attribute column) {
-      return (Expression) computed.getOrDefault(column.exprId(), column);
+      return computed.getOrDefault(column.exprId(), column);
     }
-    List children = Plans.list(expression.children());
-    children.replaceAll(child -> value((Expression) child, computed));
+    List<Expression> children = Plans.list(expression.children());
+    children.replaceAll(child -> value(child, computed));
     return expression.withNewChildren(Plans.seq(children));
   }
 
@@ -93,25 +96,22 @@ public class ReplacingRows {
    * @param evolves whether columns are added to the table
    */
   public static StatementRun run(
-      SparkSession session, String described, String options, Dataset data, boolean evolves)
+      SparkSession session, String described, String options, Dataset<Row> data, boolean evolves)
       throws ParseException {
-    Map all = Json.object(options);
+    Map<String, String> all = Json.object(options);
     LogicalPlan target =
-        ((Dataset)
-                session.baseRelationToDataFrame(
-                    RelationDescription.relation(session, described, TableOptions.scala(all))))
+        (session.baseRelationToDataFrame(
+                RelationDescription.relation(session, described, TableOptions.scala(all))))
             .queryExecution()
             .analyzed();
-    String on = (String) all.get("replaceon");
-    String alias = (String) all.get("targetalias");
+    String on = all.get("replaceon");
+    String alias = all.get("targetalias");
     if (alias != null) {
       target = SubqueryAlias$.MODULE$.apply(alias, target);
     }
     ReplacingRows rows = new ReplacingRows(data.queryExecution().analyzed());
     Expression condition =
-        on == null
-            ? rows.using(target, (String) all.get("replaceusing"))
-            : rows.on(session, target, on);
+        on == null ? rows.using(target, all.get("replaceusing")) : rows.on(session, target, on);
     return VerbPlans.run(
         session,
         ReplacingInserts.merge(target, rows.rows, condition, rows.names, rows.values, evolves));
@@ -131,7 +131,8 @@ public class ReplacingRows {
     return condition;
   }
 
-  private void checkNames(Expression part, LogicalPlan target, Function2 resolver) {
+  private void checkNames(
+      Expression part, LogicalPlan target, Function2<String, String, Object> resolver) {
     if (part instanceof UnresolvedAttribute name
         && target.resolve(name.nameParts(), resolver).isDefined()
         && written.resolve(name.nameParts(), resolver).isDefined()) {
@@ -143,20 +144,20 @@ public class ReplacingRows {
                   + " may be the table's or one of the rows: set targetAlias, and write"
                   + " <targetAlias>.<column> for columns of the table");
     }
-    for (Object child : Plans.list(part.children())) {
-      checkNames((Expression) child, target, resolver);
+    for (Expression child : Plans.list(part.children())) {
+      checkNames(child, target, resolver);
     }
   }
 
   /** Returns whether rows have equal values in columns. */
   private Expression using(LogicalPlan target, String columns) {
     Expression equal = null;
-    for (Object name :
+    for (String name :
         Arrays.stream(columns.split(",", -1)).map(String::strip).distinct().toList()) {
-      Attribute known = ReplacingInserts.column(Plans.list(target.output()), (String) name);
+      Attribute known = ReplacingInserts.column(Plans.list(target.output()), name);
       int at = -1;
       for (int i = 0; i < names.size(); i++) {
-        at = ((String) names.get(i)).equalsIgnoreCase((String) name) ? i : at;
+        at = names.get(i).equalsIgnoreCase(name) ? i : at;
       }
       if (known == null || at < 0) {
         throw Bridge.refusals()
@@ -164,7 +165,7 @@ public class ReplacingRows {
                 "replaceUsing",
                 "the column " + name + " is not in the " + (known == null ? "table" : "data"));
       }
-      Expression same = new EqualTo(known, (Expression) values.get(at));
+      Expression same = new EqualTo(known, values.get(at));
       equal = equal == null ? same : new And(equal, same);
     }
     return equal;

@@ -16,7 +16,7 @@ public class RowPlans {
 
   /** Returns the rows to delete, without the table's columns. */
   public static LogicalPlan delete(StatementScan scan, Expression condition) {
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     addMarkers(columns, Plans.integer(RowAction.REMOVE), scan);
     return new Project(Plans.seq(columns), new Filter(condition, scan.plan()));
   }
@@ -27,7 +27,7 @@ public class RowPlans {
    */
   public static LogicalPlan update(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     for (int i = 0; i < values.length; i++) {
       columns.add(Plans.alias(values[i], scan.columns()[i].name()));
     }
@@ -45,10 +45,10 @@ public class RowPlans {
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
     Alias evaluated = Plans.alias(condition, "__deltalog_is_changed");
     Attribute isChanged = evaluated.toAttribute();
-    List all = new ArrayList(Plans.list(scan.plan().output()));
+    List<NamedExpression> all = new ArrayList<>(Plans.list(scan.plan().output()));
     all.add(evaluated);
     Attribute[] old = scan.columns();
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     for (int i = 0; i < old.length; i++) {
       Expression value =
           values[i].semanticEquals(old[i]) ? old[i] : new If(isChanged, values[i], old[i]);
@@ -69,10 +69,10 @@ public class RowPlans {
 
   /** Returns all rows of the scan unchanged. Rows of files with negative numbers are removed. */
   public static LogicalPlan copy(StatementScan scan) {
-    List columns = new ArrayList();
+    List<NamedExpression> columns = new ArrayList<>();
     Attribute[] table = scan.storedColumns();
-    for (int i = 0; i < table.length; i++) {
-      columns.add(table[i]);
+    for (Attribute each : table) {
+      columns.add(each);
     }
     addTracking(columns, scan, false);
     Expression isGone = new LessThan(scan.file(), Plans.integer(0));
@@ -86,17 +86,18 @@ public class RowPlans {
    * change data feed. The columns are the table's, the columns of row tracking, and the markers.
    * Both rows come from one evaluation, so no value is computed twice.
    */
-  static LogicalPlan withBefore(List columns, StatementScan scan, LogicalPlan rows) {
+  static LogicalPlan withBefore(
+      List<NamedExpression> columns, StatementScan scan, LogicalPlan rows) {
     Attribute[] old = scan.columns();
-    List all = new ArrayList(columns);
+    List<NamedExpression> all = new ArrayList<>(columns);
     all.addAll(Arrays.asList(old));
     LogicalPlan both = new Project(Plans.seq(all), rows);
-    List given = Plans.list(both.output()).subList(0, columns.size());
+    List<Attribute> given = Plans.list(both.output()).subList(0, columns.size());
     int operation = old.length + scan.tracking().length;
-    List before = new ArrayList();
-    List output = new ArrayList();
+    List<Expression> before = new ArrayList<>();
+    List<Attribute> output = new ArrayList<>();
     for (int i = 0; i < given.size(); i++) {
-      Attribute column = (Attribute) given.get(i);
+      Attribute column = given.get(i);
       Expression value = column;
       if (i < old.length) {
         value = old[i];
@@ -110,9 +111,9 @@ public class RowPlans {
       before.add(value);
       output.add(Plans.columnOf(column, value));
     }
-    Seq projections = Plans.seq(Arrays.asList(new Object[] {Plans.seq(given), Plans.seq(before)}));
+    Seq<Seq<Expression>> projections = Plans.seq(List.of(Plans.seq(given), Plans.seq(before)));
     LogicalPlan expanded = new Expand(projections, Plans.seq(output), both);
-    Expression isNothing = new EqualTo((Attribute) output.get(operation), Plans.integer(0));
+    Expression isNothing = new EqualTo(output.get(operation), Plans.integer(0));
     return new Filter(new Not(isNothing), expanded);
   }
 
@@ -120,7 +121,7 @@ public class RowPlans {
    * Adds the columns of row tracking: a row that is changed keeps its id, and gets the version of
    * the commit. (PROTOCOL, "Row Tracking".)
    */
-  static void addTracking(List columns, StatementScan scan, boolean isChanged) {
+  static void addTracking(List<NamedExpression> columns, StatementScan scan, boolean isChanged) {
     Attribute[] tracking = scan.tracking();
     if (tracking.length > 0) {
       columns.add(tracking[0]);
@@ -131,7 +132,7 @@ public class RowPlans {
     }
   }
 
-  static void addMarkers(List columns, Expression operation, StatementScan scan) {
+  static void addMarkers(List<NamedExpression> columns, Expression operation, StatementScan scan) {
     columns.add(Plans.alias(operation, RowAction.OPERATION));
     columns.add(scan.file());
     columns.add(scan.row());

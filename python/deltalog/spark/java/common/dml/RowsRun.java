@@ -33,7 +33,7 @@ public class RowsRun extends StatementRun {
    */
   public String filters() {
     Expression condition = condition();
-    Map filters = new HashMap();
+    Map<String, Object> filters = new HashMap<>();
     if (condition == null) {
       filters.put("stored", "");
     } else {
@@ -78,16 +78,16 @@ public class RowsRun extends StatementRun {
       return null;
     }
     LogicalPlan found = RowPlans.delete(scan, condition());
-    List numbers = new ArrayList();
+    List<Integer> numbers = new ArrayList<>();
     JobTag.during(
         session.sparkContext(),
         tag,
         () -> {
-          Row row = (Row) rows(found).agg(functions.collect_set(RowAction.FILE)).head();
+          Row row = rows(found).agg(functions.collect_set(RowAction.FILE)).head();
           numbers.addAll(row.getList(0));
         });
     StringJoiner text = new StringJoiner(",");
-    for (Object number : numbers) {
+    for (Integer number : numbers) {
       text.add(number.toString());
     }
     return text.toString();

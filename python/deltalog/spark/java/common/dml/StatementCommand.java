@@ -1,7 +1,7 @@
 package io.deltalog.spark;
 
-import java.util.ArrayList;
 import java.util.Collections;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import scala.Enumeration;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
@@ -18,16 +19,16 @@ import scala.collection.immutable.Seq;
  */
 public class StatementCommand extends LogicalPlan implements Command {
   private final LogicalPlan statement;
-  private final Seq output;
+  private final Seq<Attribute> output;
 
-  public StatementCommand(LogicalPlan statement, Seq output) {
+  public StatementCommand(LogicalPlan statement, Seq<Attribute> output) {
     this.statement = statement;
     this.output = output;
   }
 
   /** Returns the columns of the result as attributes. */
-  public static Seq counts(boolean isMerge) {
-    return DataTypeUtils$.MODULE$.toAttributes(columns(isMerge));
+  public static Seq<Attribute> counts(boolean isMerge) {
+    return Plans.seq(Plans.list(DataTypeUtils$.MODULE$.toAttributes(columns(isMerge))));
   }
 
   /** Returns the columns of the result, with the names of the JVM connector. */
@@ -48,35 +49,34 @@ public class StatementCommand extends LogicalPlan implements Command {
   }
 
   @Override
-  public Seq output() {
+  public Seq<Attribute> output() {
     return output;
   }
 
   @Override
-  public Seq nodePatterns() {
+  public Seq<Enumeration.Value> nodePatterns() {
     return Plans.seq(Collections.singletonList(TreePattern$.MODULE$.COMMAND()));
   }
 
   /** Does nothing: Scala sets fields of a trait so. */
   @Override
   public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(
-      Seq patterns) {}
+      Seq<Enumeration.Value> patterns) {}
 
   @Override
-  public Seq children() {
-    return Plans.seq(new ArrayList());
+  public Seq<LogicalPlan> children() {
+    return Plans.none();
   }
 
   @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
     return this;
   }
 
   @Override
   public Statistics stats() {
     try {
-      return (Statistics)
-          CaseClass.create(Statistics.class, new Object[] {scala.math.BigInt.apply(1L)});
+      return CaseClass.create(Statistics.class, scala.math.BigInt.apply(1L));
     } catch (Exception e) {
       throw new IllegalStateException(
           "deltalog cannot use this version of Spark's statistics: " + e, e);

@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.*;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -22,7 +21,7 @@ public class StatementDescription {
 
   /** Returns the description as JSON, of a statement in which the current time has a value. */
   public static String json(SparkSession session, LogicalPlan statement) {
-    Map parts = new HashMap();
+    Map<String, Object> parts = new HashMap<>();
     parts.put("settings", SessionSettings.of(session));
     parts.put("hasSubquery", Boolean.valueOf(StatementTarget.hasSubquery(statement)));
     addText(parts, statement);
@@ -42,8 +41,8 @@ public class StatementDescription {
     return condition == null || FilterText.readable(condition).equals("true") ? null : condition;
   }
 
-  private static Expression given(Option condition) {
-    return condition.isDefined() ? (Expression) condition.get() : null;
+  private static Expression given(Option<Expression> condition) {
+    return condition.isDefined() ? condition.get() : null;
   }
 
   private static String readable(Expression condition) {
@@ -55,7 +54,7 @@ public class StatementDescription {
   }
 
   /** Adds the statement's name, its condition and its clauses. */
-  private static void addText(Map parts, LogicalPlan statement) {
+  private static void addText(Map<String, Object> parts, LogicalPlan statement) {
     if (!(statement instanceof MergeIntoTable merge)) {
       parts.put("name", statement instanceof UpdateTable ? "UPDATE" : "DELETE");
       parts.put("predicate", readable(condition(statement)));
@@ -74,12 +73,11 @@ public class StatementDescription {
   }
 
   /** Returns the condition of each clause, what it does, and the columns that it assigns. */
-  private static List clauses(Seq actions) {
-    List all = Plans.list(actions);
-    for (int i = 0; i < all.size(); i++) {
-      MergeAction action = (MergeAction) all.get(i);
+  private static List<Object[]> clauses(Seq<MergeAction> actions) {
+    List<Object[]> all = new ArrayList<>();
+    for (MergeAction action : Plans.list(actions)) {
       String done = "delete";
-      List assigned = List.of();
+      List<String> assigned = List.of();
       if (action instanceof UpdateAction update) {
         done = "update";
         assigned = Plans.assigned(update.assignments());
@@ -87,12 +85,12 @@ public class StatementDescription {
         done = "insert";
         assigned = Plans.assigned(insert.assignments());
       }
-      all.set(i, new Object[] {qualified(given(action.condition())), done, assigned});
+      all.add(new Object[] {qualified(given(action.condition())), done, assigned});
     }
     return all;
   }
 
-  private static void addTarget(Map parts, LogicalPlan statement) {
+  private static void addTarget(Map<String, Object> parts, LogicalPlan statement) {
     StatementTarget target = StatementTarget.of(statement);
     boolean isTable = target != null && target.isTable();
     parts.put("isTable", Boolean.valueOf(isTable));
@@ -107,13 +105,13 @@ public class StatementDescription {
    * Adds the planners of all tables that the statement reads, and of those that it reads in
    * addition to its target.
    */
-  private static void addSources(Map parts, LogicalPlan statement) {
-    Set others = new LinkedHashSet();
-    List children = Plans.list(statement.children());
+  private static void addSources(Map<String, Object> parts, LogicalPlan statement) {
+    Set<Object> others = new LinkedHashSet<>();
+    List<LogicalPlan> children = Plans.list(statement.children());
     for (int i = 1; i < children.size(); i++) {
-      others.addAll(SourceVersions.of((TreeNode) children.get(i)));
+      others.addAll(SourceVersions.of(children.get(i)));
     }
-    parts.put("sources", SourceVersions.of((TreeNode) statement));
-    parts.put("otherSources", new ArrayList(others));
+    parts.put("sources", SourceVersions.of(statement));
+    parts.put("otherSources", new ArrayList<>(others));
   }
 }

@@ -1,6 +1,8 @@
 package io.deltalog.spark;
 
 import java.util.Collections;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import scala.collection.immutable.Seq;
 
@@ -14,7 +16,7 @@ public class StatementExec extends OwnCommandExec {
   }
 
   @Override
-  public Seq run() {
+  public Seq<InternalRow> run() {
     StatementRun run = StatementRun.of(session(), command.statement());
     String[] found = Bridge.statements().change(session(), run, run.description()).split(" ");
     StatementTarget target = StatementTarget.of(command.statement());
@@ -29,7 +31,7 @@ public class StatementExec extends OwnCommandExec {
   }
 
   @Override
-  public Seq output() {
+  public Seq<Attribute> output() {
     return command.output();
   }
 

@@ -1,11 +1,9 @@
 package io.deltalog.spark;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
@@ -13,7 +11,7 @@ import org.apache.spark.sql.classic.SparkSession;
  * analysis. So the statement reaches us as it was analyzed, before tables in it are replaced by
  * caches and answers from the log, and it has a result.
  */
-public class StatementRule extends Rule {
+public class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession session;
 
   public StatementRule(SparkSession session) {
@@ -21,12 +19,12 @@ public class StatementRule extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
-    if (!StatementTarget.isStatement(plan) || !((LogicalPlan) plan).resolved()) {
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (!StatementTarget.isStatement(plan) || !plan.resolved()) {
       return plan;
     }
     boolean isMerge = plan instanceof MergeIntoTable;
-    LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : (LogicalPlan) plan;
+    LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : plan;
     // Spark only checks plans that it can see.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
     AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
@@ -39,8 +37,8 @@ public class StatementRule extends Rule {
    * any more.
    */
   private LogicalPlan withWholeSource(MergeIntoTable merge) {
-    Object source = session.sessionState().analyzer().execute(merge.sourceTable());
-    List children = Arrays.asList(new Object[] {merge.targetTable(), source});
+    LogicalPlan source = session.sessionState().analyzer().execute(merge.sourceTable());
+    List<LogicalPlan> children = List.of(merge.targetTable(), source);
     return merge.withNewChildren(Plans.seq(children));
   }
 }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
@@ -53,10 +54,10 @@ public class StatementRun {
   }
 
   /** Returns a frame with the one row of the result, whose numbers are separated by spaces. */
-  public Dataset answer(String numbers) {
+  public Dataset<Row> answer(String numbers) {
     Object[] row = Arrays.stream(numbers.split(" ")).map(Long::valueOf).toArray();
     StructType columns = StatementCommand.columns(statement instanceof MergeIntoTable);
-    return (Dataset) session.createDataFrame(List.of(RowFactory.create(row)), columns);
+    return session.createDataFrame(List.of(RowFactory.create(row)), columns);
   }
 
   StatementTarget target() {
@@ -67,7 +68,7 @@ public class StatementRun {
     return new StatementScan(session, relation, target());
   }
 
-  Dataset rows(LogicalPlan plan) {
+  Dataset<Row> rows(LogicalPlan plan) {
     return Dataset.ofRows(session, plan);
   }
 

@@ -6,9 +6,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -37,10 +40,10 @@ public class StatementScan {
             session, described, DeltalogRelation.withAllFiles(target.relation().options()));
     values = new AssignedValues(target.label());
     String[] rowTracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
-    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    Dataset<Row> rows = session.baseRelationToDataFrame(relation);
     // A column of the table may have the same name.
     Column metadata = rows.metadataColumn("_metadata");
-    List selected = new ArrayList();
+    List<Column> selected = new ArrayList<>();
     selected.add(functions.col("*"));
     selected.add(metadata.getField(FileFacts.NUMBER).as(RowAction.FILE));
     selected.add(metadata.getField("row_index").as(RowAction.ROW));
@@ -52,55 +55,52 @@ public class StatementScan {
     if (shown != null) {
       selected.add(metadata.as(shown.name()));
     }
-    LogicalPlan found =
-        rows.select(scala.jdk.javaapi.CollectionConverters.asScala(selected).toSeq())
-            .queryExecution()
-            .analyzed();
-    List all = Plans.list(found.output());
+    LogicalPlan found = rows.select(Plans.seq(selected)).queryExecution().analyzed();
+    List<Attribute> all = Plans.list(found.output());
     int width = all.size() - 2 - rowTracking.length - (shown == null ? 0 : 1);
-    Map targets = byName(target.output());
-    Map ids = new HashMap();
+    Map<String, Attribute> targets = byName(target.output());
+    Map<ExprId, ExprId> ids = new HashMap<>();
     for (int i = 0; i < all.size(); i++) {
-      Attribute column = (Attribute) all.get(i);
+      Attribute column = all.get(i);
       // A column of the table may have the same name as a marker column.
       boolean isMetadata = shown != null && i == all.size() - 1;
-      Attribute known =
-          i < width ? (Attribute) targets.get(column.name()) : isMetadata ? shown : null;
+      Attribute known = i < width ? targets.get(column.name()) : isMetadata ? shown : null;
       ids.put(
           column.exprId(), known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId());
     }
     // Not by aliases: Spark would look through all constraints for each.
     LogicalPlan known = found.transformAllExpressions(new Renumbering(ids));
-    Attribute[] output = (Attribute[]) Plans.list(known.output()).toArray(new Attribute[0]);
+    Attribute[] output = Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
     row = output[width + 1];
     tracking = Arrays.copyOfRange(output, width + 2, width + 2 + rowTracking.length);
-    List further = new ArrayList(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
+    List<Attribute> further =
+        new ArrayList<>(Arrays.asList(Arrays.copyOfRange(output, width, output.length)));
     EvolvedColumns evolved = new EvolvedColumns(target.evolved(), Arrays.copyOf(output, width));
     stored = evolved.over(known);
     storedColumns = evolved.columns();
     further.addAll(evolved.changed());
     plan = target.over(stored, further);
     columns = storedColumns.clone();
-    Map shownByName = byName(plan.output());
+    Map<String, Attribute> shownByName = byName(plan.output());
     for (int i = 0; i < width; i++) {
-      Attribute seen = (Attribute) shownByName.get(output[i].name());
+      Attribute seen = shownByName.get(output[i].name());
       boolean isSame = storedColumns[i] == output[i];
       columns[i] = seen == null || !isSame ? storedColumns[i] : seen;
     }
   }
 
   /** Returns the first attribute of each name. */
-  private static Map byName(Seq attributes) {
-    Map found = new HashMap();
-    for (Object each : Plans.list(attributes)) {
-      found.putIfAbsent(((Attribute) each).name(), each);
+  private static Map<String, Attribute> byName(Seq<Attribute> attributes) {
+    Map<String, Attribute> found = new HashMap<>();
+    for (Attribute each : Plans.list(attributes)) {
+      found.putIfAbsent(each.name(), each);
     }
     return found;
   }
 
   /** Returns the values of all columns after an UPDATE with these assignments. */
-  public Expression[] updated(Seq assignments) {
+  public Expression[] updated(Seq<Assignment> assignments) {
     return values.updated(columns, assignments);
   }
 

@@ -58,9 +58,8 @@ public class StatementTarget {
     if (relation(plan) != null) {
       return plan;
     }
-    Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      LogicalPlan found = leaf((LogicalPlan) children.next());
+    for (LogicalPlan child : Plans.each(plan.children())) {
+      LogicalPlan found = leaf(child);
       if (found != null) {
         return found;
       }
@@ -73,21 +72,21 @@ public class StatementTarget {
    * Above the relation Spark has the name of the target, and the padding of columns of the type
    * char.
    */
-  public LogicalPlan over(LogicalPlan rows, List more) {
+  public LogicalPlan over(LogicalPlan rows, List<Attribute> more) {
     return over(plan, rows, more);
   }
 
   /** Returns whether the target is a table, and not a view of it. */
   public boolean isTable() {
     try {
-      over(leaf, new ArrayList());
+      over(leaf, List.of());
       return true;
     } catch (UnsupportedOperationException e) {
       return false;
     }
   }
 
-  private LogicalPlan over(LogicalPlan node, LogicalPlan rows, List more) {
+  private LogicalPlan over(LogicalPlan node, LogicalPlan rows, List<Attribute> more) {
     if (node == leaf) {
       return rows;
     }
@@ -98,7 +97,7 @@ public class StatementTarget {
       return over(subqueryAlias.child(), rows, more);
     }
     if (node instanceof Project project && onlyPads(project)) {
-      List columns = Plans.list(project.projectList());
+      List<NamedExpression> columns = Plans.list(project.projectList());
       columns.addAll(more);
       return new Project(Plans.seq(columns), over(project.child(), rows, more));
     }
@@ -125,11 +124,9 @@ public class StatementTarget {
    * the type char.
    */
   private boolean onlyPads(Project node) {
-    Iterator each = node.projectList().iterator();
-    while (each.hasNext()) {
-      NamedExpression column = (NamedExpression) each.next();
-      Iterator read = ((Expression) column).references().iterator();
-      Attribute first = read.hasNext() ? (Attribute) read.next() : null;
+    for (NamedExpression column : Plans.each(node.projectList())) {
+      Iterator<Attribute> read = ((Expression) column).references().iterator();
+      Attribute first = read.hasNext() ? read.next() : null;
       if (first == null
           || read.hasNext()
           || !leaf.outputSet().contains(first)
@@ -149,12 +146,12 @@ public class StatementTarget {
    * table as its files have them. Values of other columns, which are padded, must not be compared
    * with the statistics of files.
    */
-  public Seq stored(Expression condition) {
-    List found = new ArrayList();
-    List parts = Plans.conjuncts(Plans.simplified(condition, leaf));
-    for (int i = 0; i < parts.size(); i++) {
-      if (((Expression) parts.get(i)).references().subsetOf(leaf.outputSet())) {
-        found.add(parts.get(i));
+  public Seq<Expression> stored(Expression condition) {
+    List<Expression> found = new ArrayList<>();
+    List<Expression> parts = Plans.conjuncts(Plans.simplified(condition, leaf));
+    for (Expression part : parts) {
+      if (part.references().subsetOf(leaf.outputSet())) {
+        found.add(part);
       }
     }
     return Plans.seq(found);
@@ -174,9 +171,8 @@ public class StatementTarget {
 
   /** Returns whether an expression of the statement has a subquery. */
   public static boolean hasSubquery(LogicalPlan statement) {
-    Iterator each = statement.expressions().iterator();
-    while (each.hasNext()) {
-      if (SubqueryExpression.hasSubquery((Expression) each.next())) {
+    for (Expression expression : Plans.each(statement.expressions())) {
+      if (SubqueryExpression.hasSubquery(expression)) {
         return true;
       }
     }
@@ -189,8 +185,8 @@ public class StatementTarget {
    */
   public String name() {
     LogicalPlan source = leaf;
-    if (source instanceof DataSourceV2ScanRelation) {
-      source = (LogicalPlan) (Object) ((DataSourceV2ScanRelation) source).relation();
+    if (source instanceof DataSourceV2ScanRelation scan) {
+      source = (LogicalPlan) (Object) scan.relation();
     }
     boolean isNamed =
         source instanceof DataSourceV2Relation
@@ -216,9 +212,7 @@ public class StatementTarget {
 
   /** Returns the column _metadata of the relation if the statement reads it, or null. */
   public Attribute metadata() {
-    Iterator each = leaf.output().iterator();
-    while (each.hasNext()) {
-      Attribute column = (Attribute) each.next();
+    for (Attribute column : Plans.each(leaf.output())) {
       if (MetadataAttribute$.MODULE$.isValid(column.metadata())) {
         return column;
       }
@@ -227,7 +221,7 @@ public class StatementTarget {
   }
 
   /** Returns the columns of the relation, as far as the statement reads them. */
-  public Seq output() {
+  public Seq<Attribute> output() {
     return leaf.output();
   }
 }

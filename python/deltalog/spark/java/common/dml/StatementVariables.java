@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.classic.SparkSession;
@@ -29,7 +30,7 @@ public class StatementVariables {
   };
 
   private final ResolveReferencesInUpdate spark;
-  private final Function2 resolver;
+  private final Function2<String, String, Object> resolver;
 
   public StatementVariables(SparkSession session) {
     this.spark = new ResolveReferencesInUpdate(session.sessionState().catalogManager());
@@ -43,8 +44,8 @@ public class StatementVariables {
       return true;
     }
     for (String name : ACTIONS) {
-      List actions = Plans.list((Seq) CaseClass.field(parts, name));
-      for (Object action : actions) {
+      Seq<MergeAction> actions = Unchecked.cast(CaseClass.field(parts, name));
+      for (MergeAction action : Plans.list(actions)) {
         if (replaced((Expression) action, List.of()) != action) {
           return true;
         }
@@ -57,42 +58,44 @@ public class StatementVariables {
   MergeIntoTable replaced(MergeIntoTable merge) {
     LogicalPlan target = merge.targetTable();
     LogicalPlan source = merge.sourceTable();
-    List seen = List.of(List.of(target, source), List.of(source), List.of(target));
-    Map changes = new HashMap();
+    List<List<LogicalPlan>> seen =
+        List.of(List.of(target, source), List.of(source), List.of(target));
+    Map<String, Object> changes = new HashMap<>();
     for (int i = 0; i < ACTIONS.length; i++) {
-      Seq actions = (Seq) CaseClass.field((Product) merge, ACTIONS[i]);
-      changes.put(ACTIONS[i], replaced(actions, (List) seen.get(i)));
+      Seq<MergeAction> actions = Unchecked.cast(CaseClass.field((Product) merge, ACTIONS[i]));
+      changes.put(ACTIONS[i], replaced(actions, seen.get(i)));
     }
     changes.put("mergeCondition", replaced(merge.mergeCondition(), List.of(target, source)));
-    return (MergeIntoTable) EvolvingWrites.with(merge, changes);
+    return EvolvingWrites.with(merge, changes);
   }
 
   /** Does the same for an UPDATE. */
   UpdateTable replaced(UpdateTable update) {
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     changes.put("assignments", replaced(update.assignments(), List.of(update.table())));
     if (update.condition().isDefined()) {
       Expression condition = update.condition().get();
       changes.put("condition", Option.apply(replaced(condition, List.of(update.table()))));
     }
-    return (UpdateTable) EvolvingWrites.with(update, changes);
+    return EvolvingWrites.with(update, changes);
   }
 
   /** Does the same for a DELETE. */
   DeleteFromTable replaced(DeleteFromTable delete) {
     Expression condition = replaced(delete.condition(), List.of(delete.table()));
-    return (DeleteFromTable) EvolvingWrites.with(delete, Map.of("condition", condition));
+    return EvolvingWrites.with(delete, Map.of("condition", condition));
   }
 
-  private Seq replaced(Seq expressions, List tables) {
-    List made = new ArrayList();
-    for (Object each : Plans.list(expressions)) {
-      made.add(replaced((Expression) each, tables));
+  private Seq<Expression> replaced(
+      Seq<? extends Expression> expressions, List<LogicalPlan> tables) {
+    List<Expression> made = new ArrayList<>();
+    for (Expression each : Plans.list(expressions)) {
+      made.add(replaced(each, tables));
     }
     return Plans.seq(made);
   }
 
-  private Expression replaced(Expression expression, List tables) {
+  private Expression replaced(Expression expression, List<LogicalPlan> tables) {
     if (expression instanceof Assignment assignment) {
       Expression value = replaced(assignment.value(), tables);
       return value == assignment.value() ? assignment : new Assignment(assignment.key(), value);
@@ -100,20 +103,20 @@ public class StatementVariables {
     if (expression instanceof UnresolvedAttribute name) {
       return isColumn(name, tables) ? name : spark.resolveVariables(name);
     }
-    List children = Plans.list(expression.children());
+    List<Expression> children = Plans.list(expression.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
-      Expression child = (Expression) children.get(i);
+      Expression child = children.get(i);
       children.set(i, replaced(child, tables));
       isSame = isSame && children.get(i) == child;
     }
     return isSame ? expression : expression.withNewChildren(Plans.seq(children));
   }
 
-  private boolean isColumn(UnresolvedAttribute name, List tables) {
-    for (Object table : tables) {
+  private boolean isColumn(UnresolvedAttribute name, List<LogicalPlan> tables) {
+    for (LogicalPlan table : tables) {
       try {
-        if (((LogicalPlan) table).resolve(name.nameParts(), resolver).isDefined()) {
+        if (table.resolve(name.nameParts(), resolver).isDefined()) {
           return true;
         }
       } catch (Exception e) {

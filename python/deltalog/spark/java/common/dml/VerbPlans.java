@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
@@ -28,10 +29,10 @@ import scala.collection.immutable.Seq;
 public class VerbPlans {
   private final SparkSession session;
   private final OwnColumns own;
-  private final Queue taken = new ArrayDeque();
-  private final List matched = new ArrayList();
-  private final List notMatched = new ArrayList();
-  private final List bySource = new ArrayList();
+  private final Queue<Column> taken = new ArrayDeque<>();
+  private final List<MergeAction> matched = new ArrayList<>();
+  private final List<MergeAction> notMatched = new ArrayList<>();
+  private final List<MergeAction> bySource = new ArrayList<>();
 
   /** The columns belong to the table's frames, by the id of the table. */
   public VerbPlans(SparkSession session, String columnsId) {
@@ -44,19 +45,19 @@ public class VerbPlans {
     taken.add(value);
   }
 
-  public StatementRun delete(Dataset target, Object condition) {
+  public StatementRun delete(Dataset<Row> target, Object condition) {
     Expression rows = condition == null ? Literal$.MODULE$.TrueLiteral() : expression(condition);
     return resolved(new DeleteFromTable(target.logicalPlan(), rows));
   }
 
-  public StatementRun update(Dataset target, String values, Object condition) {
+  public StatementRun update(Dataset<Row> target, String values, Object condition) {
     return resolved(
         new UpdateTable(target.logicalPlan(), assignments(values), optional(condition)));
   }
 
   /** Returns a MERGE with the clauses that were added. */
   public StatementRun merge(
-      Dataset target, Dataset source, Object condition, boolean evolvesSchema) {
+      Dataset<Row> target, Dataset<Row> source, Object condition, boolean evolvesSchema) {
     return resolved(
         new MergeIntoTable(
             target.logicalPlan(),
@@ -82,7 +83,7 @@ public class VerbPlans {
   }
 
   private MergeAction clause(String action, Object condition, String values) {
-    Option holds = optional(condition);
+    Option<Expression> holds = optional(condition);
     return switch (action) {
       case "delete" -> new DeleteAction(holds);
       case "update" -> values == null ? new UpdateStarAction(holds) : updating(holds, values);
@@ -94,7 +95,7 @@ public class VerbPlans {
     };
   }
 
-  private MergeAction updating(Option condition, String values) {
+  private MergeAction updating(Option<Expression> condition, String values) {
     Object[] fields = {condition, assignments(values)};
     try {
       return (MergeAction) CaseClass.create(UpdateAction.class, fields);
@@ -104,16 +105,16 @@ public class VerbPlans {
     }
   }
 
-  private Seq assignments(String values) {
-    List made = new ArrayList();
-    for (String[] value : (String[][]) Json.value(values, String[][].class)) {
+  private Seq<Assignment> assignments(String values) {
+    List<Assignment> made = new ArrayList<>();
+    for (String[] value : Json.value(values, String[][].class)) {
       Object given = value[1] == null ? taken.remove() : value[1];
       made.add(new Assignment(UnresolvedAttribute.quotedString(value[0]), expression(given)));
     }
     return Plans.seq(made);
   }
 
-  private Option optional(Object condition) {
+  private Option<Expression> optional(Object condition) {
     return condition == null ? Option.empty() : Option.apply(expression(condition));
   }
 

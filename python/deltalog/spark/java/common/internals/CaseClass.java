@@ -14,9 +14,9 @@ import java.util.Set;
 public class CaseClass {
 
   /** Returns a copy of value with changed fields. A name that does not exist is an error. */
-  public static Object with(scala.Product value, Map changes) throws Exception {
+  public static <T extends scala.Product> T with(T value, Map<String, ?> changes) throws Exception {
     Object[] fields = new Object[value.productArity()];
-    Set unused = new HashSet(changes.keySet());
+    Set<String> unused = new HashSet<>(changes.keySet());
     for (int i = 0; i < fields.length; i++) {
       String name = value.productElementName(i);
       fields[i] = changes.containsKey(name) ? changes.get(name) : value.productElement(i);
@@ -25,7 +25,7 @@ public class CaseClass {
     if (!unused.isEmpty()) {
       throw new NoSuchFieldException(value.getClass().getName() + " has no " + unused);
     }
-    return construct(value.getClass(), fields);
+    return Unchecked.cast(construct(value.getClass(), fields));
   }
 
   /** Returns the field of a value with a name; null if this release of Spark has none. */
@@ -39,35 +39,35 @@ public class CaseClass {
   }
 
   /** Creates a value from its first fields; the other fields have their defaults. */
-  public static Object create(Class type, Object[] first) throws Exception {
-    Class companion = Class.forName(type.getName() + "$", true, type.getClassLoader());
+  public static <T> T create(Class<T> type, Object... first) throws Exception {
+    Class<?> companion = Class.forName(type.getName() + "$", true, type.getClassLoader());
     Object module = companion.getField("MODULE$").get(null);
     Object[] fields = new Object[primary(type).getParameterCount()];
     for (int i = 0; i < fields.length; i++) {
       if (i < first.length) {
         fields[i] = first[i];
       } else {
-        Method method = companion.getMethod("apply$default$" + (i + 1), new Class[0]);
-        fields[i] = method.invoke(module, new Object[0]);
+        Method method = companion.getMethod("apply$default$" + (i + 1));
+        fields[i] = method.invoke(module);
       }
     }
-    return construct(type, fields);
+    return type.cast(construct(type, fields));
   }
 
-  private static Object construct(Class type, Object[] fields) throws Exception {
+  private static Object construct(Class<?> type, Object[] fields) throws Exception {
     try {
       return primary(type).newInstance(fields);
     } catch (InvocationTargetException e) {
-      if (e.getCause() instanceof Exception) {
-        throw (Exception) e.getCause();
+      if (e.getCause() instanceof Exception cause) {
+        throw cause;
       }
       throw e;
     }
   }
 
-  private static Constructor primary(Class type) {
-    Constructor[] all = type.getConstructors();
-    Constructor widest = all[0];
+  private static Constructor<?> primary(Class<?> type) {
+    Constructor<?>[] all = type.getConstructors();
+    Constructor<?> widest = all[0];
     for (int i = 1; i < all.length; i++) {
       if (all[i].getParameterCount() > widest.getParameterCount()) {
         widest = all[i];

@@ -10,14 +10,12 @@ public class HiddenFields {
    * Returns the field that a class declares, or null if this version of Spark lacks it or does not
    * let us reach it.
    */
-  public static Field orNull(Class type, String name) {
+  public static Field orNull(Class<?> type, String name) {
     try {
       Field field = type.getDeclaredField(name);
       field.setAccessible(true);
       return field;
-    } catch (NoSuchFieldException e) {
-      return null;
-    } catch (SecurityException e) {
+    } catch (NoSuchFieldException | SecurityException e) {
       return null;
     }
   }
@@ -30,13 +28,12 @@ public class HiddenFields {
     field.set(object, value);
   }
 
-  private static Field find(Class type, String name) throws NoSuchFieldException {
-    Class at = type;
+  private static Field find(Class<?> type, String name) throws NoSuchFieldException {
+    Class<?> at = type;
     while (at != null) {
-      Field[] fields = at.getDeclaredFields();
-      for (int i = 0; i < fields.length; i++) {
-        if (fields[i].getName().equals(name)) {
-          return fields[i];
+      for (Field field : at.getDeclaredFields()) {
+        if (field.getName().equals(name)) {
+          return field;
         }
       }
       at = at.getSuperclass();

@@ -10,9 +10,9 @@ public class NamedMethod {
 
   public static Method of(Object value, String name) throws NoSuchMethodException {
     Method[] methods = value.getClass().getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals(name)) {
-        return methods[i];
+    for (Method method : methods) {
+      if (method.getName().equals(name)) {
+        return method;
       }
     }
     throw new NoSuchMethodException(value.getClass().getName() + " has no " + name);

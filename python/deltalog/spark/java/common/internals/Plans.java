@@ -19,21 +19,31 @@ import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** Parts of Spark's plans, and what differs in them between releases of Spark. */
 public class Plans {
   private Plans() {}
 
-  public static Seq seq(List items) {
-    return scala.jdk.javaapi.CollectionConverters.asScala(items).toSeq();
+  public static <T> Seq<T> seq(List<? extends T> items) {
+    return Unchecked.cast(CollectionConverters.asScala(items).toSeq());
   }
 
-  public static List list(Seq items) {
-    return new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(items));
+  public static <T> List<T> list(Seq<? extends T> items) {
+    return new ArrayList<>(CollectionConverters.asJava(items));
+  }
+
+  /** Returns what a loop runs through, without a copy. */
+  public static <T> Iterable<T> each(scala.collection.Iterable<T> items) {
+    return CollectionConverters.asJava(items);
+  }
+
+  public static <T> Seq<T> none() {
+    return Unchecked.cast(Nil$.MODULE$);
   }
 
   public static Alias alias(Expression value, String name, ExprId id) {
-    return new Alias(value, name, id, (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
+    return new Alias(value, name, id, Plans.none(), Option.empty(), Plans.none());
   }
 
   public static Alias alias(Expression value, String name) {
@@ -62,16 +72,17 @@ public class Plans {
         nullable,
         column.metadata(),
         NamedExpression$.MODULE$.newExprId(),
-        (Seq) Nil$.MODULE$);
+        Plans.none());
   }
 
   /** Returns the value of the first branch whose condition is true; branches are Tuple2s. */
-  public static Expression choose(List branches, Expression otherwise) {
+  public static Expression choose(
+      List<Tuple2<Expression, Expression>> branches, Expression otherwise) {
     return branches.isEmpty() ? otherwise : new CaseWhen(seq(branches), Option.apply(otherwise));
   }
 
-  public static Tuple2 branch(Expression condition, Expression value) {
-    return new Tuple2(condition, value);
+  public static Tuple2<Expression, Expression> branch(Expression condition, Expression value) {
+    return new Tuple2<>(condition, value);
   }
 
   /**
@@ -86,18 +97,16 @@ public class Plans {
     filter = UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
     filter = BooleanSimplification$.MODULE$.apply(filter);
     // The result may need columns of its own.
-    boolean isSame = filter instanceof Filter && ((Filter) filter).child() == relation;
+    boolean isSame = filter instanceof Filter simple && simple.child() == relation;
     return isSame ? ((Filter) filter).condition() : condition;
   }
 
   /** Returns the names of the columns to which assignments give a value as a whole or in part. */
-  public static List assigned(Seq assignments) {
-    List names = new ArrayList();
-    List all = list(assignments);
-    for (int i = 0; i < all.size(); i++) {
-      List columns = list(((Assignment) all.get(i)).key().references().toSeq());
-      for (int j = 0; j < columns.size(); j++) {
-        names.add(((Attribute) columns.get(j)).name());
+  public static List<String> assigned(Seq<Assignment> assignments) {
+    List<String> names = new ArrayList<>();
+    for (Assignment assignment : list(assignments)) {
+      for (Attribute column : list(assignment.key().references().toSeq())) {
+        names.add(column.name());
       }
     }
     return names;
@@ -112,13 +121,13 @@ public class Plans {
   }
 
   /** Returns the parts of a condition that must all be true. */
-  public static List conjuncts(Expression condition) {
-    List parts = new ArrayList();
+  public static List<Expression> conjuncts(Expression condition) {
+    List<Expression> parts = new ArrayList<>();
     split(condition, parts);
     return parts;
   }
 
-  private static void split(Expression condition, List parts) {
+  private static void split(Expression condition, List<Expression> parts) {
     if (condition instanceof And and) {
       split(and.left(), parts);
       split(and.right(), parts);

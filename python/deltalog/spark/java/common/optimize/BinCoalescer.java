@@ -22,7 +22,7 @@ public class BinCoalescer implements PartitionCoalescer, Serializable {
   }
 
   @Override
-  public PartitionGroup[] coalesce(int most, RDD scan) {
+  public PartitionGroup[] coalesce(int most, RDD<?> scan) {
     Partition[] byNumber = byNumber(scan.partitions());
     PartitionGroup[] groups = new PartitionGroup[bins.count()];
     for (int bin = 0; bin < groups.length; bin++) {
@@ -40,16 +40,16 @@ public class BinCoalescer implements PartitionCoalescer, Serializable {
     if (partitions.length != byNumber.length) {
       throw unexpected(partitions.length + " partitions for " + byNumber.length + " files");
     }
-    for (int i = 0; i < partitions.length; i++) {
-      PartitionedFile[] files = ((FilePartition) partitions[i]).files();
+    for (Partition partition : partitions) {
+      PartitionedFile[] files = ((FilePartition) partition).files();
       if (files.length != 1 || files[0].start() != 0 || files[0].length() != files[0].fileSize()) {
         throw unexpected("a partition that is not one whole file");
       }
-      int number = ((Integer) FileFacts.of(files[0], FileFacts.NUMBER)).intValue();
+      int number = (Integer) FileFacts.of(files[0], FileFacts.NUMBER);
       if (byNumber[number] != null) {
         throw unexpected("the file " + files[0].filePath() + " twice");
       }
-      byNumber[number] = partitions[i];
+      byNumber[number] = partition;
     }
     return byNumber;
   }

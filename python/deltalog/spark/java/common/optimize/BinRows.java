@@ -5,6 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -72,22 +74,22 @@ public class BinRows extends MarkedRows {
   }
 
   private static void set(SparkSession session, String[][] settings) {
-    for (int i = 0; i < settings.length; i++) {
-      session.conf().set(settings[i][0], settings[i][1]);
+    for (String[] setting : settings) {
+      session.conf().set(setting[0], setting[1]);
     }
   }
 
   /** Returns the rows of a relation, with those columns that track rows. */
-  public static Dataset scan(SparkSession session, String described) {
+  public static Dataset<Row> scan(SparkSession session, String described) {
     // Files that cannot be read are errors, even if the session's settings ignore them.
-    scala.collection.immutable.Map options =
-        DeltalogRelation.withAllFiles((scala.collection.immutable.Map) Map$.MODULE$.empty());
+    scala.collection.immutable.Map<String, String> options =
+        DeltalogRelation.withAllFiles(Map$.MODULE$.empty());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
     String[] tracking = ((SnapshotFormat) relation.fileFormat()).rowTracking();
-    Dataset rows = (Dataset) session.baseRelationToDataFrame(relation);
+    Dataset<Row> rows = session.baseRelationToDataFrame(relation);
     // A column of the table may have the same name.
     Column metadata = rows.metadataColumn("_metadata");
-    List selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
+    List<Column> selected = Projection.columns(Arrays.asList(Projection.attributes(rows)));
     if (tracking.length > 0) {
       selected.add(metadata.getField("row_id").as(tracking[0]));
       selected.add(metadata.getField("row_commit_version").as(tracking[1]));
@@ -104,17 +106,18 @@ public class BinRows extends MarkedRows {
    * @param areLast whether they are the last columns, and not within the table's
    * @param more the number of the columns behind the table's
    */
-  public static Dataset packed(
+  public static Dataset<Row> packed(
       SparkSession session,
-      Dataset rows,
+      Dataset<Row> rows,
       Bins bins,
       String directories,
       boolean areLast,
       int more) {
-    List kept = Arrays.asList(kept(rows, directories, areLast, more));
-    Dataset chosen = rows.select(Plans.seq(Projection.columns(kept)));
-    RDD found = chosen.queryExecution().toRdd();
-    RDD packed = found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
+    List<Attribute> kept = Arrays.asList(kept(rows, directories, areLast, more));
+    Dataset<Row> chosen = rows.select(Plans.seq(Projection.columns(kept)));
+    RDD<InternalRow> found = chosen.queryExecution().toRdd();
+    RDD<InternalRow> packed =
+        found.coalesce(bins.count(), false, Option.apply(new BinCoalescer(bins)), null);
     return session.internalCreateDataFrame(packed, chosen.schema(), false);
   }
 
@@ -122,17 +125,17 @@ public class BinRows extends MarkedRows {
    * Returns the columns without the ones that directories name; see packed. Only positions
    * distinguish them.
    */
-  static Attribute[] kept(Dataset rows, String directories, boolean areLast, int more) {
-    List left = Arrays.asList((String[]) Json.value(directories, String[].class));
+  static Attribute[] kept(Dataset<Row> rows, String directories, boolean areLast, int more) {
+    List<String> left = Json.list(directories);
     Attribute[] all = Projection.attributes(rows);
     int end = areLast ? all.length - left.size() : all.length;
-    List kept = new ArrayList();
+    List<Attribute> kept = new ArrayList<>();
     for (int i = 0; i < end; i++) {
       boolean isOfDirectory = !areLast && i < end - more && left.contains(all[i].name());
       if (!isOfDirectory) {
         kept.add(all[i]);
       }
     }
-    return (Attribute[]) kept.toArray(new Attribute[0]);
+    return kept.toArray(new Attribute[0]);
   }
 }

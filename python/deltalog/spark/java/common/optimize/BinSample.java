@@ -4,7 +4,6 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.PriorityQueue;
 
@@ -14,7 +13,7 @@ import java.util.PriorityQueue;
  */
 public class BinSample {
   private final int most;
-  private final PriorityQueue rows = new PriorityQueue();
+  private final PriorityQueue<SampledRow> rows = new PriorityQueue<>();
   private long limit;
 
   /** Creates an empty sample of rows with numbers below a limit, with at most so many of them. */
@@ -32,13 +31,13 @@ public class BinSample {
   public void add(SampledRow row) {
     rows.add(row);
     if (rows.size() > most) {
-      lower(((SampledRow) rows.peek()).number());
+      lower(rows.peek().number());
     }
   }
 
   private void lower(long to) {
     limit = Math.min(limit, to);
-    while (!rows.isEmpty() && ((SampledRow) rows.peek()).number() >= limit) {
+    while (!rows.isEmpty() && rows.peek().number() >= limit) {
       rows.poll();
     }
   }
@@ -46,9 +45,7 @@ public class BinSample {
   public void write(OrderedColumn[] columns, DataOutputStream out) throws IOException {
     out.writeLong(limit);
     out.writeInt(rows.size());
-    Iterator each = rows.iterator();
-    while (each.hasNext()) {
-      SampledRow row = (SampledRow) each.next();
+    for (SampledRow row : rows) {
       out.writeLong(row.number());
       for (int i = 0; i < columns.length; i++) {
         columns[i].write(row.value(i), out);
@@ -72,7 +69,7 @@ public class BinSample {
     }
   }
 
-  public List rows() {
-    return new ArrayList(rows);
+  public List<SampledRow> rows() {
+    return new ArrayList<>(rows);
   }
 }

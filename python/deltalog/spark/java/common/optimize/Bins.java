@@ -32,7 +32,7 @@ public class Bins implements Serializable {
    * are ordered, directory and partition values.
    */
   public Bins(String json) {
-    List bins = (List) Json.value(json, List.class);
+    List<List<?>> bins = Json.list(json);
     starts = new int[bins.size() + 1];
     tasks = new int[bins.size() + 1];
     ordered = new boolean[bins.size()];
@@ -40,14 +40,14 @@ public class Bins implements Serializable {
     directories = new String[bins.size()];
     values = new String[bins.size()][];
     for (int i = 0; i < directories.length; i++) {
-      List bin = (List) bins.get(i);
+      List<?> bin = bins.get(i);
       starts[i + 1] = starts[i] + ((Number) bin.get(0)).intValue();
       tasks[i + 1] = tasks[i] + ((Number) bin.get(1)).intValue();
-      ordered[i] = ((Boolean) bin.get(2)).booleanValue();
+      ordered[i] = (Boolean) bin.get(2);
       rows[i] = bin.get(3) == null ? -1 : ((Number) bin.get(3)).longValue();
       String directory = (String) bin.get(4);
       directories[i] = directory.isEmpty() ? null : directory.substring(0, directory.length() - 1);
-      values[i] = (String[]) ((List) bin.get(5)).toArray(new String[0]);
+      values[i] = ((List<?>) bin.get(5)).toArray(new String[0]);
     }
   }
 

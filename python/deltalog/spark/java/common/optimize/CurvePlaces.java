@@ -17,38 +17,38 @@ public class CurvePlaces implements Serializable {
   private final byte[][][] splits;
 
   /** Takes samples of the rows of each bin (SampledRow). */
-  public CurvePlaces(Bins bins, CurveGrid grid, int columns, List[] samples) {
+  public CurvePlaces(Bins bins, CurveGrid grid, int columns, List<List<SampledRow>> samples) {
     this.bins = bins;
     this.grid = grid;
-    ranks = new Ranks[samples.length][];
-    splits = new byte[samples.length][][];
-    for (int bin = 0; bin < samples.length; bin++) {
+    ranks = new Ranks[samples.size()][];
+    splits = new byte[samples.size()][][];
+    for (int bin = 0; bin < samples.size(); bin++) {
       if (!bins.isOrdered(bin)) {
         continue;
       }
-      int count = samples[bin].size();
+      int count = samples.get(bin).size();
       ranks[bin] = new Ranks[columns];
       for (int i = 0; i < columns; i++) {
         Object[] values = new Object[count];
         for (int row = 0; row < count; row++) {
-          values[row] = ((SampledRow) samples[bin].get(row)).value(i);
+          values[row] = samples.get(bin).get(row).value(i);
         }
         ranks[bin][i] = new Ranks(values, grid.bits());
       }
-      Object[] places = new Object[count];
+      byte[][] places = new byte[count][];
       for (int row = 0; row < count; row++) {
-        SampledRow sampled = (SampledRow) samples[bin].get(row);
+        SampledRow sampled = samples.get(bin).get(row);
         int[] cell = new int[columns];
         for (int i = 0; i < columns; i++) {
           cell[i] = ranks[bin][i].of(sampled.value(i));
         }
         places[row] = grid.place(cell, mixed(sampled.number()));
       }
-      Arrays.sort(places, new ValueOrder());
+      Arrays.sort(places, Arrays::compareUnsigned);
       int tasks = bins.firstTask(bin + 1) - bins.firstTask(bin);
       splits[bin] = new byte[count == 0 ? 0 : tasks - 1][];
       for (int i = 0; i < splits[bin].length; i++) {
-        splits[bin][i] = (byte[]) places[(int) ((long) (i + 1) * count / tasks)];
+        splits[bin][i] = places[(int) ((long) (i + 1) * count / tasks)];
       }
     }
   }
@@ -75,7 +75,7 @@ public class CurvePlaces implements Serializable {
     if (splits[bin] == null) {
       return first;
     }
-    int found = Arrays.binarySearch(splits[bin], place, new ValueOrder());
+    int found = Arrays.binarySearch(splits[bin], place, Arrays::compareUnsigned);
     return first + (found >= 0 ? found + 1 : -found - 1);
   }
 

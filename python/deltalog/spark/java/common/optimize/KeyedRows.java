@@ -5,14 +5,14 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import scala.collection.Iterator;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /**
  * Appends to each row the key of the task that writes it, and its place on the curve. Runs in
  * tasks.
  */
-public class KeyedRows extends AbstractFunction1 implements Serializable {
+public class KeyedRows extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>>
+    implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
   private final int[] keys;
@@ -30,20 +30,19 @@ public class KeyedRows extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object rows) {
-    return CollectionConverters.asScala(new KeyedIterator(this, (Iterator) rows));
+  public Iterator<InternalRow> apply(Iterator<InternalRow> rows) {
+    JoinedRow joined = new JoinedRow();
+    GenericInternalRow added = new GenericInternalRow(2);
+    int[] cell = new int[columns.length];
+    return rows.map(row -> keyed(row, joined, added, cell));
   }
 
-  /** Returns a row with its keys. The next call changes the same object. */
-  InternalRow keyed(InternalRow row, JoinedRow joined, GenericInternalRow added, int[] cell) {
+  private InternalRow keyed(
+      InternalRow row, JoinedRow joined, GenericInternalRow added, int[] cell) {
     int number = row.getInt(file);
     byte[] place = places.place(row, columns, cell, number, row.getLong(file + 1));
     added.update(0, Integer.valueOf(keys[places.task(number, place)]));
     added.update(1, place);
     return joined.apply(row, added);
-  }
-
-  int dimensions() {
-    return columns.length;
   }
 }

@@ -50,7 +50,7 @@ public class OrderedColumn implements Serializable {
    * Finds the column with these parts of a name, in the spelling of the schema, in rows of the
    * schema, whose first columns are the table's.
    */
-  public OrderedColumn(StructType schema, List names) {
+  public OrderedColumn(StructType schema, List<String> names) {
     path = new int[names.size()];
     widths = new int[names.size()];
     DataType found = schema;
@@ -58,7 +58,7 @@ public class OrderedColumn implements Serializable {
       StructType struct = (StructType) found;
       path[i] = Arrays.asList(struct.fieldNames()).indexOf(names.get(i));
       found = struct.fields()[path[i]].dataType();
-      widths[i] = found instanceof StructType ? ((StructType) found).length() : 0;
+      widths[i] = found instanceof StructType inner ? inner.length() : 0;
     }
     type = found;
     kind = kind(type);
@@ -129,7 +129,7 @@ public class OrderedColumn implements Serializable {
     }
     return a instanceof byte[] array
         ? Arrays.compareUnsigned(array, (byte[]) b)
-        : ((Comparable) a).compareTo(b);
+        : Unchecked.<Comparable<Object>>cast(a).compareTo(b);
   }
 
   /** Writes a value. */
@@ -139,9 +139,9 @@ public class OrderedColumn implements Serializable {
       return;
     }
     if (kind == NUMBER) {
-      out.writeLong(((Long) value).longValue());
+      out.writeLong((Long) value);
     } else if (kind == FRACTION) {
-      out.writeDouble(((Double) value).doubleValue());
+      out.writeDouble((Double) value);
     } else {
       byte[] bytes = kind == BYTES ? (byte[]) value : ((BigInteger) value).toByteArray();
       out.writeInt(bytes.length);

@@ -5,6 +5,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -39,9 +41,9 @@ public class OrderedRows {
   private static final String PLACE = "__deltalog_place";
 
   private final SparkSession session;
-  private final Dataset scan;
+  private final Dataset<Row> scan;
   private final Bins bins;
-  private final List paths;
+  private final List<List<String>> paths;
   private final CurveGrid grid;
   private final SampleJob sample;
   private CurvePlaces places;
@@ -52,13 +54,18 @@ public class OrderedRows {
    * @param names the parts of the name of each column by which rows are ordered, as JSON
    */
   public OrderedRows(
-      SparkSession session, Dataset scan, Bins bins, String names, boolean isHilbert, int bits) {
+      SparkSession session,
+      Dataset<Row> scan,
+      Bins bins,
+      String names,
+      boolean isHilbert,
+      int bits) {
     this.session = session;
     this.scan = scan;
     this.bins = bins;
-    this.paths = (List) Json.value(names, List.class);
+    this.paths = Json.list(names);
     this.grid = new CurveGrid(isHilbert, paths.size(), bits);
-    Dataset sampled = read(false);
+    Dataset<Row> sampled = read(false);
     this.sample = new SampleJob(sampled, bins, columns(sampled.schema()));
     sample.run();
   }
@@ -78,14 +85,15 @@ public class OrderedRows {
   }
 
   /** Returns the rows of the scan with two more columns: which task writes a row, and its place. */
-  public Dataset keyed() {
+  public Dataset<Row> keyed() {
     places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
     StructType schema = scan.schema();
     // The last columns are the numbers of the file and of the row.
     KeyedRows keys =
         new KeyedRows(places, columns(schema), keys(bins.tasks()), schema.length() - 2);
-    RDD rows = scan.queryExecution().toRdd();
-    RDD keyed = rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
+    RDD<InternalRow> rows = scan.queryExecution().toRdd();
+    RDD<InternalRow> keyed =
+        rows.mapPartitions(keys, true, ClassTag$.MODULE$.apply(InternalRow.class));
     StructType with =
         schema.add(TASK, DataTypes.IntegerType, false).add(PLACE, DataTypes.BinaryType, false);
     return session.internalCreateDataFrame(keyed, with, false);
@@ -95,23 +103,23 @@ public class OrderedRows {
    * Returns keyed rows in the form of files, sorted, in the partitions of their tasks; see
    * BinRows.packed.
    */
-  public Dataset shuffled(Dataset keyed, String directories, boolean areLast, int more) {
+  public Dataset<Row> shuffled(Dataset<Row> keyed, String directories, boolean areLast, int more) {
     Attribute[] kept = BinRows.kept(keyed, directories, areLast, more);
     int task = kept.length - 2;
     if (!kept[task].name().equals(TASK) || !kept[task + 1].name().equals(PLACE)) {
       throw new IllegalStateException(
           "an internal error of deltalog: the rows have no tasks; nothing was committed");
     }
-    List by = Projection.columns(Arrays.asList(new Object[] {kept[task]}));
-    List place = Projection.columns(Arrays.asList(new Object[] {kept[task + 1]}));
-    Dataset parts = keyed.repartition(bins.tasks(), Plans.seq(by));
-    Dataset sorted = parts.sortWithinPartitions(Plans.seq(place));
+    List<Column> by = Projection.columns(List.of(kept[task]));
+    List<Column> place = Projection.columns(List.of(kept[task + 1]));
+    Dataset<Row> parts = keyed.repartition(bins.tasks(), Plans.seq(by));
+    Dataset<Row> sorted = parts.sortWithinPartitions(Plans.seq(place));
     return sorted.select(Plans.seq(Projection.columns(Arrays.asList(kept).subList(0, task))));
   }
 
   /** Finds rows of old files in the new ones; see RowSearch.find. */
   public byte[] find(byte[] asked) {
-    Dataset read = read(true);
+    Dataset<Row> read = read(true);
     return new RowSearch(read, bins, places, columns(read.schema())).find(asked);
   }
 
@@ -119,9 +127,9 @@ public class OrderedRows {
    * Returns the columns by which rows are ordered, the number of the file, and perhaps the position
    * of the row.
    */
-  private Dataset read(boolean withPositions) {
-    List all = Arrays.asList(Projection.attributes(scan));
-    List chosen = ordering();
+  private Dataset<Row> read(boolean withPositions) {
+    List<Attribute> all = Arrays.asList(Projection.attributes(scan));
+    List<Attribute> chosen = ordering();
     chosen.addAll(all.subList(all.size() - 2, withPositions ? all.size() : all.size() - 1));
     return scan.select(Plans.seq(Projection.columns(chosen)));
   }
@@ -129,15 +137,15 @@ public class OrderedRows {
   /**
    * Returns the columns of the table by which rows are ordered, or with fields by which they are.
    */
-  private List ordering() {
+  private List<Attribute> ordering() {
     Attribute[] all = Projection.attributes(scan);
-    List chosen = new ArrayList();
-    List found = new ArrayList();
-    for (int i = 0; i < all.length; i++) {
-      for (int path = 0; path < paths.size(); path++) {
-        String name = (String) ((List) paths.get(path)).get(0);
-        if (all[i].name().equals(name) && !found.contains(name)) {
-          chosen.add(all[i]);
+    List<Attribute> chosen = new ArrayList<>();
+    List<String> found = new ArrayList<>();
+    for (Attribute column : all) {
+      for (List<String> path : paths) {
+        String name = path.get(0);
+        if (column.name().equals(name) && !found.contains(name)) {
+          chosen.add(column);
           found.add(name);
         }
       }
@@ -148,7 +156,7 @@ public class OrderedRows {
   private OrderedColumn[] columns(StructType schema) {
     OrderedColumn[] columns = new OrderedColumn[paths.size()];
     for (int i = 0; i < columns.length; i++) {
-      columns[i] = new OrderedColumn(schema, (List) paths.get(i));
+      columns[i] = new OrderedColumn(schema, paths.get(i));
     }
     return columns;
   }
@@ -157,15 +165,14 @@ public class OrderedRows {
   private static int[] keys(int tasks) {
     Expression number = new BoundReference(0, DataTypes.IntegerType, false);
     Expression partition =
-        new HashPartitioning(Plans.seq(Arrays.asList(new Object[] {number})), tasks)
-            .partitionIdExpression();
+        new HashPartitioning(Plans.seq(List.of(number)), tasks).partitionIdExpression();
     int[] keys = new int[tasks];
     boolean[] isKnown = new boolean[tasks];
     GenericInternalRow row = new GenericInternalRow(1);
     int known = 0;
     for (int key = 0; known < tasks; key++) {
       row.update(0, Integer.valueOf(key));
-      int found = ((Integer) partition.eval(row)).intValue();
+      int found = (Integer) partition.eval(row);
       if (!isKnown[found]) {
         isKnown[found] = true;
         keys[found] = key;

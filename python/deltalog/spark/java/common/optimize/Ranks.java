@@ -23,7 +23,7 @@ public class Ranks implements Serializable {
   /** Takes the sampled values of a column, and how many bits a rank has. */
   public Ranks(Object[] sample, int bits) {
     Object[] sorted = sample.clone();
-    Arrays.sort(sorted, new ValueOrder());
+    Arrays.sort(sorted, OrderedColumn::compare);
     ranges = 1 << bits;
     // A small sample has fewer boundaries, between which ranks are left out.
     Object[] found = new Object[Math.min(sorted.length, ranges - 1)];
@@ -35,7 +35,7 @@ public class Ranks implements Serializable {
     boundaries = areNumbers ? null : found;
     numbers = areNumbers ? new long[found.length] : null;
     for (int i = 0; areNumbers && i < found.length; i++) {
-      numbers[i] = ((Long) found[i]).longValue();
+      numbers[i] = (Long) found[i];
     }
   }
 
@@ -71,6 +71,6 @@ public class Ranks implements Serializable {
   }
 
   private static int compare(long boundary, Object value) {
-    return value == null ? 1 : Long.compare(boundary, ((Long) value).longValue());
+    return value == null ? 1 : Long.compare(boundary, (Long) value);
   }
 }

@@ -1,13 +1,14 @@
 package io.deltalog.spark;
 
 import java.nio.ByteBuffer;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /** The job that counts the rows before some rows (RowCountTask). */
 public class RowCountJob extends AnswerJob {
   private final long[] sums;
 
-  public RowCountJob(Dataset rows, int count) {
+  public RowCountJob(Dataset<Row> rows, int count) {
     super(rows);
     sums = new long[count];
   }

@@ -11,7 +11,8 @@ import scala.runtime.AbstractFunction1;
  * Counts the rows that are in a new file before some of its rows: for each of these how many rows
  * are between it and the one before, as 64-bit numbers.
  */
-public class RowCountTask extends AbstractFunction1 implements Serializable {
+public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
+    implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
 
@@ -43,13 +44,11 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object read) {
+  public byte[] apply(Iterator<InternalRow> read) {
     long[] before = new long[count];
     int[] cell = new int[columns.length];
-    ValueOrder order = new ValueOrder();
-    Iterator each = (Iterator) read;
-    while (each.hasNext()) {
-      InternalRow row = (InternalRow) each.next();
+    while (read.hasNext()) {
+      InternalRow row = read.next();
       int width = row.numFields();
       int file = row.getInt(width - 2);
       if (!counted[file]) {
@@ -60,7 +59,7 @@ public class RowCountTask extends AbstractFunction1 implements Serializable {
       if (asked[task] == null) {
         continue;
       }
-      int found = Arrays.binarySearch(asked[task], place, order);
+      int found = Arrays.binarySearch(asked[task], place, Arrays::compareUnsigned);
       // The first of the rows that is after this one.
       int next = found >= 0 ? found + 1 : -found - 1;
       if (next < asked[task].length) {

@@ -1,13 +1,14 @@
 package io.deltalog.spark;
 
 import java.nio.ByteBuffer;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /** The job that finds the places of some rows on the curve (RowPlaceTask). */
 public class RowPlaceJob extends AnswerJob {
   private final byte[][] places;
 
-  public RowPlaceJob(Dataset rows, int count) {
+  public RowPlaceJob(Dataset<Row> rows, int count) {
     super(rows);
     places = new byte[count][];
   }

@@ -14,7 +14,8 @@ import scala.runtime.AbstractFunction1;
  * Finds the places of some rows on the curve, as bytes: for each its number among the rows, and its
  * place.
  */
-public class RowPlaceTask extends AbstractFunction1 implements Serializable {
+public class RowPlaceTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
+    implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
 
@@ -33,14 +34,13 @@ public class RowPlaceTask extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object read) {
+  public byte[] apply(Iterator<InternalRow> read) {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);
     int[] cell = new int[columns.length];
-    Iterator each = (Iterator) read;
     try {
-      while (each.hasNext()) {
-        InternalRow row = (InternalRow) each.next();
+      while (read.hasNext()) {
+        InternalRow row = read.next();
         int width = row.numFields();
         int file = row.getInt(width - 2);
         long position = row.getLong(width - 1);

@@ -3,7 +3,9 @@ package io.deltalog.spark;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
@@ -19,7 +21,7 @@ public class RowSearch {
   /** How many bytes the tasks that count may answer together. */
   private static final long ANSWERS = 1 << 28;
 
-  private final Dataset rows;
+  private final Dataset<Row> rows;
   private final Bins bins;
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
@@ -28,7 +30,7 @@ public class RowSearch {
    * Takes the same rows as were ordered; the last columns are the number of the file and the
    * position there.
    */
-  public RowSearch(Dataset rows, Bins bins, CurvePlaces places, OrderedColumn[] columns) {
+  public RowSearch(Dataset<Row> rows, Bins bins, CurvePlaces places, OrderedColumn[] columns) {
     this.rows = rows;
     this.bins = bins;
     this.places = places;
@@ -67,20 +69,23 @@ public class RowSearch {
       tasks[i] = places.task(files[i], found[i]);
       order[i] = Integer.valueOf(i);
     }
-    Arrays.sort(order, new PlaceOrder(tasks, found));
+    Arrays.sort(
+        order,
+        Comparator.<Integer>comparingInt(row -> tasks[row])
+            .thenComparing((one, other) -> Arrays.compareUnsigned(found[one], found[other])));
     byte[][][] ofTasks = new byte[bins.tasks()][][];
     int[] firsts = new int[bins.tasks()];
     boolean[] counted = new boolean[bins.start(bins.count())];
     int begun = 0;
     while (begun < count) {
       int task = tasks[order[begun].intValue()];
-      List ofTask = new ArrayList();
+      List<byte[]> ofTask = new ArrayList<>();
       int end = begun;
       while (end < count && tasks[order[end].intValue()] == task) {
         ofTask.add(found[order[end].intValue()]);
         end++;
       }
-      ofTasks[task] = (byte[][]) ofTask.toArray(new byte[0][]);
+      ofTasks[task] = ofTask.toArray(new byte[0][]);
       firsts[task] = begun;
       begun = end;
       int bin = bins.ofTask(task);

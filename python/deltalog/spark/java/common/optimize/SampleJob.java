@@ -3,7 +3,9 @@ package io.deltalog.spark;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
@@ -33,7 +35,7 @@ public class SampleJob extends AnswerJob {
   private final int[] most;
 
   /** Creates it for rows whose last column is the number of the file. */
-  public SampleJob(Dataset rows, Bins bins, OrderedColumn[] columns) {
+  public SampleJob(Dataset<Row> rows, Bins bins, OrderedColumn[] columns) {
     super(rows);
     this.bins = bins;
     this.columns = columns;
@@ -87,11 +89,7 @@ public class SampleJob extends AnswerJob {
   }
 
   /** Returns the rows that were drawn of each bin. */
-  public List[] samples() {
-    List[] rows = new List[samples.length];
-    for (int bin = 0; bin < rows.length; bin++) {
-      rows[bin] = samples[bin].rows();
-    }
-    return rows;
+  public List<List<SampledRow>> samples() {
+    return Arrays.stream(samples).map(BinSample::rows).toList();
   }
 }

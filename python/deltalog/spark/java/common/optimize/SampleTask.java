@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import java.util.SplittableRandom;
 import org.apache.spark.TaskContext;
@@ -19,7 +18,8 @@ import scala.runtime.AbstractFunction1;
  * <p>Each row gets a random number, and those with small numbers are drawn. So the samples of tasks
  * together are one of all rows.
  */
-public class SampleTask extends AbstractFunction1 implements Serializable {
+public class SampleTask extends AbstractFunction1<scala.collection.Iterator<InternalRow>, byte[]>
+    implements Serializable {
   private final Bins bins;
   private final OrderedColumn[] columns;
 
@@ -37,26 +37,25 @@ public class SampleTask extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object rows) {
+  public byte[] apply(scala.collection.Iterator<InternalRow> rows) {
     SplittableRandom random = new SplittableRandom(TaskContext.getPartitionId());
-    Map drawn = new HashMap();
-    Map counts = new HashMap();
-    scala.collection.Iterator each = (scala.collection.Iterator) rows;
+    Map<Integer, BinSample> drawn = new HashMap<>();
+    Map<Integer, long[]> counts = new HashMap<>();
     int file = -1;
     long[] count = null;
     BinSample sample = null;
-    while (each.hasNext()) {
-      InternalRow row = (InternalRow) each.next();
+    while (rows.hasNext()) {
+      InternalRow row = rows.next();
       int number = row.getInt(row.numFields() - 1);
       if (number != file) {
         file = number;
-        count = (long[]) counts.get(Integer.valueOf(file));
+        count = counts.get(Integer.valueOf(file));
         if (count == null) {
           count = new long[1];
           counts.put(Integer.valueOf(file), count);
         }
         Integer bin = Integer.valueOf(bins.ofFile(file));
-        sample = (BinSample) drawn.get(bin);
+        sample = drawn.get(bin);
         if (sample == null && bins.isOrdered(bin.intValue())) {
           sample = new BinSample(limits[bin.intValue()], most[bin.intValue()]);
           drawn.put(bin, sample);
@@ -79,22 +78,19 @@ public class SampleTask extends AbstractFunction1 implements Serializable {
     }
   }
 
-  private byte[] bytes(Map counts, Map drawn) throws IOException {
+  private byte[] bytes(Map<Integer, long[]> counts, Map<Integer, BinSample> drawn)
+      throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);
     out.writeInt(counts.size());
-    Iterator files = counts.entrySet().iterator();
-    while (files.hasNext()) {
-      Map.Entry entry = (Map.Entry) files.next();
-      out.writeInt(((Integer) entry.getKey()).intValue());
-      out.writeLong(((long[]) entry.getValue())[0]);
+    for (Map.Entry<Integer, long[]> entry : counts.entrySet()) {
+      out.writeInt(entry.getKey());
+      out.writeLong(entry.getValue()[0]);
     }
     out.writeInt(drawn.size());
-    Iterator samples = drawn.entrySet().iterator();
-    while (samples.hasNext()) {
-      Map.Entry entry = (Map.Entry) samples.next();
-      out.writeInt(((Integer) entry.getKey()).intValue());
-      ((BinSample) entry.getValue()).write(columns, out);
+    for (Map.Entry<Integer, BinSample> entry : drawn.entrySet()) {
+      out.writeInt(entry.getKey());
+      entry.getValue().write(columns, out);
     }
     return bytes.toByteArray();
   }

@@ -2,14 +2,14 @@ package io.deltalog.spark;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
  * A rule of Spark's optimizer that answers aggregates from the log. Users disable it by listing its
  * name in spark.sql.optimizer.excludedRules.
  */
-public class AnswersFromLog extends Rule {
+public class AnswersFromLog extends Rule<LogicalPlan> {
   /** The name that users write in settings. It does not depend on the package of the class. */
   private static final String NAME = "io.deltalog.spark.AnswersFromLog";
 
@@ -21,7 +21,7 @@ public class AnswersFromLog extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     return plan.transform(new Aggregates());
   }
 
@@ -34,12 +34,12 @@ public class AnswersFromLog extends Rule {
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(LogicalPlan node) {
       return node instanceof Aggregate;
     }
 
     @Override
-    protected Object improved(Object node) throws Exception {
+    protected LogicalPlan improved(LogicalPlan node) throws Exception {
       return LogAnswers.instead((Aggregate) node);
     }
   }

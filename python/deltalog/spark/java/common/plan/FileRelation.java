@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -12,16 +13,14 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import scala.Function1;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
  * The relation of files that Spark's own strategy scans, in place of the scan of a table of our
  * catalog. Its columns keep their expression ids, so the plan around it stays valid.
  */
-public class FileRelation extends scala.runtime.AbstractPartialFunction {
+public class FileRelation extends NodeChange<LogicalPlan> {
   /** Spark's mark of the column _metadata of a table. */
   private static final String METADATA_COLUMN = "__metadata_col";
 
@@ -32,36 +31,29 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(LogicalPlan node) {
     return isScan(node);
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (!isScan(node)) {
-      return otherwise.apply(node);
-    }
+  protected LogicalPlan changed(LogicalPlan node) {
     DataSourceV2ScanRelation scan = (DataSourceV2ScanRelation) node;
-    return new Project((Seq) scan.output(), (LogicalPlan) of(scan));
+    return new Project(Unchecked.cast(scan.output()), of(scan));
   }
 
   /** Returns the relation, which has all columns of the table. */
   public static LogicalRelation of(DataSourceV2ScanRelation scan) {
     DeltalogRelation relation = ((DeltalogScan) scan.scan()).table().relation();
-    Map read = new HashMap();
-    Iterator columns = scan.output().iterator();
-    while (columns.hasNext()) {
-      AttributeReference column = (AttributeReference) columns.next();
+    Map<ExprId, AttributeReference> read = new HashMap<>();
+    for (AttributeReference column : Plans.each(scan.output())) {
       read.put(column.exprId(), column);
     }
-    List output = new ArrayList();
-    List metadata = new ArrayList();
+    List<AttributeReference> output = new ArrayList<>();
+    List<AttributeReference> metadata = new ArrayList<>();
     // The type of a column that is read may lack fields that the query does not use.
-    Map types = new HashMap();
-    Iterator all = scan.relation().output().iterator();
-    while (all.hasNext()) {
-      AttributeReference column = (AttributeReference) all.next();
-      AttributeReference asRead = (AttributeReference) read.get(column.exprId());
+    Map<String, DataType> types = new HashMap<>();
+    for (AttributeReference column : Plans.each(scan.relation().output())) {
+      AttributeReference asRead = read.get(column.exprId());
       if (column.metadata().contains(METADATA_COLUMN)) {
         if (asRead != null) {
           metadata.add(marked(asRead, relation.fileFormat().createFileMetadataCol()));
@@ -74,10 +66,10 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
       }
     }
     output.addAll(metadata);
-    Seq attributes = scala.jdk.javaapi.CollectionConverters.asScala(output).toSeq();
+    Seq<AttributeReference> attributes = Plans.seq(output);
     Object[] fields = {pruned(relation, types), attributes, Option.empty(), false, Option.empty()};
     try {
-      return (LogicalRelation) CaseClass.create(LogicalRelation.class, fields);
+      return CaseClass.create(LogicalRelation.class, fields);
     } catch (Exception e) {
       throw new IllegalStateException(
           "deltalog cannot use this version of Spark's relations: " + e, e);
@@ -85,13 +77,13 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the relation with the types that are read. */
-  private static DeltalogRelation pruned(DeltalogRelation relation, Map types) {
+  private static DeltalogRelation pruned(DeltalogRelation relation, Map<String, DataType> types) {
     if (types.isEmpty()) {
       return relation;
     }
     StructField[] fields = relation.dataSchema().fields().clone();
     for (int i = 0; i < fields.length; i++) {
-      DataType type = (DataType) types.get(fields[i].name());
+      DataType type = types.get(fields[i].name());
       if (type != null) {
         fields[i] =
             new StructField(fields[i].name(), type, fields[i].nullable(), fields[i].metadata());
@@ -117,8 +109,8 @@ public class FileRelation extends scala.runtime.AbstractPartialFunction {
     for (int i = 0; i < fields.length; i++) {
       fields[i] = ((StructType) metadata.dataType()).apply(fields[i].name());
     }
-    Object made = metadata.withExprId(column.exprId());
-    made = ((AttributeReference) made).withName(column.name());
-    return ((AttributeReference) made).withDataType(new StructType(fields));
+    AttributeReference made = metadata.withExprId(column.exprId());
+    made = made.withName(column.name());
+    return made.withDataType(new StructType(fields));
   }
 }

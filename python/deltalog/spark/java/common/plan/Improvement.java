@@ -1,14 +1,14 @@
 package io.deltalog.spark;
 
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.slf4j.LoggerFactory;
-import scala.Function1;
 
 /**
  * A change of nodes of a plan that only saves time, so it never fails a query. If anything goes
  * wrong, the node stays, and the first failure is logged.
  */
-abstract class Improvement extends scala.runtime.AbstractPartialFunction {
+abstract class Improvement extends NodeChange<LogicalPlan> {
   private final AtomicBoolean hasWarned;
   private final String failure;
 
@@ -19,21 +19,16 @@ abstract class Improvement extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns what takes the place of the node, or the node. */
-  protected abstract Object improved(Object node) throws Exception;
+  protected abstract LogicalPlan improved(LogicalPlan node) throws Exception;
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (!isDefinedAt(node)) {
-      return otherwise.apply(node);
-    }
+  protected LogicalPlan changed(LogicalPlan node) {
     try {
       return improved(node);
     } catch (DeltalogException e) {
       throw e; // Python handles its own failures; only a user's interrupt arrives here.
-    } catch (Exception e) {
-      warnOnce(e);
-    } catch (LinkageError e) { // This Spark release lacks a method or class.
-      warnOnce(e);
+    } catch (Exception | LinkageError e) {
+      warnOnce(e); // A LinkageError: this Spark release lacks a method or class.
     }
     return node;
   }

@@ -7,6 +7,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.aggregate.*;
 import org.apache.spark.sql.catalyst.plans.logical.*;
@@ -17,7 +18,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
-import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
@@ -40,12 +40,12 @@ import scala.collection.immutable.Seq;
  * Columns are found by expression id, because a query may spell a name in another case than the
  * table.
  */
-public class LogAnswers extends scala.runtime.AbstractPartialFunction {
+public class LogAnswers extends NodeChange<Expression> {
   private final Aggregate aggregate;
   private final LogicalRelation source;
   private final StructType partitionSchema;
-  private final Map least = new LinkedHashMap();
-  private final Map greatest = new LinkedHashMap();
+  private final Map<String, AttributeReference> least = new LinkedHashMap<>();
+  private final Map<String, AttributeReference> greatest = new LinkedHashMap<>();
   private final AttributeReference rows = attribute("rows", DataTypes.LongType, false);
   private boolean possible = true;
 
@@ -64,32 +64,30 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     if (FileRelation.isScan(plan)) {
       plan = FileRelation.of((DataSourceV2ScanRelation) plan);
     }
-    if (plan instanceof LogicalRelation
-        && ((LogicalRelation) plan).relation() instanceof DeltalogRelation) {
-      LogicalPlan answered = new LogAnswers(aggregate, (LogicalRelation) plan).answered();
+    if (plan instanceof LogicalRelation source && source.relation() instanceof DeltalogRelation) {
+      LogicalPlan answered = new LogAnswers(aggregate, source).answered();
       return answered == null ? aggregate : answered;
     }
     return aggregate;
   }
 
   private LogicalPlan answered() throws Exception {
-    Seq expressions = all(aggregate.aggregateExpressions());
+    Seq<NamedExpression> expressions = all(aggregate.aggregateExpressions());
     if (!possible || !isAnswered(expressions, over(aggregate.child(), log(none())))) {
       return null;
     }
     DeltalogFileIndex index = (DeltalogFileIndex) ((HadoopFsRelation) source.relation()).location();
-    PackedValues answers =
-        index.answers(partitionFilters(), (String[]) extremes().toArray(new String[0]));
+    PackedValues answers = index.answers(partitionFilters(), extremes().toArray(new String[0]));
     if (answers == null) {
       return null;
     }
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     changes.put("aggregateExpressions", expressions);
     changes.put("child", over(aggregate.child(), log(answers)));
     return (LogicalPlan) CaseClass.with(aggregate, changes);
   }
 
-  private boolean isAnswered(Seq expressions, LogicalPlan child) {
+  private boolean isAnswered(Seq<? extends Object> expressions, LogicalPlan child) {
     return child != null
         && isOf(aggregate.groupingExpressions(), child)
         && isOf(expressions, child);
@@ -110,10 +108,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
       Expression condition = filter.condition();
       return isOf(condition, child) ? new Filter(condition, child) : null;
     }
-    List list = new ArrayList();
-    Iterator columns = ((Project) plan).projectList().iterator();
-    while (columns.hasNext()) {
-      Object column = columns.next();
+    List<NamedExpression> list = new ArrayList<>();
+    for (NamedExpression column : Plans.each(((Project) plan).projectList())) {
       if (!isExtreme(column)) {
         list.add(column);
       }
@@ -131,22 +127,20 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the table's names of the columns whose minimum or maximum is needed. */
-  private Set extremes() {
-    Set names = new LinkedHashSet(least.keySet());
+  private Set<String> extremes() {
+    Set<String> names = new LinkedHashSet<>(least.keySet());
     names.addAll(greatest.keySet());
     return names;
   }
 
   /** Returns the rows of the log as a plan. */
   private LogicalPlan log(PackedValues answers) throws Exception {
-    List output = new ArrayList();
+    List<AttributeReference> output = new ArrayList<>();
     for (int i = 0; i < partitionSchema.length(); i++) {
       output.add(named(partitionSchema.fields()[i].name()));
     }
     output.add(rows);
-    java.util.Iterator names = extremes().iterator();
-    while (names.hasNext()) {
-      String name = (String) names.next();
+    for (String name : extremes()) {
       output.add(
           least.containsKey(name)
               ? least.get(name)
@@ -158,14 +152,13 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     }
     StructType schema = new StructType();
     for (int i = 0; i < output.size(); i++) {
-      schema = schema.add("c" + i, ((AttributeReference) output.get(i)).dataType(), true);
+      schema = schema.add("c" + i, output.get(i).dataType(), true);
     }
-    List data = new ArrayList();
+    List<InternalRow> data = new ArrayList<>();
     for (int left = answers.count(); left > 0; left--) {
       data.add(answers.row(schema));
     }
-    return (LogicalPlan)
-        CaseClass.create(LocalRelation.class, new Object[] {seq(output), seq(data)});
+    return (LogicalPlan) CaseClass.create(LocalRelation.class, seq(output), seq(data));
   }
 
   private static PackedValues none() {
@@ -173,13 +166,13 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the filters, with the column names spelled as in the table. */
-  private Seq partitionFilters() {
-    List filters = new ArrayList();
+  private Seq<Expression> partitionFilters() {
+    List<Expression> filters = new ArrayList<>();
     LogicalPlan plan = aggregate.child();
     while (!plan.children().isEmpty()) {
-      if (plan instanceof Filter
-          && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
-        filters.add(((Filter) plan).condition().transform(new TableNames(this)));
+      if (plan instanceof Filter filter
+          && filter.condition().references().subsetOf(source.outputSet())) {
+        filters.add(filter.condition().transform(new TableNames(this)));
       }
       plan = plan.children().head();
     }
@@ -188,9 +181,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
 
   /** Returns the table's column with exactly this name. */
   private AttributeReference named(String name) {
-    Iterator output = source.output().iterator();
-    while (output.hasNext()) {
-      AttributeReference column = (AttributeReference) output.next();
+    for (AttributeReference column : Plans.each(source.output())) {
       if (column.name().equals(name)) {
         return column;
       }
@@ -204,9 +195,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
       return null;
     }
     ExprId id = attributeReference.exprId();
-    Iterator output = source.output().iterator();
-    while (output.hasNext()) {
-      AttributeReference column = (AttributeReference) output.next();
+    for (AttributeReference column : Plans.each(source.output())) {
       if (column.exprId().equals(id)) {
         return column;
       }
@@ -215,7 +204,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Replaces column names by the table's spelling. */
-  public static final class TableNames extends scala.runtime.AbstractPartialFunction {
+  public static final class TableNames extends NodeChange<Expression> {
     private final LogAnswers answers;
 
     public TableNames(LogAnswers answers) {
@@ -223,20 +212,19 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(Expression node) {
       return answers.column(node) != null;
     }
 
     @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      AttributeReference column = answers.column(node);
-      return column != null ? column : otherwise.apply(node);
+    protected Expression changed(Expression node) {
+      return answers.column(node);
     }
   }
 
   /** Returns whether the expressions can be computed from the rows of the plan. */
-  private static boolean isOf(Seq expressions, LogicalPlan plan) {
-    Iterator all = expressions.iterator();
+  private static boolean isOf(Seq<?> expressions, LogicalPlan plan) {
+    Iterator<?> all = expressions.iterator();
     while (all.hasNext()) {
       if (!isOf((Expression) all.next(), plan)) {
         return false;
@@ -251,25 +239,22 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
         && !SubqueryExpression$.MODULE$.hasSubquery(expression);
   }
 
-  private Seq all(Seq expressions) {
-    List changed = new ArrayList();
-    Iterator all = expressions.iterator();
-    while (all.hasNext()) {
-      changed.add(((Expression) all.next()).transformUp(this));
+  private Seq<NamedExpression> all(Seq<NamedExpression> expressions) {
+    List<NamedExpression> changed = new ArrayList<>();
+    for (NamedExpression column : Plans.each(expressions)) {
+      changed.add((NamedExpression) ((Expression) column).transformUp(this));
     }
     return seq(changed);
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(Expression node) {
     return node instanceof AggregateExpression;
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    return node instanceof AggregateExpression aggregateExpression
-        ? aggregated(aggregateExpression)
-        : otherwise.apply(node);
+  protected Expression changed(Expression node) {
+    return aggregated((AggregateExpression) node);
   }
 
   /** Returns the same aggregate over the rows of the log. */
@@ -294,14 +279,12 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   private Expression counted(AggregateExpression expression, Count count) {
     Expression none = Literal.create(Long.valueOf(0), DataTypes.LongType);
     Expression counted = rows;
-    Iterator values = count.children().iterator();
-    while (values.hasNext()) {
-      Expression value = (Expression) values.next();
+    for (Expression value : Plans.each(count.children())) {
       if (!(value instanceof Literal literal) || literal.value() == null) {
         counted = new If(new IsNotNull(value), counted, none);
       }
     }
-    List choices = new ArrayList();
+    List<Expression> choices = new ArrayList<>();
     choices.add(with(expression, new Sum(counted)));
     choices.add(none);
     return new Coalesce(seq(choices));
@@ -311,7 +294,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
    * Returns the attribute that holds the extreme values of a data column, or null for other
    * expressions.
    */
-  private AttributeReference extreme(Expression value, Map known) {
+  private AttributeReference extreme(Expression value, Map<String, AttributeReference> known) {
     AttributeReference column = column(value);
     if (column == null || partitionSchema.getFieldIndex(column.name()).isDefined()) {
       return null;
@@ -319,7 +302,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     if (!known.containsKey(column.name())) {
       known.put(column.name(), attribute(column.name(), column.dataType(), true));
     }
-    return (AttributeReference) known.get(column.name());
+    return known.get(column.name());
   }
 
   private static AggregateExpression with(
@@ -333,12 +316,12 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   private static AttributeReference attribute(String name, DataType type, boolean nullable) {
-    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    Seq<String> none = Plans.none();
     return new AttributeReference(
         name, type, nullable, Metadata.empty(), NamedExpression$.MODULE$.newExprId(), none);
   }
 
-  private static Seq seq(List list) {
-    return scala.jdk.javaapi.CollectionConverters.asScala(list).toSeq();
+  private static <T> Seq<T> seq(List<? extends T> list) {
+    return Plans.seq(list);
   }
 }

@@ -8,11 +8,11 @@ import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.KnownNotNull;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
-import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
@@ -20,9 +20,9 @@ import scala.collection.immutable.Seq;
  * Takes fields of the column _metadata from the scan itself. Spark builds a struct from them, one
  * object per row, even if the query uses only its fields.
  */
-public class MetadataFields extends scala.runtime.AbstractPartialFunction {
+public class MetadataFields extends NodeChange<Expression> {
   private final Alias metadata;
-  private final Seq values;
+  private final Seq<Expression> values;
 
   private MetadataFields(Alias metadata, CreateNamedStruct struct) {
     this.metadata = metadata;
@@ -53,22 +53,20 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
       Expression condition = filter.condition().transform(fields);
       source = fields.remainsIn(condition) ? null : new FilterExec(condition, source);
     }
-    List columns = new ArrayList();
-    Iterator each = outer.projectList().iterator();
+    List<NamedExpression> columns = new ArrayList<>();
+    Iterator<NamedExpression> each = outer.projectList().iterator();
     while (each.hasNext() && source != null) {
       Expression column = ((Expression) each.next()).transform(fields);
-      columns.add(column);
+      columns.add((NamedExpression) column);
       source = fields.remainsIn(column) ? null : source;
     }
     return source == null ? plan : new ProjectExec(Plans.seq(columns), source);
   }
 
   /** Returns null unless the columns are the scan's and one struct. */
-  private static MetadataFields of(Seq projected) {
+  private static MetadataFields of(Seq<NamedExpression> projected) {
     MetadataFields found = null;
-    Iterator each = projected.iterator();
-    while (each.hasNext()) {
-      Object column = each.next();
+    for (NamedExpression column : Plans.each(projected)) {
       Object value = column instanceof Alias alias ? alias.child() : null;
       if (found == null
           && value instanceof KnownNotNull struct
@@ -90,14 +88,12 @@ public class MetadataFields extends scala.runtime.AbstractPartialFunction {
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(Expression node) {
     return node instanceof GetStructField field && isMetadata(field.child());
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    return isDefinedAt(node)
-        ? values.apply(((GetStructField) node).ordinal())
-        : otherwise.apply(node);
+  protected Expression changed(Expression node) {
+    return values.apply(((GetStructField) node).ordinal());
   }
 }

@@ -1,6 +1,6 @@
 package io.deltalog.spark;
 
-import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
@@ -18,22 +18,22 @@ public abstract class OwnCommandExec extends V2CommandExec {
     this.statement = statement;
   }
 
-  protected static Seq none() {
-    return Plans.seq(new ArrayList());
+  protected static <T> Seq<T> none() {
+    return Plans.none();
   }
 
   @Override
-  public Seq output() {
+  public Seq<Attribute> output() {
     return none();
   }
 
   @Override
-  public Seq children() {
+  public Seq<SparkPlan> children() {
     return none();
   }
 
   @Override
-  public SparkPlan withNewChildrenInternal(IndexedSeq children) {
+  public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
     return this;
   }
 

@@ -8,14 +8,15 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.PlanLater;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
-import scala.Function1;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -24,7 +25,7 @@ import scala.collection.immutable.Seq;
  * The plan of a scan of a table whose files Hadoop cannot reach: rows that Python workers read, in
  * place of the relation. Spark applies all filters to them; the log leaves out files.
  */
-public class PortableScan extends scala.runtime.AbstractPartialFunction {
+public class PortableScan extends NodeChange<LogicalPlan> {
   private final LogicalRelation source;
   private final LogicalPlan rows;
 
@@ -48,23 +49,23 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the plan of projections and filters over one table. */
-  static Seq of(LogicalPlan plan) {
+  static Seq<SparkPlan> of(LogicalPlan plan) {
     LogicalRelation source = source(plan);
     AttributeSet used = used(plan);
-    List filters = new ArrayList();
+    List<Expression> filters = new ArrayList<>();
     for (LogicalPlan node = plan; node != source; node = node.children().head()) {
-      if (node instanceof Filter) {
-        Expression condition = ((Filter) node).condition();
+      if (node instanceof Filter filter) {
+        Expression condition = filter.condition();
         if (condition.deterministic() && condition.references().subsetOf(source.outputSet())) {
           filters.add(condition);
         }
       }
     }
-    List read = new ArrayList();
+    List<AttributeReference> read = new ArrayList<>();
     StructType schema = new StructType();
-    Iterator output = source.output().iterator();
+    Iterator<AttributeReference> output = source.output().iterator();
     while (output.hasNext()) {
-      Attribute column = (Attribute) output.next();
+      AttributeReference column = output.next();
       // A batch of rows without columns has no length.
       boolean isNeeded = used.contains(column) || (!output.hasNext() && read.isEmpty());
       if (isNeeded) {
@@ -83,7 +84,7 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
                 text,
                 SQLConf.get().sessionLocalTimeZone());
     LogicalPlan found =
-        ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
+        ((org.apache.spark.sql.classic.Dataset<?>) rows).queryExecution().optimizedPlan();
     LogicalPlan instead = plan.transform(new PortableScan(source, renamed(found, read)));
     return Plans.seq(Collections.singletonList(new PlanLater(instead)));
   }
@@ -97,13 +98,12 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns the rows with the names and expression ids of the relation. */
-  private static LogicalPlan renamed(LogicalPlan rows, List columns) {
-    List named = new ArrayList();
-    Iterator each = rows.output().iterator();
-    for (int i = 0; i < columns.size(); i++) {
-      AttributeReference column = (AttributeReference) columns.get(i);
-      Attribute value = (Attribute) each.next();
-      Seq none = Plans.seq(Collections.emptyList());
+  private static LogicalPlan renamed(LogicalPlan rows, List<AttributeReference> columns) {
+    List<NamedExpression> named = new ArrayList<>();
+    Iterator<Attribute> each = rows.output().iterator();
+    for (AttributeReference column : columns) {
+      Attribute value = each.next();
+      Seq<String> none = Plans.none();
       named.add(
           new Alias(
               value,
@@ -117,12 +117,12 @@ public class PortableScan extends scala.runtime.AbstractPartialFunction {
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(LogicalPlan node) {
     return node == source;
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    return node == source ? rows : otherwise.apply(node);
+  protected LogicalPlan changed(LogicalPlan node) {
+    return rows;
   }
 }

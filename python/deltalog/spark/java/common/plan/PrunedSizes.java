@@ -6,11 +6,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
-import scala.Function1;
 
 /**
  * A rule of Spark's optimizer that gives each scan with filters the size of the files that the
@@ -19,7 +17,7 @@ import scala.Function1;
  *
  * <p>Users disable the rule by listing its name in spark.sql.optimizer.excludedRules.
  */
-public class PrunedSizes extends Rule {
+public class PrunedSizes extends Rule<LogicalPlan> {
   /** The name that users write in settings. It does not depend on the package of the class. */
   private static final String NAME = "io.deltalog.spark.PrunedSizes";
 
@@ -31,7 +29,7 @@ public class PrunedSizes extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     return plan.transformDown(new Scans());
   }
 
@@ -45,13 +43,13 @@ public class PrunedSizes extends Rule {
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(LogicalPlan node) {
       return node instanceof Project || node instanceof Filter;
     }
 
     @Override
-    protected Object improved(Object node) throws Exception {
-      return sized((LogicalPlan) node);
+    protected LogicalPlan improved(LogicalPlan node) throws Exception {
+      return sized(node);
     }
   }
 
@@ -74,8 +72,8 @@ public class PrunedSizes extends Rule {
       return !((DeltalogScan) ((DataSourceV2ScanRelation) scan).scan()).isPruned();
     }
     return scan instanceof LogicalRelation logicalRelation
-        && logicalRelation.relation() instanceof DeltalogRelation
-        && !((DeltalogRelation) logicalRelation.relation()).isPruned();
+        && logicalRelation.relation() instanceof DeltalogRelation relation
+        && !relation.isPruned();
   }
 
   private static LogicalPlan withSize(LogicalPlan scan, long bytes) throws Exception {
@@ -92,7 +90,7 @@ public class PrunedSizes extends Rule {
   }
 
   /** Replaces one scan by another. */
-  private static final class Sized extends scala.runtime.AbstractPartialFunction {
+  private static final class Sized extends NodeChange<LogicalPlan> {
     private final LogicalPlan scan;
     private final LogicalPlan sized;
 
@@ -102,13 +100,13 @@ public class PrunedSizes extends Rule {
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(LogicalPlan node) {
       return node == scan;
     }
 
     @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      return isDefinedAt(node) ? sized : otherwise.apply(node);
+    protected LogicalPlan changed(LogicalPlan node) {
+      return sized;
     }
   }
 }

@@ -1,7 +1,10 @@
 package io.deltalog.spark;
 
-import java.util.Collections;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
@@ -29,13 +32,13 @@ public class ScanFileIndex implements FileIndex {
   }
 
   @Override
-  public Seq rootPaths() {
-    return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root()))
-        .toSeq();
+  public Seq<Path> rootPaths() {
+    return Plans.seq(List.of(root()));
   }
 
   @Override
-  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     PackedListing listed = table.listing(partitionFilters, dataFilters);
     if (isPlain && listed.hasVectors()) {
       throw new IllegalStateException(
@@ -68,7 +71,7 @@ public class ScanFileIndex implements FileIndex {
   }
 
   @Override
-  public scala.Option metadataOpsTimeNs() {
+  public scala.Option<Object> metadataOpsTimeNs() {
     return table.metadataOpsTimeNs();
   }
 

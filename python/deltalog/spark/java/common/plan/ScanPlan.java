@@ -15,7 +15,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
@@ -23,25 +22,25 @@ import scala.collection.immutable.Seq;
  * Spark's plan for scanning a deltalog table, with a file index that lists files by the scan's
  * filters.
  */
-public class ScanPlan extends scala.runtime.AbstractPartialFunction {
+public class ScanPlan extends NodeChange<SparkPlan> {
 
   /**
    * Returns the plans for a query that reads one deltalog table and nothing else; otherwise no
    * plans.
    */
-  public static Seq of(LogicalPlan plan) {
-    List planned = new ArrayList();
+  public static Seq<SparkPlan> of(LogicalPlan plan) {
+    List<SparkPlan> planned = new ArrayList<>();
     if (readsOurs(plan)) {
       LogicalPlan overFiles = plan.transform(new FileRelation());
       if (PortableScan.isNeeded(overFiles)) {
         return PortableScan.of(overFiles);
       }
-      Iterator plans = plans(plan);
+      Iterator<SparkPlan> plans = plans(plan);
       while (plans.hasNext()) {
-        planned.add(MetadataFields.direct((SparkPlan) plans.next()).transform(new ScanPlan()));
+        planned.add(MetadataFields.direct(plans.next()).transform(new ScanPlan()));
       }
     }
-    return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
+    return Plans.seq(planned);
   }
 
   /**
@@ -52,11 +51,9 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     if (!readsOurs(plan)) {
       return -1;
     }
-    Iterator plans = plans(plan);
+    Iterator<SparkPlan> plans = plans(plan);
     while (plans.hasNext()) {
-      Iterator leaves = ((SparkPlan) plans.next()).collectLeaves().iterator();
-      while (leaves.hasNext()) {
-        Object leaf = leaves.next();
+      for (Object leaf : Plans.each(plans.next().collectLeaves())) {
         if (leaf instanceof FileSourceScanExec fileSourceScanExec
             && location(fileSourceScanExec) instanceof DeltalogFileIndex) {
           Listings.Listing known = listing(fileSourceScanExec);
@@ -68,7 +65,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   }
 
   /** Returns Spark's own plans, which read from a DeltalogFileIndex. */
-  private static Iterator plans(LogicalPlan plan) {
+  private static Iterator<SparkPlan> plans(LogicalPlan plan) {
     return FileSourceStrategy$.MODULE$.apply(plan.transform(new FileRelation())).iterator();
   }
 
@@ -82,34 +79,30 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
       source = source.children().head();
     }
     return FileRelation.isScan(source)
-        || (source instanceof LogicalRelation
-            && ((LogicalRelation) source).relation() instanceof DeltalogRelation);
+        || (source instanceof LogicalRelation relation
+            && relation.relation() instanceof DeltalogRelation);
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(SparkPlan node) {
     return node instanceof FileSourceScanExec fileSourceScanExec
         && location(fileSourceScanExec) instanceof DeltalogFileIndex;
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (!isDefinedAt(node)) {
-      return otherwise.apply(node);
-    }
+  protected SparkPlan changed(SparkPlan node) {
     FileSourceScanExec scan = (FileSourceScanExec) node;
     HadoopFsRelation relation = scan.relation();
     DeltalogFileIndex table = (DeltalogFileIndex) relation.location();
     FileFormat format = relation.fileFormat();
-    boolean onlyOmitsRows =
-        format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
+    boolean onlyOmitsRows = format instanceof SnapshotFormat snapshot && snapshot.onlyOmitsRows();
     Listings.Listing known = listing(scan);
     boolean isPlain = onlyOmitsRows && known != null && !known.hasVectors;
     if (isPlain) {
       format = ((SnapshotFormat) format).withAllRows();
     }
-    if (format instanceof SnapshotFormat) {
-      format = ((SnapshotFormat) format).selecting(scan.dataFilters());
+    if (format instanceof SnapshotFormat snapshot) {
+      format = snapshot.selecting(scan.dataFilters());
     }
     FileIndex index =
         new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
@@ -123,7 +116,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
             relation.options(),
             relation.sparkSession());
     try {
-      return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
+      return (SparkPlan) CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's scan: " + e, e);
     }
@@ -146,25 +139,22 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
    * Returns the filters that Spark uses for listing files. Results of subqueries are not known at
    * that time.
    */
-  static Seq known(Seq filters) {
-    List known = new ArrayList();
-    Iterator all = filters.iterator();
-    while (all.hasNext()) {
-      Expression filter = (Expression) all.next();
+  static Seq<Expression> known(Seq<Expression> filters) {
+    List<Expression> known = new ArrayList<>();
+    for (Expression filter : Plans.each(filters)) {
       if (!hasSubquery(filter)) {
         known.add(filter);
       }
     }
-    return scala.jdk.javaapi.CollectionConverters.asScala(known).toSeq();
+    return Plans.seq(known);
   }
 
   private static boolean hasSubquery(Expression expression) {
     if (expression instanceof PlanExpression) {
       return true;
     }
-    Iterator children = expression.children().iterator();
-    while (children.hasNext()) {
-      if (hasSubquery((Expression) children.next())) {
+    for (Expression child : Plans.each(expression.children())) {
+      if (hasSubquery(child)) {
         return true;
       }
     }

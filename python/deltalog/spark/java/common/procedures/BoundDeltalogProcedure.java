@@ -10,11 +10,12 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataType;
 
 /** A procedure that Python carries out. Its first parameter is the name or the path of a table. */
 public class BoundDeltalogProcedure extends DescribedProcedure implements BoundProcedure {
-  public BoundDeltalogProcedure(Map description, boolean hasResult) {
+  public BoundDeltalogProcedure(Map<String, ?> description, boolean hasResult) {
     super(description, hasResult);
   }
 
@@ -25,10 +26,10 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
 
   @Override
   public ProcedureParameter[] parameters() {
-    List described = (List) description.get("parameters");
+    List<Map<String, ?>> described = described();
     ProcedureParameter[] parameters = new ProcedureParameter[described.size()];
     for (int i = 0; i < parameters.length; i++) {
-      Map parameter = (Map) described.get(i);
+      Map<String, ?> parameter = described.get(i);
       ProcedureParameter.Builder builder =
           ProcedureParameter.in(text(parameter, "name"), type(parameter));
       builder.comment(text(parameter, "comment"));
@@ -40,15 +41,15 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
     return parameters;
   }
 
-  private static DataType type(Object parameter) {
-    return DataType.fromDDL(text((Map) parameter, "type"));
+  private static DataType type(Map<String, ?> parameter) {
+    return DataType.fromDDL(text(parameter, "type"));
   }
 
   @Override
-  public Iterator call(InternalRow values) {
+  public Iterator<Scan> call(InternalRow values) {
     SparkSession session = (SparkSession) org.apache.spark.sql.SparkSession.active();
-    List described = (List) description.get("parameters");
-    List arguments = new ArrayList();
+    List<Map<String, ?>> described = described();
+    List<Object> arguments = new ArrayList<>();
     for (int i = 1; i < described.size(); i++) {
       arguments.add(values.isNullAt(i) ? null : argument(values.get(i, type(described.get(i)))));
     }
@@ -57,14 +58,14 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
       throw Bridge.refusals().noTable(name());
     }
     boolean isForDirectory = Boolean.TRUE.equals(description.get("isForDirectory"));
-    Map place =
+    Map<String, String> place =
         isForDirectory ? TableNames.directory(session, table) : TableNames.options(session, table);
     String options = TableOptions.json(place);
     String rows = Bridge.procedures().call(session, name(), table, options, Json.text(arguments));
     if (!hasResult) {
       return Collections.emptyIterator();
     }
-    return Collections.singletonList(new ProcedureResult(text(description, "output"), rows))
+    return Collections.<Scan>singletonList(new ProcedureResult(text(description, "output"), rows))
         .iterator();
   }
 
@@ -74,7 +75,7 @@ public class BoundDeltalogProcedure extends DescribedProcedure implements BoundP
       return value instanceof Number || value instanceof Boolean ? value : value.toString();
     }
 
-    List texts = new ArrayList();
+    List<String> texts = new ArrayList<>();
     for (int i = 0; i < array.numElements(); i++) {
       texts.add(array.isNullAt(i) ? null : array.getUTF8String(i).toString());
     }

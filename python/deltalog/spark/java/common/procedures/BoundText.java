@@ -9,9 +9,6 @@ import org.apache.spark.sql.catalyst.analysis.PosParameter;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
-import scala.Function1;
-import scala.collection.Iterator;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * The text of a condition with markers of parameters, as an SQL expression that has the text with
@@ -55,9 +52,8 @@ final class BoundText {
     if (part instanceof PosParameter || part instanceof NamedParameter) {
       markers.add(part);
     }
-    Iterator<Expression> children = part.children().iterator();
-    while (children.hasNext()) {
-      collect(children.next(), markers);
+    for (Expression expression : Plans.each(part.children())) {
+      collect(expression, markers);
     }
   }
 
@@ -120,7 +116,7 @@ final class BoundText {
   }
 
   /** Puts values in the places of the markers :v0, :v1, …. */
-  private static final class Values extends AbstractPartialFunction {
+  private static final class Values extends NodeChange<Expression> {
     private final List<Expression> values;
 
     Values(List<Expression> values) {
@@ -128,15 +124,13 @@ final class BoundText {
     }
 
     @Override
-    public boolean isDefinedAt(Object node) {
+    public boolean isDefinedAt(Expression node) {
       return node instanceof NamedParameter;
     }
 
     @Override
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      return node instanceof NamedParameter marker
-          ? values.get(Integer.parseInt(marker.name().substring(1)))
-          : otherwise.apply(node);
+    protected Expression changed(Expression node) {
+      return values.get(Integer.parseInt(((NamedParameter) node).name().substring(1)));
     }
   }
 }

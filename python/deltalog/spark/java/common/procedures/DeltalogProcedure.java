@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** A procedure that Python carries out, before Spark has bound its arguments. */
 public class DeltalogProcedure extends DescribedProcedure implements UnboundProcedure {
-  public DeltalogProcedure(Map description, boolean hasResult) {
+  public DeltalogProcedure(Map<String, ?> description, boolean hasResult) {
     super(description, hasResult);
   }
 

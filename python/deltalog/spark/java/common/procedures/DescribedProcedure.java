@@ -1,14 +1,15 @@
 package io.deltalog.spark;
 
+import java.util.List;
 import java.util.Map;
 
 /** What the two forms of a procedure that Python carries out have in common. */
 abstract class DescribedProcedure {
-  protected final Map description;
+  protected final Map<String, ?> description;
   protected final boolean hasResult;
 
   /** Creates the procedure that `procedures.py` describes. */
-  protected DescribedProcedure(Map description, boolean hasResult) {
+  protected DescribedProcedure(Map<String, ?> description, boolean hasResult) {
     this.description = description;
     this.hasResult = hasResult;
   }
@@ -27,7 +28,11 @@ abstract class DescribedProcedure {
     return ProcedurePlans.NAMESPACE + "." + name();
   }
 
-  protected static String text(Map described, String name) {
+  protected List<Map<String, ?>> described() {
+    return Unchecked.cast(description.get("parameters"));
+  }
+
+  protected static String text(Map<String, ?> described, String name) {
     return (String) described.get(name);
   }
 }

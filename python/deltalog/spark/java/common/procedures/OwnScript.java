@@ -11,7 +11,8 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
  */
 public class OwnScript {
   /** The words after which a statement may begin. THEN and ELSE are in expressions as well. */
-  private static final Set BEFORE = Set.of(";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT");
+  private static final Set<String> BEFORE =
+      Set.of(";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT");
 
   private OwnScript() {}
 

@@ -19,8 +19,8 @@ public class OwnStatement {
   private final String explain;
   private final String procedure;
   private final boolean hasResult;
-  private final Map arguments = new LinkedHashMap();
-  private final Map expressions = new LinkedHashMap();
+  private final Map<String, Object> arguments = new LinkedHashMap<>();
+  private final Map<String, Object> expressions = new LinkedHashMap<>();
   private final Map<String, BoundText> bound = new LinkedHashMap<>();
 
   private OwnStatement(String explain, String procedure, boolean hasResult) {
@@ -34,16 +34,15 @@ public class OwnStatement {
    * of a text with parameters it has a list of them (`bound`).
    */
   public String call() {
-    List given = expressionTexts();
+    List<String> given = expressionTexts();
     bound.forEach((name, text) -> given.add(name + " => " + text.list()));
     return call(ProcedurePlans.NAMESPACE, given);
   }
 
   /** Returns the text of a call with all arguments, whatever the current catalog is. */
   public String wholeCall() {
-    List given = expressionTexts();
-    for (Object entry : arguments.entrySet()) {
-      Map.Entry argument = (Map.Entry) entry;
+    List<String> given = expressionTexts();
+    for (Map.Entry<String, Object> argument : arguments.entrySet()) {
       given.add(argument.getKey() + " => " + Literal$.MODULE$.apply(argument.getValue()).sql());
     }
     bound.forEach((name, text) -> given.add(name + " => " + text.text()));
@@ -51,16 +50,15 @@ public class OwnStatement {
   }
 
   /** Returns the arguments that are expressions, in the order of the statement. */
-  private List expressionTexts() {
-    List given = new ArrayList();
-    for (Object entry : expressions.entrySet()) {
-      Map.Entry argument = (Map.Entry) entry;
+  private List<String> expressionTexts() {
+    List<String> given = new ArrayList<>();
+    for (Map.Entry<String, Object> argument : expressions.entrySet()) {
       given.add(argument.getKey() + " => " + argument.getValue());
     }
     return given;
   }
 
-  private String call(String namespace, List given) {
+  private String call(String namespace, List<String> given) {
     return explain + "CALL " + namespace + "." + procedure + "(" + String.join(", ", given) + ")";
   }
 
@@ -93,7 +91,7 @@ public class OwnStatement {
    * Returns the arguments that are known, texts, arrays of them or booleans, by the names of the
    * parameters.
    */
-  public Map arguments() {
+  public Map<String, Object> arguments() {
     return arguments;
   }
 
@@ -195,7 +193,7 @@ public class OwnStatement {
       return null;
     }
     OwnStatement statement = new OwnStatement(explain, "vacuum", true);
-    Map arguments = statement.arguments;
+    Map<String, Object> arguments = statement.arguments;
     statement.take("table", table);
     boolean isNew = true;
     while (isNew && !tokens.isEnd()) {
@@ -326,7 +324,7 @@ public class OwnStatement {
    */
   private static String[] columns(SqlTokens tokens) {
     boolean isEnclosed = tokens.skip("(");
-    List names = new ArrayList();
+    List<String> names = new ArrayList<>();
     do {
       String name = tokens.skipName();
       if (name == null) {
@@ -334,7 +332,7 @@ public class OwnStatement {
       }
       names.add(name);
     } while (tokens.skip(","));
-    return isEnclosed && !tokens.skip(")") ? null : (String[]) names.toArray(new String[0]);
+    return isEnclosed && !tokens.skip(")") ? null : names.toArray(new String[0]);
   }
 
   /** Returns RESTORE of a version or of a time. */
@@ -477,7 +475,7 @@ public class OwnStatement {
       statement.expressions.put("timestamp", "CAST(" + time + " AS TIMESTAMP)");
     }
     if (tokens.skip("TBLPROPERTIES")) {
-      Map properties = properties(tokens, spark);
+      Map<String, String> properties = properties(tokens, spark);
       if (properties == null) {
         return null;
       }
@@ -494,8 +492,9 @@ public class OwnStatement {
   }
 
   /** Returns properties in parentheses, whose names and values are texts; or null. */
-  private static Map properties(SqlTokens tokens, ParserInterface spark) throws ParseException {
-    Map properties = new LinkedHashMap();
+  private static Map<String, String> properties(SqlTokens tokens, ParserInterface spark)
+      throws ParseException {
+    Map<String, String> properties = new LinkedHashMap<>();
     boolean isOpen = tokens.skip("(");
     while (isOpen) {
       String quoted = tokens.skipString();
@@ -563,9 +562,9 @@ public class OwnStatement {
       return "";
     }
     String[] modes = {"EXTENDED", "FORMATTED", "COST", "CODEGEN"};
-    for (int i = 0; i < modes.length; i++) {
-      if (tokens.skip(modes[i])) {
-        return "EXPLAIN " + modes[i] + " ";
+    for (String mode : modes) {
+      if (tokens.skip(mode)) {
+        return "EXPLAIN " + mode + " ";
       }
     }
     return "EXPLAIN ";

@@ -2,11 +2,11 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.ResolvedProcedure;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedProcedure;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedArgumentExpression;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -26,19 +26,16 @@ public class ProcedurePlans {
 
   /** Returns the plan with our procedure if it calls one, for any current catalog. */
   public static LogicalPlan resolved(LogicalPlan plan) throws Exception {
-    return replaced(plan, new ArrayList(), true, given -> given);
+    return replaced(plan, new ArrayList<>(), true, given -> given);
   }
 
   /** Returns the plan of a statement, whose call has no arguments but those that are not known. */
   public static LogicalPlan of(LogicalPlan plan, OwnStatement statement, ParserInterface spark)
       throws Exception {
-    List arguments = new ArrayList();
-    Iterator each = statement.arguments().entrySet().iterator();
-    while (each.hasNext()) {
-      Map.Entry entry = (Map.Entry) each.next();
+    List<Expression> arguments = new ArrayList<>();
+    for (Map.Entry<String, Object> entry : statement.arguments().entrySet()) {
       arguments.add(
-          new NamedArgumentExpression(
-              (String) entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
+          new NamedArgumentExpression(entry.getKey(), Literal$.MODULE$.apply(entry.getValue())));
     }
     return replaced(
         plan, arguments, statement.hasResult(), given -> bound(given, statement, spark));
@@ -46,11 +43,11 @@ public class ProcedurePlans {
 
   /** What a call has in place of an argument that was parsed. */
   private interface Argument {
-    Object of(Object given) throws Exception;
+    Expression of(Expression given) throws Exception;
   }
 
   /** Returns an argument, and for a list of parameters the text that has them. */
-  private static Object bound(Object given, OwnStatement statement, ParserInterface spark)
+  private static Expression bound(Expression given, OwnStatement statement, ParserInterface spark)
       throws Exception {
     if (!(given instanceof NamedArgumentExpression argument)) {
       return given;
@@ -62,36 +59,36 @@ public class ProcedurePlans {
   }
 
   private static LogicalPlan replaced(
-      LogicalPlan plan, List arguments, boolean hasResult, Argument parsed) throws Exception {
+      LogicalPlan plan, List<Expression> arguments, boolean hasResult, Argument parsed)
+      throws Exception {
     if (plan instanceof ExplainCommand explainCommand) {
       LogicalPlan explained = replaced(explainCommand.logicalPlan(), arguments, hasResult, parsed);
-      return (LogicalPlan)
-          CaseClass.with((scala.Product) plan, Collections.singletonMap("logicalPlan", explained));
+      return CaseClass.with(plan, Collections.singletonMap("logicalPlan", explained));
     }
-    if (!(plan instanceof Call call) || !(call.procedure() instanceof UnresolvedProcedure)) {
+    if (!(plan instanceof Call call)
+        || !(call.procedure() instanceof UnresolvedProcedure unresolved)) {
       return plan;
     }
 
-    Identifier name = name(Plans.list(((UnresolvedProcedure) call.procedure()).nameParts()));
+    Identifier name = name(Plans.list(unresolved.nameParts()));
     if (name == null) {
       return plan;
     }
     Procedures catalog = new Procedures();
     ResolvedProcedure procedure =
         new ResolvedProcedure(catalog, name, catalog.load(name.name(), hasResult));
-    for (Object given : Plans.list(call.args())) {
+    for (Expression given : Plans.each(call.args())) {
       arguments.add(parsed.of(given));
     }
     return new Call(procedure, Plans.seq(arguments), call.execute());
   }
 
   /** Returns the name of a deltalog procedure, or null. */
-  private static Identifier name(List parts) {
-    int first =
-        parts.size() == 3 && "spark_catalog".equalsIgnoreCase((String) parts.get(0)) ? 1 : 0;
-    if (parts.size() - first != 2 || !CatalogEntries.isOurs((String) parts.get(first))) {
+  private static Identifier name(List<String> parts) {
+    int first = parts.size() == 3 && "spark_catalog".equalsIgnoreCase(parts.get(0)) ? 1 : 0;
+    if (parts.size() - first != 2 || !CatalogEntries.isOurs(parts.get(first))) {
       return null;
     }
-    return Procedures.identifier((String) parts.get(first + 1));
+    return Procedures.identifier(parts.get(first + 1));
   }
 }

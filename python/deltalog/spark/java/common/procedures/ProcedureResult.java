@@ -31,7 +31,7 @@ public class ProcedureResult implements LocalScan {
 
   @Override
   public InternalRow[] rows() {
-    Map options = new HashMap();
+    Map<String, String> options = new HashMap<>();
     options.put("mode", "FAILFAST");
     Object[] fields = {
       new ArrayType(schema, false),

@@ -31,7 +31,7 @@ public class StatementParser implements InvocationHandler {
     ClassLoader loader = StatementParser.class.getClassLoader();
     return (ParserInterface)
         Proxy.newProxyInstance(
-            loader, new Class[] {ParserInterface.class}, new StatementParser(session, next));
+            loader, new Class<?>[] {ParserInterface.class}, new StatementParser(session, next));
   }
 
   /**
@@ -48,9 +48,7 @@ public class StatementParser implements InvocationHandler {
     try {
       HiddenFields.set(state, "sqlParser", before(session, current));
       return null;
-    } catch (ReflectiveOperationException e) {
-      return e.toString();
-    } catch (RuntimeException e) {
+    } catch (ReflectiveOperationException | RuntimeException e) {
       return e.toString();
     }
   }

@@ -1,9 +1,10 @@
 package io.deltalog.spark;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
@@ -65,7 +66,7 @@ public class DeltalogFileIndex implements FileIndex {
     return isInReach;
   }
 
-  private PackedListing list(Seq partitionFilters, Seq dataFilters) {
+  private PackedListing list(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     String filters = FilterText.of(partitionFilters, dataFilters);
     Object packed = Bridge.planners().plan(planner, filters, SQLConf.get().sessionLocalTimeZone());
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
@@ -78,11 +79,11 @@ public class DeltalogFileIndex implements FileIndex {
    * maximum of each of the columns. Returns null if the log does not contain all of these exactly.
    * Partitions that the filters exclude may be included.
    */
-  public PackedValues answers(Seq filters, String[] columns) {
+  public PackedValues answers(Seq<Expression> filters, String[] columns) {
     if (!answers) {
       return null;
     }
-    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    Seq<Expression> none = Plans.none();
     String text = FilterText.of(filters, none);
     Object packed =
         Bridge.planners()
@@ -92,28 +93,28 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   /** Returns the key of a listing: everything that it depends on. */
-  private static Object key(Seq partitionFilters, Seq dataFilters) {
-    return Arrays.asList(
-        new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
+  private static Object key(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+    return List.of(partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone());
   }
 
   /**
    * Returns the counts of the files that a scan with these filters reads. The scan later takes the
    * listing.
    */
-  public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
+  public Listings.Listing known(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     Listings.Listing known = listings.known(key);
     return known != null ? known : listings.keep(key, list(partitionFilters, dataFilters));
   }
 
   @Override
-  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+  public Seq<PartitionDirectory> listFiles(
+      Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     return listing(partitionFilters, dataFilters).directories();
   }
 
   /** Returns the files that a scan with these filters reads. */
-  public PackedListing listing(Seq partitionFilters, Seq dataFilters) {
+  public PackedListing listing(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     PackedListing listed = listings.take(key);
     if (listed == null) {
@@ -124,15 +125,13 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   @Override
-  public Seq rootPaths() {
-    List paths = new ArrayList();
-    paths.add(new TableRoot(path, label));
-    return scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq();
+  public Seq<Path> rootPaths() {
+    return Plans.seq(List.of(new TableRoot(path, label)));
   }
 
   @Override
   public String[] inputFiles() {
-    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    Seq<Expression> none = Plans.none();
     return list(none, none).paths();
   }
 
@@ -159,7 +158,7 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   @Override
-  public scala.Option metadataOpsTimeNs() {
+  public scala.Option<Object> metadataOpsTimeNs() {
     return scala.Option.empty();
   }
 

@@ -1,7 +1,9 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.BucketSpec;
 import org.apache.spark.sql.execution.datasources.*;
 import org.apache.spark.sql.sources.InsertableRelation;
 import org.apache.spark.sql.types.StructType;
@@ -44,7 +46,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
       StructType partitionSchema,
       StructType schema,
       FileFormat format,
-      Map options,
+      Map<String, String> options,
       SparkSession session) {
     super(index, partitionSchema, schema, Option.empty(), format, strict(options), session);
   }
@@ -85,11 +87,11 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   /** Returns the options, with the defaults for those that are not given. */
-  private static Map strict(Map given) {
-    Map options = given;
-    for (int i = 0; i < DEFAULTS.length; i++) {
-      if (!has(given, DEFAULTS[i][0])) {
-        options = (Map) options.updated(DEFAULTS[i][0], DEFAULTS[i][1]);
+  private static Map<String, String> strict(Map<String, String> given) {
+    Map<String, String> options = given;
+    for (String[] setting : DEFAULTS) {
+      if (!has(given, setting[0])) {
+        options = Unchecked.cast(options.updated(setting[0], setting[1]));
       }
     }
     return options;
@@ -99,27 +101,27 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
    * Returns the options without those that let a scan pass over files that cannot be read: a
    * statement would treat their rows as missing.
    */
-  static Map withAllFiles(Map given) {
-    Map options = given;
+  static Map<String, String> withAllFiles(Map<String, String> given) {
+    Map<String, String> options = given;
     for (int i = 0; i < OF_FILES; i++) {
       for (String name = name(options, DEFAULTS[i][0]);
           name != null;
           name = name(options, DEFAULTS[i][0])) {
-        options = (Map) options.removed(name);
+        options = options.removed(name);
       }
     }
     return options;
   }
 
-  private static boolean has(Map options, String name) {
+  private static boolean has(Map<String, String> options, String name) {
     return name(options, name) != null;
   }
 
   /** Returns the name of an option as the user spelled it, or null. */
-  private static String name(Map options, String name) {
-    scala.collection.Iterator names = options.keysIterator();
+  private static String name(Map<String, String> options, String name) {
+    scala.collection.Iterator<String> names = options.keysIterator();
     while (names.hasNext()) {
-      String given = (String) names.next();
+      String given = names.next();
       if (name.equalsIgnoreCase(given)) {
         return given;
       }
@@ -128,7 +130,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   @Override
-  public void insert(Dataset data, boolean overwrite) {
+  public void insert(Dataset<Row> data, boolean overwrite) {
     Bridge.writes().insert(sparkSession(), TableOptions.json(options()), data, overwrite);
   }
 
@@ -138,9 +140,9 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
       FileIndex index,
       StructType partitionSchema,
       StructType schema,
-      Option buckets,
+      Option<BucketSpec> buckets,
       FileFormat format,
-      Map options,
+      Map<String, String> options,
       SparkSession session) {
     return new DeltalogRelation(index, partitionSchema, schema, format, options, session);
   }

@@ -8,9 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation$;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StringType;
-import scala.Function1;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
@@ -27,13 +25,13 @@ import scala.collection.immutable.Seq;
  *   <li>a collation that does not compare strings byte by byte.
  * </ul>
  */
-public class FilterText extends scala.runtime.AbstractPartialFunction {
+public class FilterText extends NodeChange<Expression> {
 
-  public static String of(Seq filters) {
-    return of(filters, (Seq) scala.collection.immutable.Nil$.MODULE$);
+  public static String of(Seq<Expression> filters) {
+    return of(filters, Plans.none());
   }
 
-  public static String of(Seq partitionFilters, Seq dataFilters) {
+  public static String of(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     StringBuilder text = new StringBuilder();
     append(text, partitionFilters);
     append(text, dataFilters);
@@ -61,10 +59,8 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     return isExpressible ? condition.transform(new FilterText()).sql() : null;
   }
 
-  private static void append(StringBuilder text, Seq filters) {
-    Iterator all = filters.iterator();
-    while (all.hasNext()) {
-      Expression filter = (Expression) all.next();
+  private static void append(StringBuilder text, Seq<Expression> filters) {
+    for (Expression filter : Plans.each(filters)) {
       String sql;
       try {
         if (!isExpressible(filter, SQLConf.get().sessionLocalTimeZone())) {
@@ -103,14 +99,13 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
       return false; // It may be the name of another function.
     }
     if (expression instanceof TimeZoneAwareExpression timeZoneAwareExpression) {
-      Option own = timeZoneAwareExpression.timeZoneId();
+      Option<String> own = timeZoneAwareExpression.timeZoneId();
       if (own.isDefined() && !zone.equals(own.get())) {
         return false;
       }
     }
-    Iterator children = expression.children().iterator();
-    while (children.hasNext()) {
-      if (!isExpressible((Expression) children.next(), zone)) {
+    for (Expression child : Plans.each(expression.children())) {
+      if (!isExpressible(child, zone)) {
         return false;
       }
     }
@@ -118,15 +113,12 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(Expression node) {
     return node instanceof AttributeReference;
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (node instanceof AttributeReference attributeReference) {
-      return attributeReference.withQualifier((Seq) scala.collection.immutable.Nil$.MODULE$);
-    }
-    return otherwise.apply(node);
+  protected Expression changed(Expression node) {
+    return ((AttributeReference) node).withQualifier(Plans.none());
   }
 }

@@ -9,7 +9,7 @@ import java.util.Map;
  * once per scan. An unclaimed listing is softly referenced and may be reclaimed; its counts are
  * kept.
  */
-public class Listings extends LinkedHashMap {
+public class Listings extends LinkedHashMap<Object, Listings.Listing> {
   private static final int MOST = 32;
 
   public Listings() {
@@ -17,13 +17,13 @@ public class Listings extends LinkedHashMap {
   }
 
   @Override
-  protected boolean removeEldestEntry(Map.Entry eldest) {
+  protected boolean removeEldestEntry(Map.Entry<Object, Listing> eldest) {
     return size() > MOST;
   }
 
   /** Returns the entry of a listing, or null. */
   public synchronized Listing known(Object key) {
-    return (Listing) get(key);
+    return get(key);
   }
 
   /** Keeps a listing for its scan. */
@@ -41,11 +41,11 @@ public class Listings extends LinkedHashMap {
 
   /** Passes a listing to the caller; returns null if there is none. */
   public synchronized PackedListing take(Object key) {
-    Listing listing = (Listing) get(key);
+    Listing listing = get(key);
     if (listing == null || listing.files == null) {
       return null;
     }
-    PackedListing files = (PackedListing) listing.files.get();
+    PackedListing files = listing.files.get();
     listing.files = null;
     return files;
   }
@@ -55,13 +55,13 @@ public class Listings extends LinkedHashMap {
     public final String counts;
     public final long size;
     public final boolean hasVectors;
-    SoftReference files;
+    SoftReference<PackedListing> files;
 
     Listing(PackedListing files) {
       this.counts = files.count() + " of " + files.total() + " files";
       this.size = files.size();
       this.hasVectors = files.hasVectors();
-      this.files = new SoftReference(files);
+      this.files = new SoftReference<>(files);
     }
   }
 }

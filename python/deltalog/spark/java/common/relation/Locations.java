@@ -4,9 +4,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
-import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
@@ -49,8 +47,7 @@ public class Locations {
   // Hadoop's port, for a host that is not the name of several name nodes.
   private static final int HDFS_PORT = 8020;
 
-  private static final List DEFAULTS =
-      Arrays.asList(new String[] {"core-default.xml", "hdfs-default.xml"});
+  private static final List<String> DEFAULTS = List.of("core-default.xml", "hdfs-default.xml");
 
   private Locations() {}
 
@@ -82,7 +79,7 @@ public class Locations {
     if (isHdfs(path.toUri())) {
       path = inHdfs(path, settings);
     }
-    Map described = new HashMap();
+    Map<String, Object> described = new HashMap<>();
     described.put("url", path.toUri().toString());
     String scheme = path.toUri().getScheme();
     described.put("scheme", scheme.equalsIgnoreCase("file") ? scheme : hadoop(scheme, settings));
@@ -128,9 +125,7 @@ public class Locations {
   private static Path qualified(Path path, Configuration settings) {
     try {
       return path.getFileSystem(settings).makeQualified(path);
-    } catch (IOException e) {
-      throw new IllegalStateException(e.getMessage(), e);
-    } catch (IllegalArgumentException e) {
+    } catch (IOException | IllegalArgumentException e) {
       throw new IllegalStateException(e.getMessage(), e);
     }
   }
@@ -166,9 +161,10 @@ public class Locations {
   public static String anyFile(SparkSession session, String url) throws IOException {
     Path path = new Path(path(session, url));
     try {
-      RemoteIterator files = path.getFileSystem(settings(session)).listStatusIterator(path);
+      RemoteIterator<FileStatus> files =
+          path.getFileSystem(settings(session)).listStatusIterator(path);
       while (files.hasNext()) {
-        String name = ((FileStatus) files.next()).getPath().getName();
+        String name = files.next().getPath().getName();
         if (!name.startsWith("_") && !name.startsWith(".")) {
           return name;
         }
@@ -185,15 +181,12 @@ public class Locations {
 
   /** Returns the scheme by which Hadoop reaches a store; null if it has no class for it. */
   private static String hadoop(String scheme, Configuration settings) {
-    String[] names = names(scheme);
-    for (int i = 0; i < names.length; i++) {
+    for (String name : names(scheme)) {
       try {
-        FileSystem.getFileSystemClass(names[i], settings);
-        return names[i];
-      } catch (IOException e) {
-        // There is no class with this name.
-      } catch (RuntimeException e) {
-        // The settings name a missing class, as Hadoop's own settings do.
+        FileSystem.getFileSystemClass(name, settings);
+        return name;
+      } catch (IOException | RuntimeException e) {
+        // No class has this name, or the one that the settings name is missing, as in Hadoop's own.
       }
     }
     return null;
@@ -225,16 +218,15 @@ public class Locations {
         : names == GS ? GS_SETTINGS : names == AZURE ? AZURE_SETTINGS : new String[0];
   }
 
-  private static Map chosen(Configuration settings, String[] prefixes) {
-    Map chosen = new HashMap();
+  private static Map<String, String> chosen(Configuration settings, String[] prefixes) {
+    Map<String, String> chosen = new HashMap<>();
     if (prefixes.length == 0) {
       return chosen;
     }
-    Iterator all = settings.iterator();
-    while (all.hasNext()) {
-      String name = (String) ((Map.Entry) all.next()).getKey();
-      for (int i = 0; i < prefixes.length; i++) {
-        if (name.startsWith(prefixes[i])) {
+    for (Map.Entry<String, String> setting : settings) {
+      String name = setting.getKey();
+      for (String prefix : prefixes) {
+        if (name.startsWith(prefix)) {
           String value = settings.get(name);
           if (value != null && !isDefault(name, settings)) {
             chosen.put(name, value);

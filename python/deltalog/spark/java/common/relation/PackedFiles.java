@@ -1,5 +1,6 @@
 package io.deltalog.spark;
 
+
 import java.nio.ByteBuffer;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import scala.collection.AbstractIterator;
@@ -28,8 +29,10 @@ import scala.collection.immutable.Seq$;
  * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place
  * 1 (below the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
  */
+@SuppressWarnings({"rawtypes", "unchecked"}) // Java cannot state the type of iterableFactory.
 public final class PackedFiles extends AbstractSeq {
-  private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
+  private static final Map<String, Object> NO_FACTS =
+      scala.collection.immutable.Map$.MODULE$.empty();
   private final ByteBuffer bytes;
   private final int count;
   private final PackedRoot root;
@@ -47,12 +50,12 @@ public final class PackedFiles extends AbstractSeq {
   }
 
   @Override
-  public Iterator iterator() {
+  public Iterator<FileStatusWithMetadata> iterator() {
     return new Files(bytes.duplicate(), count, root);
   }
 
   @Override
-  public Object apply(int index) {
+  public FileStatusWithMetadata apply(int index) {
     if (index < 0 || index >= count) {
       throw new IndexOutOfBoundsException(String.valueOf(index));
     }
@@ -61,7 +64,7 @@ public final class PackedFiles extends AbstractSeq {
 
   /** Does the same as a function of an object. */
   @Override
-  public Object apply(Object index) {
+  public FileStatusWithMetadata apply(Object index) {
     return apply(((Integer) index).intValue());
   }
 
@@ -75,7 +78,7 @@ public final class PackedFiles extends AbstractSeq {
     return isDefinedAt(((Integer) index).intValue());
   }
 
-  private static final class Files extends AbstractIterator {
+  private static final class Files extends AbstractIterator<FileStatusWithMetadata> {
     private final ByteBuffer bytes;
     private final PackedRoot root;
     private int left;
@@ -92,7 +95,7 @@ public final class PackedFiles extends AbstractSeq {
     }
 
     @Override
-    public Object next() {
+    public FileStatusWithMetadata next() {
       if (left == 0) {
         throw new java.util.NoSuchElementException();
       }
@@ -108,28 +111,26 @@ public final class PackedFiles extends AbstractSeq {
     }
 
     /** Unpacks the facts about the file for the task that reads it. */
-    private Map facts(int which) {
+    private Map<String, Object> facts(int which) {
       if (which == 0) {
         return NO_FACTS;
       }
-      Map facts = NO_FACTS;
+      Map<String, Object> facts = NO_FACTS;
       if ((which & 1) != 0) {
-        facts = (Map) facts.updated(FileFacts.WITHOUT_ROWS, vector());
+        facts = facts.updated(FileFacts.WITHOUT_ROWS, vector());
       }
       if ((which & 2) != 0) {
-        facts = (Map) facts.updated(FileFacts.ONLY_ROWS, vector());
+        facts = facts.updated(FileFacts.ONLY_ROWS, vector());
       }
       if ((which & 4) != 0) {
-        facts = (Map) facts.updated(FileFacts.CHANGE_TYPE, PackedValues.text(bytes));
+        facts = facts.updated(FileFacts.CHANGE_TYPE, PackedValues.text(bytes));
       }
       if ((which & 8) != 0) {
-        facts = (Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
-        facts =
-            (Map)
-                facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
+        facts = facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
+        facts = facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(bytes.getLong()));
       }
       if ((which & 32) != 0) {
-        facts = (Map) facts.updated(FileFacts.NUMBER, Integer.valueOf(bytes.getInt()));
+        facts = facts.updated(FileFacts.NUMBER, Integer.valueOf(bytes.getInt()));
       }
       return facts;
     }

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.Iterator;
 
 /**
  * The files of a scan in the form that the planner packed. The number of objects here does not
@@ -21,7 +20,7 @@ import scala.collection.Iterator;
  * PackedFiles.
  */
 public class PackedListing {
-  private final List directories = new ArrayList();
+  private final List<PartitionDirectory> directories = new ArrayList<>();
   private final long total;
   private final boolean hasVectors;
   private int count = 0;
@@ -42,7 +41,9 @@ public class PackedListing {
       if (filter.keeps(partition)) {
         count += files;
         size += bytesOfFiles;
-        directories.add(new PartitionDirectory(partition, new PackedFiles(described, files, root)));
+        directories.add(
+            new PartitionDirectory(
+                partition, Unchecked.cast(new PackedFiles(described, files, root))));
       }
     }
   }
@@ -67,17 +68,16 @@ public class PackedListing {
     return total;
   }
 
-  public scala.collection.immutable.Seq directories() {
-    return scala.jdk.javaapi.CollectionConverters.asScala(directories).toSeq();
+  public scala.collection.immutable.Seq<PartitionDirectory> directories() {
+    return Plans.seq(directories);
   }
 
   public String[] paths() {
     String[] paths = new String[count];
     int next = 0;
-    for (int i = 0; i < directories.size(); i++) {
-      Iterator files = ((PartitionDirectory) directories.get(i)).files().iterator();
-      while (files.hasNext()) {
-        paths[next++] = ((FileStatusWithMetadata) files.next()).getPath().toUri().toString();
+    for (PartitionDirectory directory : directories) {
+      for (FileStatusWithMetadata fileStatusWithMetadata : Plans.each(directory.files())) {
+        paths[next++] = fileStatusWithMetadata.getPath().toUri().toString();
       }
     }
     return paths;

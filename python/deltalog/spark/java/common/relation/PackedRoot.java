@@ -43,8 +43,8 @@ public final class PackedRoot {
    * as long as from a URI. Most paths are the same when encoded.
    */
   public Path child(byte[] relative) {
-    for (int i = 0; i < relative.length; i++) {
-      if (relative[i] < 0 || !PLAIN[relative[i]]) {
+    for (byte each : relative) {
+      if (each < 0 || !PLAIN[each]) {
         return new Path(text(new String(relative, StandardCharsets.UTF_8)));
       }
     }

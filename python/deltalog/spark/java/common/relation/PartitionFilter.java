@@ -8,24 +8,21 @@ import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.types.StructType;
-import scala.Function1;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
  * The filters that read only partition columns. Spark leaves them to the file index and does not
  * apply them again, so they are evaluated exactly here, independently of the planner.
  */
-public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
+public class PartitionFilter extends NodeChange<Expression> {
   private final StructType schema;
   private BasePredicate predicate;
 
-  public PartitionFilter(Seq filters, StructType schema) {
+  public PartitionFilter(Seq<Expression> filters, StructType schema) {
     this.schema = schema;
     Expression all = null;
-    Iterator each = filters.iterator();
-    while (each.hasNext()) {
-      Expression filter = ((Expression) each.next()).transform(this);
+    for (Expression expression : Plans.each(filters)) {
+      Expression filter = expression.transform(this);
       all = all == null ? filter : new And(all, filter);
     }
     if (all != null) {
@@ -39,16 +36,13 @@ public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
   }
 
   @Override
-  public boolean isDefinedAt(Object node) {
+  public boolean isDefinedAt(Expression node) {
     return node instanceof AttributeReference;
   }
 
   @Override
-  public Object applyOrElse(Object node, Function1 otherwise) {
-    if (node instanceof AttributeReference attributeReference) {
-      int column = schema.fieldIndex(attributeReference.name());
-      return new BoundReference(column, schema.fields()[column].dataType(), true);
-    }
-    return otherwise.apply(node);
+  protected Expression changed(Expression node) {
+    int column = schema.fieldIndex(((AttributeReference) node).name());
+    return new BoundReference(column, schema.fields()[column].dataType(), true);
   }
 }

@@ -12,20 +12,21 @@ import org.apache.spark.sql.types.StructType;
  * it.
  */
 public class RelationDescription {
-  private final Map parts;
+  private final Map<String, ?> parts;
 
   /** Takes the fields of the description. */
-  public RelationDescription(Map parts) {
+  public RelationDescription(Map<String, ?> parts) {
     this.parts = parts;
   }
 
   /** Returns the relation of a description in JSON, with the options of the read. */
   public static DeltalogRelation relation(
-      SparkSession session, String json, scala.collection.immutable.Map options) {
+      SparkSession session, String json, scala.collection.immutable.Map<String, String> options) {
     return new RelationDescription(Json.object(json)).relation(session, options);
   }
 
-  public DeltalogRelation relation(SparkSession session, scala.collection.immutable.Map options) {
+  public DeltalogRelation relation(
+      SparkSession session, scala.collection.immutable.Map<String, String> options) {
     String table = path(session);
     StructType partitionSchema = TableDefaults.checked(schema(parts, "partitionSchema"), table);
     StructType schema = TableDefaults.checked(schema(parts, "schema"), table);
@@ -59,11 +60,11 @@ public class RelationDescription {
   }
 
   private FileFormat format(String table) {
-    Map format = (Map) parts.get("format");
+    Map<String, ?> format = Unchecked.cast(parts.get("format"));
     if (format == null) {
       return new GuardedFormat(table);
     }
-    Map names = (Map) format.get("names");
+    Map<String, ?> names = Unchecked.cast(format.get("names"));
     return new SnapshotFormat(
         names == null
             ? null
@@ -78,15 +79,15 @@ public class RelationDescription {
         table);
   }
 
-  private static StructType schema(Map parts, String name) {
+  private static StructType schema(Map<String, ?> parts, String name) {
     return TableDefaults.ofLog((StructType) DataType.fromJson(text(parts, name)));
   }
 
-  private static String text(Map parts, String name) {
+  private static String text(Map<String, ?> parts, String name) {
     return (String) parts.get(name);
   }
 
-  private static boolean is(Map parts, String name) {
-    return ((Boolean) parts.get(name)).booleanValue();
+  private static boolean is(Map<String, ?> parts, String name) {
+    return (Boolean) parts.get(name);
   }
 }

@@ -6,15 +6,15 @@ import java.util.Map;
 public class TableOptions {
   private TableOptions() {}
 
-  public static String json(Map options) {
+  public static String json(Map<String, String> options) {
     return Json.text(options);
   }
 
-  public static String json(scala.collection.immutable.Map options) {
+  public static String json(scala.collection.immutable.Map<String, String> options) {
     return Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options));
   }
 
-  public static scala.collection.immutable.Map scala(Map options) {
+  public static scala.collection.immutable.Map<String, String> scala(Map<String, String> options) {
     return scala.collection.immutable.Map$.MODULE$.from(
         scala.jdk.javaapi.CollectionConverters.asScala(options));
   }

@@ -1,23 +1,26 @@
 package io.deltalog.spark;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import scala.Function1;
 import scala.Option;
+import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
-import scala.runtime.AbstractFunction0;
+import scala.runtime.BoxedUnit;
 
 /**
  * A job that reads rows without a shuffle, where each task answers with bytes: only these travel to
  * the driver.
  */
-public abstract class AnswerJob extends AbstractFunction0 {
+public abstract class AnswerJob {
   private final QueryExecution query;
-  private Function1 task;
 
-  protected AnswerJob(Dataset rows) {
+  protected AnswerJob(Dataset<Row> rows) {
     this.query = rows.queryExecution();
   }
 
@@ -25,17 +28,28 @@ public abstract class AnswerJob extends AbstractFunction0 {
   protected abstract void add(byte[] answer) throws IOException;
 
   /** Calls a function with the rows of each partition, which returns the answer. */
-  protected void run(Function1 task) {
-    this.task = task;
-    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
+  protected void run(Function1<Iterator<InternalRow>, byte[]> task) {
+    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), () -> answered(task));
   }
 
-  @Override
-  public Object apply() {
+  private BoxedUnit answered(Function1<Iterator<InternalRow>, byte[]> task) {
     query
         .sparkSession()
         .sparkContext()
-        .runJob(query.toRdd(), task, new TaskAnswers(this), ClassTag$.MODULE$.apply(byte[].class));
-    return null;
+        .runJob(
+            query.toRdd(),
+            task,
+            (partition, answer) -> taken(answer),
+            ClassTag$.MODULE$.apply(byte[].class));
+    return BoxedUnit.UNIT;
+  }
+
+  private BoxedUnit taken(byte[] answer) {
+    try {
+      add(answer);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return BoxedUnit.UNIT;
   }
 }

@@ -22,7 +22,7 @@ class CheckedRowGroups implements InvocationHandler {
   }
 
   /** Checks the row groups of a batch reader that has not started yet. */
-  static void install(Iterator rows, PageClaims claims) {
+  static void install(Iterator<?> rows, PageClaims claims) {
     VectorizedParquetRecordReader records = ParquetReaders.ofBatches(rows);
     if (records == null) {
       return;
@@ -38,9 +38,9 @@ class CheckedRowGroups implements InvocationHandler {
   /** Makes a batch reader read the row groups that the handler returns. */
   static void set(VectorizedParquetRecordReader records, InvocationHandler handler)
       throws IllegalAccessException {
-    Class type = ParquetReaders.ROW_GROUPS.getType();
+    Class<?> type = ParquetReaders.ROW_GROUPS.getType();
     ParquetReaders.ROW_GROUPS.set(
-        records, Proxy.newProxyInstance(type.getClassLoader(), new Class[] {type}, handler));
+        records, Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
   }
 
   @Override

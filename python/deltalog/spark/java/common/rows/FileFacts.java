@@ -31,7 +31,7 @@ public class FileFacts {
   public static final String NUMBER = "deltalog_file";
 
   public static Object of(PartitionedFile file, String fact) {
-    scala.Option found = file.otherConstantMetadataColumnValues().get(fact);
+    scala.Option<Object> found = file.otherConstantMetadataColumnValues().get(fact);
     return found.isDefined() ? found.get() : null;
   }
 
@@ -84,12 +84,9 @@ public class FileFacts {
 
   private static long rows(Path path, Configuration configuration) throws IOException {
     HadoopInputFile file = HadoopInputFile.fromPath(path, configuration);
-    ParquetFileReader reader =
-        ParquetFileReader.open(file, HadoopReadOptions.builder(configuration, path).build());
-    try {
+    try (ParquetFileReader reader =
+        ParquetFileReader.open(file, HadoopReadOptions.builder(configuration, path).build())) {
       return reader.getRecordCount();
-    } finally {
-      reader.close();
     }
   }
 }

@@ -3,11 +3,15 @@ package io.deltalog.spark;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
+import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
@@ -29,7 +33,7 @@ public class GuardedFormat extends ParquetFileFormat {
 
   /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
   @Override
-  public boolean isSplitable(SparkSession session, Map options, Path path) {
+  public boolean isSplitable(SparkSession session, Map<String, String> options, Path path) {
     return true;
   }
 
@@ -46,23 +50,25 @@ public class GuardedFormat extends ParquetFileFormat {
   }
 
   @Override
-  public Function1 buildReaderWithPartitionValues(
+  public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
       SparkSession session,
       StructType data,
       StructType partition,
       StructType required,
-      Seq filters,
-      Map options,
+      Seq<Filter> filters,
+      Map<String, String> options,
       Configuration conf) {
-    return new GuardedReader(
-        super.buildReaderWithPartitionValues(
-            session,
-            VoidColumns.absent(data),
-            partition,
-            VoidColumns.absent(required),
-            filters,
-            options,
-            conf),
-        root);
+    return Unchecked.cast(
+        new GuardedReader(
+            Unchecked.cast(
+                super.buildReaderWithPartitionValues(
+                    session,
+                    VoidColumns.absent(data),
+                    partition,
+                    VoidColumns.absent(required),
+                    filters,
+                    options,
+                    conf)),
+            root));
   }
 }

@@ -11,30 +11,34 @@ import scala.runtime.AbstractFunction1;
 /**
  * Spark's reader of a file, which checks the file before it is opened, and the sizes that it claims
  * before it is read. Runs in tasks.
+ *
+ * <p>What Spark calls an iterator of rows may give batches of them: no reader of ours may take an
+ * item for a row without looking.
  */
-public class GuardedReader extends AbstractFunction1 implements Serializable {
-  private final Function1 reader;
+public class GuardedReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
+    implements Serializable {
+  private final Function1<PartitionedFile, Iterator<?>> reader;
   private final String root;
 
   /** Creates the reader of files of the table with the root, a Hadoop path. */
-  public GuardedReader(Function1 reader, String root) {
+  public GuardedReader(Function1<PartitionedFile, Iterator<?>> reader, String root) {
     this.reader = reader;
     this.root = root;
   }
 
   @Override
-  public Object apply(Object file) {
-    Path path = ((PartitionedFile) file).toPath();
+  public Iterator<?> apply(PartitionedFile file) {
+    Path path = file.toPath();
     LocalPlace.checkRead(root, path);
     try {
-      Iterator rows = (Iterator) reader.apply(file);
-      return guarded(rows, path, ((PartitionedFile) file).fileSize());
+      Iterator<?> rows = reader.apply(file);
+      return guarded(rows, path, file.fileSize());
     } catch (StackOverflowError | OutOfMemoryError e) {
       throw FatalFiles.faultOf(e, path, null);
     }
   }
 
-  private static GuardedRows guarded(Iterator rows, Path path, long size) {
+  private static GuardedRows guarded(Iterator<?> rows, Path path, long size) {
     ParquetFileReader open = ParquetReaders.file(rows);
     PageClaims claims = null;
     if (open != null) {

@@ -11,20 +11,20 @@ import scala.collection.Iterator;
  * asks for more memory than a file can need, the error is one of the file. An executor, and in
  * local mode the driver, would end at it.
  */
-final class GuardedRows extends AbstractIterator implements Closeable {
-  private final Iterator rows;
+final class GuardedRows extends AbstractIterator<Object> implements Closeable {
+  private final Iterator<?> rows;
   private final Path path;
   private final PageClaims claims;
 
   /** Guards the rows of the file at the path; claims is null if they are not known. */
-  GuardedRows(Iterator rows, Path path, PageClaims claims) {
+  GuardedRows(Iterator<?> rows, Path path, PageClaims claims) {
     this.rows = rows;
     this.path = path;
     this.claims = claims;
   }
 
   /** Returns the rows without the guard. */
-  Iterator source() {
+  Iterator<?> source() {
     return rows;
   }
 

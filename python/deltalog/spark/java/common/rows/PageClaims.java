@@ -1,7 +1,6 @@
 package io.deltalog.spark;
 
 import java.lang.reflect.Field;
-import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import org.apache.hadoop.fs.Path;
@@ -49,11 +48,8 @@ final class PageClaims {
   static PageClaims of(ParquetFileReader file, Path path, long size) {
     long ratio = 1;
     long largest = 0;
-    List blocks = file.getRowGroups();
-    for (int i = 0; i < blocks.size(); i++) {
-      List columns = ((BlockMetaData) blocks.get(i)).getColumns();
-      for (int j = 0; j < columns.size(); j++) {
-        ColumnChunkMetaData chunk = (ColumnChunkMetaData) columns.get(j);
+    for (BlockMetaData block : file.getRowGroups()) {
+      for (ColumnChunkMetaData chunk : block.getColumns()) {
         if (isLocked(chunk)) {
           continue;
         }
@@ -101,7 +97,7 @@ final class PageClaims {
       return;
     }
     try {
-      for (Object reader : ((Map) readers.get(pages)).values()) {
+      for (Object reader : ((Map<?, ?>) readers.get(pages)).values()) {
         Field dictionary = HiddenFields.orNull(reader.getClass(), "compressedDictionaryPage");
         Field data = HiddenFields.orNull(reader.getClass(), "compressedPages");
         if (dictionary == null || data == null) {
@@ -109,7 +105,7 @@ final class PageClaims {
         }
         start();
         checkDictionary((DictionaryPage) dictionary.get(reader));
-        for (Object page : (Queue) data.get(reader)) {
+        for (Object page : (Queue<?>) data.get(reader)) {
           checkSize((Page) page);
         }
       }

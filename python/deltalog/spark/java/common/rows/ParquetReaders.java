@@ -27,12 +27,12 @@ final class ParquetReaders {
   private ParquetReaders() {}
 
   /** Returns the reader of batches whose rows these are, or null if there is none. */
-  static VectorizedParquetRecordReader ofBatches(Iterator rows) {
+  static VectorizedParquetRecordReader ofBatches(Iterator<?> rows) {
     return records(rows) instanceof VectorizedParquetRecordReader batches ? batches : null;
   }
 
   /** Returns the open file that these rows come from, before anything of it is replaced. */
-  static ParquetFileReader file(Iterator rows) {
+  static ParquetFileReader file(Iterator<?> rows) {
     Object records = records(rows);
     if (records instanceof VectorizedParquetRecordReader) {
       return inner(get(ROW_GROUPS, records));
@@ -40,7 +40,7 @@ final class ParquetReaders {
     return records instanceof ParquetRecordReader ? inner(get(INTERNAL, records)) : null;
   }
 
-  private static Object records(Iterator rows) {
+  private static Object records(Iterator<?> rows) {
     Object own = rows instanceof GuardedRows guarded ? guarded.source() : rows;
     Object records = get(RECORDS, held(own, RecordReaderIterator.class));
     return records instanceof VectorizedParquetRecordReader
@@ -49,7 +49,7 @@ final class ParquetReaders {
   }
 
   /** Returns the object of a type that an object of Spark is or has: some wrap others. */
-  private static Object held(Object owner, Class type) {
+  private static Object held(Object owner, Class<?> type) {
     if (owner == null || type.isInstance(owner) || !owner.getClass().getName().startsWith(SPARK)) {
       return type.isInstance(owner) ? owner : null;
     }

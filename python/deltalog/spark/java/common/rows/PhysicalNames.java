@@ -68,29 +68,29 @@ public class PhysicalNames implements Serializable {
   }
 
   private static int indexOf(StructType schema, String name) {
-    scala.Option found = schema.getFieldIndex(name);
-    return found.isDefined() ? ((Integer) found.get()).intValue() : -1;
+    scala.Option<Object> found = schema.getFieldIndex(name);
+    return found.isDefined() ? (Integer) found.get() : -1;
   }
 
   /**
    * Returns the pushed filters with the names of the files. A filter that cannot be translated is
    * left out.
    */
-  public Seq of(Seq filters) {
-    List translated = new ArrayList();
-    Iterator all = filters.iterator();
+  public Seq<Filter> of(Seq<Filter> filters) {
+    List<Filter> translated = new ArrayList<>();
+    Iterator<Filter> all = filters.iterator();
     while (all.hasNext()) {
-      Object filter = translate((Product) all.next());
+      Filter filter = (Filter) translate((Product) all.next());
       if (filter != null) {
         translated.add(filter);
       }
     }
-    return scala.jdk.javaapi.CollectionConverters.asScala(translated).toSeq();
+    return Plans.seq(translated);
   }
 
   /** Translates a filter. Filters are case classes with one attribute or with nested filters. */
   private Object translate(Product filter) {
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     for (int i = 0; i < filter.productArity(); i++) {
       String field = filter.productElementName(i);
       Object value = filter.productElement(i);
@@ -115,13 +115,12 @@ public class PhysicalNames implements Serializable {
   }
 
   private String column(String attribute) {
-    Iterator parts = CatalogV2Implicits.parseColumnPath(attribute).iterator();
+    Iterator<String> parts = CatalogV2Implicits.parseColumnPath(attribute).iterator();
     StringBuilder name = new StringBuilder();
     DataType within = logical;
     DataType stored = physical;
     while (parts.hasNext()) {
-      int at =
-          within instanceof StructType ? indexOf((StructType) within, (String) parts.next()) : -1;
+      int at = within instanceof StructType struct ? indexOf(struct, parts.next()) : -1;
       if (at < 0) {
         return null;
       }

@@ -27,7 +27,7 @@ public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
    * Replaces the row number generator of a batch reader that has not started yet; column is the
    * position of the numbers in its batches. Other readers are left unchanged.
    */
-  public static void install(Iterator rows, int column) {
+  public static void install(Iterator<?> rows, int column) {
     VectorizedParquetRecordReader reader = ParquetReaders.ofBatches(rows);
     if (GENERATOR == null || reader == null) {
       return;

@@ -19,8 +19,8 @@ public class RowRuns implements OffsetIndex {
   public RowRuns(long[] rows, long first) {
     starts = new long[rows.length];
     ends = new long[rows.length];
-    for (int i = 0; i < rows.length; i++) {
-      long row = rows[i] - first;
+    for (long position : rows) {
+      long row = position - first;
       if (count == 0 || row != ends[count - 1] + 1) {
         starts[count++] = row;
       }

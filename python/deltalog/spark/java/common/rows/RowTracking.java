@@ -1,6 +1,6 @@
 package io.deltalog.spark;
 
-import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Add;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -9,7 +9,6 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import scala.collection.immutable.Seq;
 
 /**
  * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They are
@@ -41,9 +40,7 @@ public class RowTracking extends ScanColumn {
     Expression start = Literal.create(FileFacts.of(file, fact), type);
     Expression otherwise =
         rowIndex < 0 ? start : new Add(start, new ScanColumn(rowIndex, type).expression(file));
-    Object[] choices = new Object[] {super.expression(file), otherwise};
-    return new Coalesce(
-        (Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
+    return new Coalesce(Plans.seq(List.of(super.expression(file), otherwise)));
   }
 
   /** The column of a batch. */

@@ -13,12 +13,13 @@ import scala.runtime.AbstractFunction1;
  * Spark's reader of a file, followed by the steps that convert its rows to rows of the table. Runs
  * in tasks.
  */
-public class ScanReader extends AbstractFunction1 implements Serializable {
-  private final Function1 reader;
+public class ScanReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
+    implements Serializable {
+  private final Function1<PartitionedFile, Iterator<?>> reader;
   private final ScanColumn[] columns;
   private final int rowIndex;
   private final String root;
-  private final Broadcast configuration;
+  private final Broadcast<SerializableConfiguration> configuration;
 
   /**
    * Creates the reader. The given reader returns the index of each row in the file at position
@@ -26,7 +27,11 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
    * read with the configuration.
    */
   public ScanReader(
-      Function1 reader, ScanColumn[] columns, int rowIndex, String root, Broadcast configuration) {
+      Function1<PartitionedFile, Iterator<?>> reader,
+      ScanColumn[] columns,
+      int rowIndex,
+      String root,
+      Broadcast<SerializableConfiguration> configuration) {
     this.reader = reader;
     this.columns = columns;
     this.rowIndex = rowIndex;
@@ -35,11 +40,10 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object object) {
-    PartitionedFile file = (PartitionedFile) object;
-    Iterator rows = (Iterator) reader.apply(file);
+  public Iterator<?> apply(PartitionedFile file) {
+    Iterator<?> rows = reader.apply(file);
     RowNumbers.install(rows, rowIndex);
-    Configuration settings = ((SerializableConfiguration) configuration.value()).value();
+    Configuration settings = configuration.value().value();
     RowSelection selection = FileFacts.selection(file, root, settings);
     return new ScanRows(rows, columns, rowIndex, file, selection);
   }

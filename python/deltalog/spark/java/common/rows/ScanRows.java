@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -23,8 +24,8 @@ import scala.collection.Iterator;
  *   <li>Batches and positions are reused for the next batch, as in Spark's own reader.
  * </ul>
  */
-public class ScanRows extends AbstractIterator implements Closeable {
-  private final Iterator source;
+public class ScanRows extends AbstractIterator<Object> implements Closeable {
+  private final Iterator<?> source;
   private final ScanColumn[] columns;
   private final int rowIndex;
   private final PartitionedFile file;
@@ -37,7 +38,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
 
   /** Creates the rows; selection is null if all rows are shown. */
   public ScanRows(
-      Iterator source,
+      Iterator<?> source,
       ScanColumn[] columns,
       int rowIndex,
       PartitionedFile file,
@@ -109,13 +110,11 @@ public class ScanRows extends AbstractIterator implements Closeable {
       return null;
     }
     if (projection == null) {
-      List expressions = new ArrayList();
-      for (int i = 0; i < columns.length; i++) {
-        expressions.add(columns[i].expression(file));
+      List<Expression> expressions = new ArrayList<>();
+      for (ScanColumn column : columns) {
+        expressions.add(column.expression(file));
       }
-      projection =
-          UnsafeProjection.create(
-              scala.jdk.javaapi.CollectionConverters.asScala(expressions).toSeq());
+      projection = UnsafeProjection.create(Plans.seq(expressions));
     }
     return projection.apply(read);
   }

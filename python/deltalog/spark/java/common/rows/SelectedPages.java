@@ -24,7 +24,7 @@ public class SelectedPages implements InvocationHandler {
   private final VectorizedParquetRecordReader records;
   private final ParquetFileReader file;
   private final PageClaims claims;
-  private final List blocks;
+  private final List<BlockMetaData> blocks;
   private SelectedRows rows;
   private int block;
 
@@ -39,7 +39,7 @@ public class SelectedPages implements InvocationHandler {
    * Returns the row groups of a reader; null if rows cannot be selected in them, so that all must
    * be read.
    */
-  public static SelectedPages of(Iterator reader) {
+  public static SelectedPages of(Iterator<?> reader) {
     VectorizedParquetRecordReader records = ParquetReaders.ofBatches(reader);
     PageClaims claims = reader instanceof GuardedRows guarded ? guarded.claims() : null;
     if (records == null || claims == null || TOTAL == null) {
@@ -51,10 +51,9 @@ public class SelectedPages implements InvocationHandler {
 
   /** Returns whether the file says where the pages of all columns begin. */
   private boolean haveIndexes() {
-    for (int i = 0; i < blocks.size(); i++) {
-      List columns = ((BlockMetaData) blocks.get(i)).getColumns();
-      for (int j = 0; j < columns.size(); j++) {
-        if (((ColumnChunkMetaData) columns.get(j)).getOffsetIndexReference() == null) {
+    for (BlockMetaData each : blocks) {
+      for (ColumnChunkMetaData column : each.getColumns()) {
+        if (column.getOffsetIndexReference() == null) {
           return false;
         }
       }
@@ -67,8 +66,8 @@ public class SelectedPages implements InvocationHandler {
    */
   public long count() {
     long count = 0;
-    for (int i = 0; i < blocks.size(); i++) {
-      count += ((BlockMetaData) blocks.get(i)).getRowCount();
+    for (BlockMetaData block : blocks) {
+      count += block.getRowCount();
     }
     return count;
   }
@@ -77,8 +76,7 @@ public class SelectedPages implements InvocationHandler {
   public void select(SelectedRows selected) {
     rows = selected;
     long total = 0;
-    for (int i = 0; i < blocks.size(); i++) {
-      BlockMetaData each = (BlockMetaData) blocks.get(i);
+    for (BlockMetaData each : blocks) {
       total += selected.count(each.getRowIndexOffset(), each.getRowCount());
     }
     try {
@@ -104,7 +102,7 @@ public class SelectedPages implements InvocationHandler {
     }
     while (block < blocks.size()) {
       int at = block++;
-      BlockMetaData each = (BlockMetaData) blocks.get(at);
+      BlockMetaData each = blocks.get(at);
       long first = each.getRowIndexOffset();
       long length = each.getRowCount();
       if (rows.count(first, length) > 0) {

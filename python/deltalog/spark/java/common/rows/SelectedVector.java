@@ -130,7 +130,7 @@ public final class SelectedVector extends ColumnVector {
       return all.getChild(ordinal);
     }
     if (children == null) {
-      children = new SelectedVector[type instanceof StructType ? ((StructType) type).length() : 2];
+      children = new SelectedVector[type instanceof StructType struct ? struct.length() : 2];
     }
     if (children[ordinal] == null) {
       children[ordinal] = new SelectedVector(all.getChild(ordinal), positions);

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -22,7 +23,8 @@ import scala.runtime.AbstractFunction1;
  * <p>That pays if pages have no such row at all: to pass over single rows costs as much as to
  * decode them. So all rows are read if half of the stretches of a file have one.
  */
-public class SelectingReader extends AbstractFunction1 implements Serializable {
+public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
+    implements Serializable {
   /** The number of rows that are examined before it decides whether to continue. */
   private static final int LOOK = 1 << 16;
 
@@ -32,8 +34,8 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
    */
   private static final int STRETCH = 12;
 
-  private final Function1 reader;
-  private final Function1 first;
+  private final Function1<PartitionedFile, Iterator<?>> reader;
+  private final Function1<PartitionedFile, Iterator<?>> first;
   private final int rowIndex;
   private final Expression condition;
 
@@ -41,7 +43,11 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
    * Creates the reader; first reads the columns to which the condition is bound, and the position
    * of each row in the file at rowIndex.
    */
-  public SelectingReader(Function1 reader, Function1 first, int rowIndex, Expression condition) {
+  public SelectingReader(
+      Function1<PartitionedFile, Iterator<?>> reader,
+      Function1<PartitionedFile, Iterator<?>> first,
+      int rowIndex,
+      Expression condition) {
     this.reader = reader;
     this.first = first;
     this.rowIndex = rowIndex;
@@ -52,11 +58,9 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
    * Returns a condition from the filters on columns that are read unchanged from files; null if
    * there are none.
    */
-  public static Expression condition(Seq filters, StructType converted) {
+  public static Expression condition(Seq<Expression> filters, StructType converted) {
     Expression all = null;
-    Iterator each = filters.iterator();
-    while (each.hasNext()) {
-      Expression filter = (Expression) each.next();
+    for (Expression filter : Plans.each(filters)) {
       if (filter.deterministic()
           && !SubqueryExpression.hasSubquery(filter)
           && looksAtFiles(filter, converted)) {
@@ -67,10 +71,10 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
   }
 
   private static boolean looksAtFiles(Expression filter, StructType converted) {
-    Iterator each = filter.references().iterator();
+    Iterator<Attribute> each = filter.references().iterator();
     boolean looks = each.hasNext();
     while (each.hasNext()) {
-      Attribute column = (Attribute) each.next();
+      Attribute column = each.next();
       looks &=
           converted.getFieldIndex(column.name()).isEmpty()
               && FileSourceMetadataAttribute$.MODULE$
@@ -86,13 +90,12 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
    */
   public static StructType columns(Expression condition, StructType data) {
     StructType columns = new StructType();
-    Iterator each = condition.references().toSeq().iterator();
-    while (each.hasNext()) {
-      Option at = data.getFieldIndex(((Attribute) each.next()).name());
+    for (Attribute column : Plans.each(condition.references().toSeq())) {
+      Option<Object> at = data.getFieldIndex(column.name());
       if (at.isEmpty()) {
         return null;
       }
-      columns = columns.add(data.fields()[((Integer) at.get()).intValue()]);
+      columns = columns.add(data.fields()[(Integer) at.get()]);
     }
     return columns.add(SnapshotFormat.ROW_INDEX, DataTypes.LongType, true);
   }
@@ -104,11 +107,11 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
   }
 
   @Override
-  public Object apply(Object file) {
-    Iterator rows = (Iterator) reader.apply(file);
+  public Iterator<?> apply(PartitionedFile file) {
+    Iterator<?> rows = reader.apply(file);
     SelectedPages pages = SelectedPages.of(rows);
     if (pages != null && pages.count() > LOOK) {
-      SelectedRows selected = select((Iterator) first.apply(file));
+      SelectedRows selected = select(first.apply(file));
       if (selected != null) {
         pages.select(selected);
       }
@@ -121,7 +124,7 @@ public class SelectingReader extends AbstractFunction1 implements Serializable {
    * condition raises an error: the row may have been deleted, or another filter may exclude it. If
    * not, the scan raises the error again.
    */
-  private SelectedRows select(Iterator batches) {
+  private SelectedRows select(Iterator<?> batches) {
     RowNumbers.install(batches, rowIndex);
     BasePredicate predicate = Predicate$.MODULE$.create(condition);
     predicate.initialize(0);

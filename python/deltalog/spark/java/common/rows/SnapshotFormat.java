@@ -1,21 +1,24 @@
 package io.deltalog.spark;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataStructField$;
 import org.apache.spark.sql.catalyst.expressions.FileSourceGeneratedMetadataStructField$;
 import org.apache.spark.sql.execution.datasources.FileFormat$;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.util.SerializableConfiguration;
 import scala.Function1;
 import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
@@ -100,7 +103,7 @@ public class SnapshotFormat extends GuardedFormat {
    * Returns the format for a scan with these filters, whose columns a statement reads first
    * (SelectingReader).
    */
-  public SnapshotFormat selecting(Seq filters) {
+  public SnapshotFormat selecting(Seq<Expression> filters) {
     Expression all = numbersFiles ? SelectingReader.condition(filters, readAs) : null;
     if (all == null) {
       return this;
@@ -115,7 +118,7 @@ public class SnapshotFormat extends GuardedFormat {
     if (omitsRows || isChangeFeed) {
       return false;
     }
-    List columns = Arrays.asList(required.fieldNames());
+    List<String> columns = Arrays.asList(required.fieldNames());
     return Collections.disjoint(columns, Arrays.asList(readAs.fieldNames()))
         && !columns.contains(rowIds)
         && !columns.contains(rowCommitVersions);
@@ -139,15 +142,14 @@ public class SnapshotFormat extends GuardedFormat {
    * them.
    */
   @Override
-  public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
+  public Option<Seq<String>> vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
   /** Returns the fields of _metadata. Row tracking has the names of the JVM connector. */
   @Override
-  public Seq metadataSchemaFields() {
-    List fields =
-        new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
+  public Seq<StructField> metadataSchemaFields() {
+    List<StructField> fields = Plans.list(super.metadataSchemaFields());
     if (rowIds != null) {
       DataType type = DataTypes.LongType;
       fields.add(
@@ -166,24 +168,24 @@ public class SnapshotFormat extends GuardedFormat {
           FileSourceConstantMetadataStructField$.MODULE$.apply(
               FileFacts.NUMBER, DataTypes.IntegerType, false));
     }
-    return scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq();
+    return Plans.seq(fields);
   }
 
   @Override
-  public Function1 buildReaderWithPartitionValues(
+  public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
       SparkSession session,
       StructType data,
       StructType partition,
       StructType required,
-      Seq filters,
-      Map options,
+      Seq<Filter> filters,
+      Map<String, String> options,
       Configuration conf) {
     if (isSparksOwn(required)) {
-      Function1 own = reader(session, data, partition, required, filters, options, conf);
-      Option numbers = required.getFieldIndex(ROW_INDEX);
-      return numbers.isDefined()
-          ? new NumberedReader(own, ((Integer) numbers.get()).intValue())
-          : own;
+      Function1<PartitionedFile, Iterator<?>> own =
+          reader(session, data, partition, required, filters, options, conf);
+      Option<Object> numbers = required.getFieldIndex(ROW_INDEX);
+      return Unchecked.cast(
+          numbers.isDefined() ? new NumberedReader(own, (Integer) numbers.get()) : own);
     }
     StructType read = withTypesRead(required);
     if (!Arrays.asList(read.fieldNames()).contains(ROW_INDEX)) {
@@ -199,15 +201,17 @@ public class SnapshotFormat extends GuardedFormat {
               ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX))
               : new ScanColumn(i - required.length() + read.length(), field.dataType());
     }
-    Object configuration = new SerializableConfiguration(conf);
-    Broadcast shared =
+    SerializableConfiguration configuration = new SerializableConfiguration(conf);
+    Broadcast<SerializableConfiguration> shared =
         session
             .sparkContext()
             .broadcast(
                 configuration,
                 scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
-    Function1 reader = reader(session, data, partition, read, filters, options, conf);
-    return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), root(), shared);
+    Function1<PartitionedFile, Iterator<?>> reader =
+        reader(session, data, partition, read, filters, options, conf);
+    return Unchecked.cast(
+        new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), root(), shared));
   }
 
   private ScanColumn column(int position, StructField field, DataType read, int rowIndex) {
@@ -233,10 +237,10 @@ public class SnapshotFormat extends GuardedFormat {
     StructField[] fields = new StructField[required.length()];
     for (int i = 0; i < fields.length; i++) {
       StructField field = required.fields()[i];
-      Option at = readAs.getFieldIndex(field.name());
+      Option<Object> at = readAs.getFieldIndex(field.name());
       DataType type = field.dataType();
       if (at.isDefined()) {
-        type = NarrowNested.part(type, readAs.fields()[((Integer) at.get()).intValue()].dataType());
+        type = NarrowNested.part(type, readAs.fields()[(Integer) at.get()].dataType());
       }
       fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
     }
@@ -244,13 +248,13 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /** Returns Spark's reader, which reads the columns of the selection first if there are others. */
-  private Function1 reader(
+  private Function1<PartitionedFile, Iterator<?>> reader(
       SparkSession session,
       StructType data,
       StructType partition,
       StructType required,
-      Seq filters,
-      Map options,
+      Seq<Filter> filters,
+      Map<String, String> options,
       Configuration conf) {
     boolean inBatches = options.get(FileFormat$.MODULE$.OPTION_RETURNING_BATCH()).contains("true");
     StructType first =
@@ -272,25 +276,27 @@ public class SnapshotFormat extends GuardedFormat {
    * Returns Spark's reader, using the names in files. The configuration is not shared with other
    * scans.
    */
-  private Function1 whole(
+  private Function1<PartitionedFile, Iterator<?>> whole(
       SparkSession session,
       StructType data,
       StructType partition,
       StructType required,
-      Seq filters,
-      Map options,
+      Seq<Filter> filters,
+      Map<String, String> options,
       Configuration conf) {
     if (names == null) {
-      return super.buildReaderWithPartitionValues(
-          session, data, partition, required, filters, options, conf);
+      return Unchecked.cast(
+          super.buildReaderWithPartitionValues(
+              session, data, partition, required, filters, options, conf));
     }
-    Seq pushed = names.of(filters);
+    Seq<Filter> pushed = names.of(filters);
     if (byId) {
       conf.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
       // Spark prunes row groups by name, but in a file the name may belong to another column.
-      pushed = (Seq) scala.collection.immutable.Nil$.MODULE$;
+      pushed = Plans.none();
     }
-    return super.buildReaderWithPartitionValues(
-        session, names.of(data), partition, names.of(required), pushed, options, conf);
+    return Unchecked.cast(
+        super.buildReaderWithPartitionValues(
+            session, names.of(data), partition, names.of(required), pushed, options, conf));
   }
 }

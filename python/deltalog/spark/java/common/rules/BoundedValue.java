@@ -78,15 +78,15 @@ public class BoundedValue extends Expression implements CodegenFallback, Seriali
   }
 
   @Override
-  public Seq children() {
+  public Seq<Expression> children() {
     return Plans.seq(Arrays.asList(operands));
   }
 
   @Override
-  public Expression withNewChildrenInternal(IndexedSeq children) {
+  public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
     Expression[] others = new Expression[operands.length];
     for (int i = 0; i < others.length; i++) {
-      others[i] = (Expression) children.apply(i);
+      others[i] = children.apply(i);
     }
     return new BoundedValue(call, others, allowance);
   }

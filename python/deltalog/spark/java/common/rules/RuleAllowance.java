@@ -11,7 +11,7 @@ public class RuleAllowance implements Serializable {
   private static final long serialVersionUID = 1L;
 
   /** The depth of values, the bytes that were made, and 1 if they were too many. */
-  private static final ThreadLocal COUNTS = ThreadLocal.withInitial(() -> new long[3]);
+  private static final ThreadLocal<long[]> COUNTS = ThreadLocal.withInitial(() -> new long[3]);
 
   private final long most;
   private final String refusal;
@@ -24,7 +24,7 @@ public class RuleAllowance implements Serializable {
 
   /** Begins a value. */
   public void enter() {
-    long[] counts = (long[]) COUNTS.get();
+    long[] counts = COUNTS.get();
     if (counts[0]++ == 0) {
       counts[1] = 0;
       counts[2] = 0;
@@ -33,17 +33,17 @@ public class RuleAllowance implements Serializable {
 
   /** Ends a value. */
   public void leave() {
-    ((long[]) COUNTS.get())[0]--;
+    COUNTS.get()[0]--;
   }
 
   /** Returns how many bytes are left. */
   public long left() {
-    return most - ((long[]) COUNTS.get())[1];
+    return most - COUNTS.get()[1];
   }
 
   /** Refuses a value that may be too large. Functions such as `try_url_decode` hide the error. */
   public void ensure(double bytes) {
-    long[] counts = (long[]) COUNTS.get();
+    long[] counts = COUNTS.get();
     if (counts[2] == 1 || counts[1] + bytes > most) {
       counts[2] = 1;
       throw new RuntimeException(refusal);
@@ -53,6 +53,6 @@ public class RuleAllowance implements Serializable {
   /** Counts a value. */
   public void take(long bytes) {
     ensure((double) bytes);
-    ((long[]) COUNTS.get())[1] += bytes;
+    COUNTS.get()[1] += bytes;
   }
 }

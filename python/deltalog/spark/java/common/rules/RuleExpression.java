@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable;
 import org.apache.spark.sql.catalyst.parser.CatalystSqlParser;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation$;
@@ -37,77 +38,73 @@ import scala.collection.immutable.Seq;
  */
 public class RuleExpression {
   /** What Spark's parser makes of operators, and of functions with a syntax of their own. */
-  private static final Set PARTS =
-      new HashSet(
-          Arrays.asList(
-              new String[] {
-                "Literal",
-                "Alias",
-                "UnresolvedExtractValue",
-                "SemiStructuredExtract",
-                "CreateNamedStruct",
-                "NamePlaceholder$",
-                "Cast",
-                "CaseWhen",
-                "If",
-                "Coalesce",
-                "And",
-                "Or",
-                "Not",
-                "EqualTo",
-                "EqualNullSafe",
-                "LessThan",
-                "LessThanOrEqual",
-                "GreaterThan",
-                "GreaterThanOrEqual",
-                "Between",
-                "In",
-                "IsNull",
-                "IsNotNull",
-                "Like",
-                "ILike",
-                "RLike",
-                "LikeAll",
-                "NotLikeAll",
-                "LikeAny",
-                "NotLikeAny",
-                "Lower",
-                "Add",
-                "Subtract",
-                "Multiply",
-                "Divide",
-                "IntegralDivide",
-                "Remainder",
-                "UnaryMinus",
-                "UnaryPositive",
-                "BitwiseAnd",
-                "BitwiseOr",
-                "BitwiseXor",
-                "BitwiseNot",
-                "ShiftLeft",
-                "ShiftRight",
-                "ShiftRightUnsigned",
-                "Concat",
-                "Substring",
-                "StringTrim",
-                "StringTrimLeft",
-                "StringTrimRight",
-                "Overlay",
-                "StringLocate",
-                "TimestampAdd",
-                "TimestampDiff",
-                "Collate",
-                "UnresolvedCollation",
-                "NamedArgumentExpression"
-              }));
+  private static final Set<String> PARTS =
+      Set.of(
+          "Literal",
+          "Alias",
+          "UnresolvedExtractValue",
+          "SemiStructuredExtract",
+          "CreateNamedStruct",
+          "NamePlaceholder$",
+          "Cast",
+          "CaseWhen",
+          "If",
+          "Coalesce",
+          "And",
+          "Or",
+          "Not",
+          "EqualTo",
+          "EqualNullSafe",
+          "LessThan",
+          "LessThanOrEqual",
+          "GreaterThan",
+          "GreaterThanOrEqual",
+          "Between",
+          "In",
+          "IsNull",
+          "IsNotNull",
+          "Like",
+          "ILike",
+          "RLike",
+          "LikeAll",
+          "NotLikeAll",
+          "LikeAny",
+          "NotLikeAny",
+          "Lower",
+          "Add",
+          "Subtract",
+          "Multiply",
+          "Divide",
+          "IntegralDivide",
+          "Remainder",
+          "UnaryMinus",
+          "UnaryPositive",
+          "BitwiseAnd",
+          "BitwiseOr",
+          "BitwiseXor",
+          "BitwiseNot",
+          "ShiftLeft",
+          "ShiftRight",
+          "ShiftRightUnsigned",
+          "Concat",
+          "Substring",
+          "StringTrim",
+          "StringTrimLeft",
+          "StringTrimRight",
+          "Overlay",
+          "StringLocate",
+          "TimestampAdd",
+          "TimestampDiff",
+          "Collate",
+          "UnresolvedCollation",
+          "NamedArgumentExpression");
 
   /**
    * The expressions that the parser returns for functions of the current time without parentheses,
    * if a session reserves their names.
    */
-  private static final Set MOMENTS =
-      new HashSet(
-          Arrays.asList(new String[] {"CurrentDate", "CurrentTimestamp", "LocalTimestamp"}));
+  private static final Set<String> MOMENTS =
+      Set.of("CurrentDate", "CurrentTimestamp", "LocalTimestamp");
 
   private static final String CONSTRAINT = "constraint";
   private static final String GENERATED = "generated";
@@ -143,7 +140,7 @@ public class RuleExpression {
     RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
     try {
       Expression parsed = value.parsed();
-      value.check(parsed, new HashSet());
+      value.check(parsed, Set.of());
       value.computeOnce(parsed);
       return null;
     } catch (RuleRefusal e) {
@@ -162,21 +159,20 @@ public class RuleExpression {
 
   private Expression allowed(Attribute[] columns) {
     Expression parsed = parsed();
-    Set names = new HashSet();
-    for (int i = 0; i < columns.length; i++) {
-      names.add(key(columns[i].name()));
+    Set<String> names = new HashSet<>();
+    for (Attribute column : columns) {
+      names.add(key(column.name()));
     }
     check(parsed, names);
     Expression resolved = analyzed(parsed, columns);
     if (!resolved.deterministic()) {
       throw refused("its value is another one each time that it is computed");
     }
-    List leaves = Plans.list(resolved.collectLeaves());
-    for (int i = 0; i < leaves.size(); i++) {
-      String leaf = partOf((Expression) leaves.get(i));
+    for (Expression part : Plans.list(resolved.collectLeaves())) {
+      String leaf = partOf(part);
       if (leaf.equals(
           "VariableReference")) { // A field that a column lacks could be the variable of a script.
-        throw refused("the table has no column " + ((Expression) leaves.get(i)).sql());
+        throw refused("the table has no column " + part.sql());
       }
       // As in unix_timestamp(). The time zone of the session applies to all casts to times.
       if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
@@ -233,9 +229,9 @@ public class RuleExpression {
   }
 
   private Expression analyzed(Expression parsed, Attribute[] columns) {
-    List values = new ArrayList();
+    List<NamedExpression> values = new ArrayList<>();
     values.add(Plans.alias(parsed, "value"));
-    Seq relation = Plans.seq(Arrays.asList(columns));
+    Seq<Attribute> relation = Plans.seq(Arrays.asList(columns));
     LogicalPlan plan = new Project(Plans.seq(values), LocalRelation$.MODULE$.apply(relation));
     try {
       plan = ResolveDefaultColumns.DefaultColumnAnalyzer$.MODULE$.execute(plan);
@@ -250,8 +246,8 @@ public class RuleExpression {
    * Refuses parts that are not allowed. The names belong to columns, and to parameters of lambda
    * functions.
    */
-  private void check(Expression part, Set names) {
-    Set known = names;
+  private void check(Expression part, Set<String> names) {
+    Set<String> known = names;
     if (part instanceof UnresolvedFunction unresolvedFunction) {
       checkFunction(Plans.list(unresolvedFunction.nameParts()));
     } else if (part instanceof UnresolvedAttribute unresolvedAttribute) {
@@ -259,32 +255,29 @@ public class RuleExpression {
     } else if (part instanceof UnresolvedNamedLambdaVariable unresolvedNamedLambdaVariable) {
       checkName(Plans.list(unresolvedNamedLambdaVariable.nameParts()), names);
     } else if (part instanceof LambdaFunction lambdaFunction) {
-      known = new HashSet(names);
-      List parameters = Plans.list(lambdaFunction.arguments());
-      for (int i = 0; i < parameters.size(); i++) {
-        known.add(key(((UnresolvedNamedLambdaVariable) parameters.get(i)).nameParts().head()));
+      known = new HashSet<>(names);
+      for (NamedExpression parameter : Plans.list(lambdaFunction.arguments())) {
+        known.add(key(((UnresolvedNamedLambdaVariable) parameter).nameParts().head()));
       }
     } else if (!PARTS.contains(partOf(part)) && !(MOMENTS.contains(partOf(part)) && mayChange())) {
       throw refused("it has a part that is not allowed there (" + partOf(part) + ")");
     }
-    List children = Plans.list(part.children());
-    for (int i = 0; i < children.size(); i++) {
-      check((Expression) children.get(i), known);
+    for (Expression child : Plans.list(part.children())) {
+      check(child, known);
     }
   }
 
-  private void checkFunction(List parts) {
+  private void checkFunction(List<String> parts) {
     String function = String.join(".", parts);
     if (!mayCall(function)) {
       throw refused("it calls the function " + function + ", which is not allowed there");
     }
   }
 
-  private void checkName(List parts, Set names) {
+  private void checkName(List<String> parts, Set<String> names) {
     // A name without parentheses can be a function, unless there is a column of the name.
-    boolean isKnown = names.contains(key((String) parts.get(0)));
-    if (!isKnown
-        && !(parts.size() == 1 && RuleFunctions.ofMoment((String) parts.get(0)) && mayChange())) {
+    boolean isKnown = names.contains(key(parts.get(0)));
+    if (!isKnown && !(parts.size() == 1 && RuleFunctions.ofMoment(parts.get(0)) && mayChange())) {
       throw refused(
           kind.equals(DEFAULT) && names.isEmpty()
               ? "it reads " + String.join(".", parts) + ", but a default value has no columns"
@@ -309,7 +302,7 @@ public class RuleExpression {
   }
 
   private static String partOf(Expression part) {
-    Class type = part.getClass();
+    Class<?> type = part.getClass();
     while (type.isAnonymousClass()) {
       type = type.getSuperclass();
     }

@@ -11,7 +11,7 @@ import java.util.Set;
  * (`constraints/functions.rs`).
  */
 public class RuleFunctions {
-  private static volatile Map lists;
+  private static volatile Map<String, Object> lists;
 
   private RuleFunctions() {}
 
@@ -31,15 +31,14 @@ public class RuleFunctions {
   }
 
   private static boolean has(String list, String name) {
-    return ((Set) lists().get(list)).contains(name.toLowerCase(Locale.ROOT));
+    return ((Set<?>) lists().get(list)).contains(name.toLowerCase(Locale.ROOT));
   }
 
-  private static Map lists() {
+  private static Map<String, Object> lists() {
     if (lists == null) {
-      Map found = Json.object(Bridge.definitions().ruleFunctions());
-      String[] names = {"always", "byStatement"};
-      for (int i = 0; i < names.length; i++) {
-        found.put(names[i], new HashSet((List) found.get(names[i])));
+      Map<String, Object> found = Json.object(Bridge.definitions().ruleFunctions());
+      for (String name : List.of("always", "byStatement")) {
+        found.put(name, new HashSet<>((List<?>) found.get(name)));
       }
       lists = found;
     }

@@ -1,8 +1,6 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
@@ -23,51 +21,38 @@ import org.apache.spark.sql.types.ObjectType;
  */
 public class RuleGrowth {
   /** Expressions that compute only some of their operands, and return one of them. */
-  private static final Set CHOICES =
-      new HashSet(
-          Arrays.asList(
-              new String[] {
-                "If",
-                "CaseWhen",
-                "Coalesce",
-                "Elt",
-                "TryEval",
-                "Alias",
-                "With",
-                "CommonExpressionDef"
-              }));
+  private static final Set<String> CHOICES =
+      Set.of(
+          "If", "CaseWhen", "Coalesce", "Elt", "TryEval", "Alias", "With", "CommonExpressionDef");
 
   /** Functions whose values are about as large as all their arguments together, at most. */
-  private static final Set SAFE =
-      new HashSet(
-          Arrays.asList(
-              new String[] {
-                "Cast",
-                "Upper",
-                "Lower",
-                "InitCap",
-                "StringTrim",
-                "StringTrimLeft",
-                "StringTrimRight",
-                "Substring",
-                "SubstringIndex",
-                "Concat",
-                "DateFormatClass",
-                "FromUnixTime",
-                "Collate",
-                "Reverse",
-                "RegExpExtract",
-                "GetStructField",
-                "GetArrayItem",
-                "GetMapValue",
-                "ElementAt",
-                "CreateNamedStruct",
-                "CreateArray",
-                "CreateMap",
-                "Md5",
-                "Sha1",
-                "Sha2"
-              }));
+  private static final Set<String> SAFE =
+      Set.of(
+          "Cast",
+          "Upper",
+          "Lower",
+          "InitCap",
+          "StringTrim",
+          "StringTrimLeft",
+          "StringTrimRight",
+          "Substring",
+          "SubstringIndex",
+          "Concat",
+          "DateFormatClass",
+          "FromUnixTime",
+          "Collate",
+          "Reverse",
+          "RegExpExtract",
+          "GetStructField",
+          "GetArrayItem",
+          "GetMapValue",
+          "ElementAt",
+          "CreateNamedStruct",
+          "CreateArray",
+          "CreateMap",
+          "Md5",
+          "Sha1",
+          "Sha2");
 
   /** The bytes of a constant that is computed once. */
   private static final long OF_CONSTANT = 1 << 20;
@@ -85,9 +70,9 @@ public class RuleGrowth {
     boolean mayGrow =
         made instanceof HigherOrderFunction
             || (isComputed(made) && !CHOICES.contains(name) && !SAFE.contains(name));
-    List children = Plans.list(made.children());
+    List<Expression> children = Plans.list(made.children());
     for (int i = 0; i < children.size() && !mayGrow; i++) {
-      mayGrow = isIn((Expression) children.get(i));
+      mayGrow = isIn(children.get(i));
     }
     return mayGrow;
   }
@@ -101,13 +86,13 @@ public class RuleGrowth {
   /** Returns whether the value can be computed before rows are there, and is always the same. */
   public static boolean isKnown(Expression part) {
     Expression made = replaced(part);
-    List children = Plans.list(made.children());
+    List<Expression> children = Plans.list(made.children());
     boolean isKnown =
         children.isEmpty()
             ? made instanceof Literal || made instanceof NamedLambdaVariable
             : !made.getClass().getSimpleName().equals("With");
     for (int i = 0; i < children.size() && isKnown; i++) {
-      isKnown = isKnown((Expression) children.get(i));
+      isKnown = isKnown(children.get(i));
     }
     return isKnown;
   }
@@ -129,16 +114,16 @@ public class RuleGrowth {
 
   private Expression within(Expression part) {
     Expression made = replaced(part);
-    List children = Plans.list(made.children());
+    List<Expression> children = Plans.list(made.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
-      Expression child = within((Expression) children.get(i));
+      Expression child = within(children.get(i));
       isSame = isSame && child == children.get(i);
       children.set(i, child);
     }
     if (made instanceof LambdaFunction function && ValueSize.varies(function.dataType())) {
       // Its callers keep a copy of each of its values.
-      children.set(0, reference((Expression) children.get(0), allowance));
+      children.set(0, reference(children.get(0), allowance));
       isSame = false;
     }
     made = isSame ? made : made.withNewChildren(Plans.seq(children));
@@ -155,10 +140,10 @@ public class RuleGrowth {
   }
 
   private Expression call(Expression made) {
-    List operands = new ArrayList();
-    List arguments = Plans.list(made.children());
+    List<Expression> operands = new ArrayList<>();
+    List<Expression> arguments = Plans.list(made.children());
     for (int i = 0; i < arguments.size(); i++) {
-      Expression argument = (Expression) arguments.get(i);
+      Expression argument = arguments.get(i);
       if (!isConstant(argument)) {
         arguments.set(
             i, new BoundReference(operands.size(), argument.dataType(), argument.nullable()));
@@ -166,7 +151,7 @@ public class RuleGrowth {
       }
     }
     Expression call = made.withNewChildren(Plans.seq(arguments));
-    Expression[] given = (Expression[]) operands.toArray(new Expression[0]);
+    Expression[] given = operands.toArray(new Expression[0]);
     BoundedValue value = new BoundedValue(call, given, allowance);
     return given.length == 0 ? constant(value) : value;
   }

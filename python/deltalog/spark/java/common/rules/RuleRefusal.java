@@ -7,12 +7,12 @@ import java.util.List;
 
 /** Why an expression of a table is not allowed. */
 public class RuleRefusal extends RuntimeException {
-  private final List parts;
+  private final List<String> parts;
 
   /** Takes what the expression belongs to, by kind and name, and the reason. */
   public RuleRefusal(String table, String kind, String name, String sql, String reason) {
     super(reason);
-    parts = Arrays.asList(new String[] {table, kind, name, sql, reason});
+    parts = Arrays.asList(table, kind, name, sql, reason);
   }
 
   /** Returns the error, which Python raises. */

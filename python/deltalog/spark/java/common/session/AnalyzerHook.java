@@ -1,6 +1,8 @@
 package io.deltalog.spark;
 
 import java.util.List;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
@@ -20,22 +22,20 @@ public class AnalyzerHook {
       return null;
     } catch (ReflectiveOperationException e) {
       return e.toString();
-    } catch (RuntimeException e) {
-      return e.toString();
     }
   }
 
-  private static void add(SparkSession session, String name, Class[] ours)
+  private static void add(SparkSession session, String name, Class<?>[] ours)
       throws ReflectiveOperationException {
     Object analyzer = session.sessionState().analyzer();
-    List rules =
+    List<Rule<LogicalPlan>> rules =
         Plans.list(
-            (Seq)
-                analyzer.getClass().getMethod(name, new Class[0]).invoke(analyzer, new Object[0]));
+            Unchecked.<Seq<Rule<LogicalPlan>>>cast(
+                analyzer.getClass().getMethod(name).invoke(analyzer)));
     int known = rules.size();
-    for (int i = 0; i < ours.length; i++) {
-      if (!has(rules, ours[i])) {
-        rules.add(new SessionRule(ours[i]).of(session));
+    for (Class<?> rule : ours) {
+      if (!has(rules, rule)) {
+        rules.add(new SessionRule(rule).of(session));
       }
     }
     if (rules.size() > known) {
@@ -43,12 +43,7 @@ public class AnalyzerHook {
     }
   }
 
-  private static boolean has(List rules, Class type) {
-    for (int i = 0; i < rules.size(); i++) {
-      if (rules.get(i).getClass() == type) {
-        return true;
-      }
-    }
-    return false;
+  private static boolean has(List<Rule<LogicalPlan>> rules, Class<?> type) {
+    return rules.stream().anyMatch(rule -> rule.getClass() == type);
   }
 }

@@ -26,7 +26,7 @@ import org.apache.spark.unsafe.Platform;
  */
 public abstract class BaseCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
-  private static boolean isOurs(Identifier name, Map properties) {
+  private static boolean isOurs(Identifier name, Map<String, String> properties) {
     return CatalogEntries.isPath(name) || CatalogEntries.isOurs(provider(properties));
   }
 
@@ -34,9 +34,9 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
    * Returns the source of a new table. Without one, Spark's own catalog uses
    * spark.sql.sources.default.
    */
-  private static String provider(Map properties) {
-    Object given = properties.get(TableCatalog.PROP_PROVIDER);
-    return given == null ? SQLConf.get().defaultDataSourceName() : (String) given;
+  private static String provider(Map<String, String> properties) {
+    String given = properties.get(TableCatalog.PROP_PROVIDER);
+    return given == null ? SQLConf.get().defaultDataSourceName() : given;
   }
 
   /**
@@ -55,7 +55,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
    */
   private static DeltalogTable find(Identifier name, String option, String value) {
     CatalogTable entry = CatalogEntries.isPath(name) ? null : CatalogEntries.find(name);
-    Map options = CatalogEntries.options(name, entry);
+    Map<String, String> options = CatalogEntries.options(name, entry);
     if (options == null) {
       return null;
     }
@@ -87,7 +87,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   /** Loads a table for writing; for reading, Spark requests no privileges. */
   @Override
-  public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
+  public Table loadTable(Identifier name, Set<TableWritePrivilege> privileges)
+      throws NoSuchTableException {
     boolean isSaveAsTable = WriterApi.isSaveAsTable();
     if (isSaveAsTable && CatalogEntries.isPath(name) && !tableExists(name)) {
       throw new NoSuchTableException(name);
@@ -121,8 +122,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   /** Returns all that Spark has a word for: default values, generated and identity columns. */
   @Override
-  public Set capabilities() {
-    Set all = new HashSet(super.capabilities());
+  public Set<TableCatalogCapability> capabilities() {
+    Set<TableCatalogCapability> all = new HashSet<>(super.capabilities());
     all.add(TableCatalogCapability.SUPPORT_COLUMN_DEFAULT_VALUE);
     all.add(TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_GENERATED_COLUMNS);
     all.add(TableCatalogCapability.SUPPORTS_CREATE_TABLE_WITH_IDENTITY_COLUMNS);
@@ -131,7 +132,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public Table createTable(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      Identifier name, Column[] columns, Transform[] transforms, Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
       return super.createTable(name, columns, transforms, properties);
@@ -144,7 +145,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public StagedTable stageCreate(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      Identifier name, Column[] columns, Transform[] transforms, Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (!isOurs(name, properties)) {
       super.createTable(name, columns, transforms, properties);
@@ -160,20 +161,24 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public StagedTable stageReplace(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      Identifier name, Column[] columns, Transform[] transforms, Map<String, String> properties)
       throws NoSuchNamespaceException, NoSuchTableException {
     return replacing(name, columns, transforms, properties, "replace");
   }
 
   @Override
   public StagedTable stageCreateOrReplace(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties)
+      Identifier name, Column[] columns, Transform[] transforms, Map<String, String> properties)
       throws NoSuchNamespaceException {
     return replacing(name, columns, transforms, properties, "createOrReplace");
   }
 
   private static StagedTable replacing(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+      Identifier name,
+      Column[] columns,
+      Transform[] transforms,
+      Map<String, String> properties,
+      String mode) {
     if (!isOurs(name, properties)) {
       throw new UnsupportedOperationException(
           "REPLACE TABLE is not supported for the data source "
@@ -187,7 +192,11 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   private static StagedTable staged(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
+      Identifier name,
+      Column[] columns,
+      Transform[] transforms,
+      Map<String, String> properties,
+      String mode) {
     StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
     String definition = definition(name, columns, transforms, properties, mode);
     return new StagedDeltalogTable(
@@ -195,8 +204,12 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   private static String definition(
-      Identifier name, Column[] columns, Transform[] transforms, Map properties, String mode) {
-    Map all = new HashMap(properties);
+      Identifier name,
+      Column[] columns,
+      Transform[] transforms,
+      Map<String, String> properties,
+      String mode) {
+    Map<String, String> all = new HashMap<>(properties);
     if (!CatalogEntries.isPath(name)) {
       CatalogEntries.checkName(name.name());
       all.put(TableCatalog.PROP_PROVIDER, provider(properties));

@@ -6,39 +6,28 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * Spark's own session catalog as it answers without ours. While another catalog is configured, it
  * does not resolve tables of V2 sources, such as Python data sources.
  */
-public class BuiltinCatalog extends scala.runtime.AbstractFunction0 {
-  private final TableCatalog catalog;
-  private final Identifier name;
-  private NoSuchTableException missing;
-
-  private BuiltinCatalog(TableCatalog catalog, Identifier name) {
-    this.catalog = catalog;
-    this.name = name;
-  }
+public class BuiltinCatalog {
+  private BuiltinCatalog() {}
 
   public static Table load(TableCatalog catalog, Identifier name) throws NoSuchTableException {
     SQLConf builtin = (SQLConf) (Object) SQLConf.get().clone();
     builtin.unsetConf("spark.sql.catalog.spark_catalog");
-    BuiltinCatalog loading = new BuiltinCatalog(catalog, name);
-    Table found = (Table) SQLConf$.MODULE$.withExistingConf(builtin, loading);
-    if (loading.missing != null) {
-      throw loading.missing;
-    }
-    return found;
+    return SQLConf$.MODULE$.withExistingConf(builtin, () -> loaded(catalog, name));
   }
 
-  @Override
-  public Object apply() {
+  /** Spark's functions have no checked exceptions, but this one reaches the caller. */
+  private static Table loaded(TableCatalog catalog, Identifier name) {
     try {
       return catalog.loadTable(name);
     } catch (NoSuchTableException e) {
-      missing = e;
-      return null;
+      Platform.throwException(e);
+      throw new AssertionError(e);
     }
   }
 }

@@ -1,14 +1,13 @@
 package io.deltalog.spark;
 
+
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.SparkSessionExtensionsProvider;
-import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
-import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -23,7 +22,8 @@ import scala.runtime.BoxedUnit;
 public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
   /** The extensions that already have ours, as keys: they may be added in more than one way. */
-  private static final Map EXTENDED = Collections.synchronizedMap(new WeakHashMap());
+  private static final Map<SparkSessionExtensions, Boolean> EXTENDED =
+      Collections.synchronizedMap(new WeakHashMap<>());
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
@@ -39,35 +39,18 @@ public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions
     if (EXTENDED.putIfAbsent(extensions, true) != null) {
       return;
     }
-    extensions.injectParser(new Parser());
-    for (int i = 0; i < SessionRule.HINTS.length; i++) {
-      extensions.injectHintResolutionRule(new SessionRule(SessionRule.HINTS[i]));
+    extensions.injectParser(
+        (session, next) -> StatementParser.before((SparkSession) session, next));
+    for (Class<?> rule : SessionRule.HINTS) {
+      extensions.injectHintResolutionRule(new SessionRule(rule));
     }
-    for (int i = 0; i < SessionRule.RESOLUTION.length; i++) {
-      extensions.injectResolutionRule(new SessionRule(SessionRule.RESOLUTION[i]));
+    for (Class<?> rule : SessionRule.RESOLUTION) {
+      extensions.injectResolutionRule(new SessionRule(rule));
     }
-    for (int i = 0; i < SessionRule.POST_HOC.length; i++) {
-      extensions.injectPostHocResolutionRule(new SessionRule(SessionRule.POST_HOC[i]));
+    for (Class<?> rule : SessionRule.POST_HOC) {
+      extensions.injectPostHocResolutionRule(new SessionRule(rule));
     }
-    extensions.injectPlannerStrategy(new Strategy());
-  }
-
-  /** Puts our parser in front of the parser of a new session. */
-  private static final class Parser extends AbstractFunction2 {
-    @Override
-    public Object apply(Object session, Object next) {
-      return StatementParser.before((SparkSession) session, (ParserInterface) next);
-    }
-  }
-
-  /**
-   * Creates our strategy. Spark calls this for each plan, so sessions that were in use before have
-   * the strategy too.
-   */
-  private static final class Strategy extends AbstractFunction1 {
-    @Override
-    public Object apply(Object session) {
-      return new DeltalogStrategy();
-    }
+    // Spark calls this for each plan, so sessions that were in use before have the strategy too.
+    extensions.injectPlannerStrategy(session -> new DeltalogStrategy());
   }
 }

@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SaveMode;
@@ -15,6 +14,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.execution.command.*;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand;
 
 /**
@@ -24,7 +24,7 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
  */
 public class DeltalogStrategy extends SparkStrategy {
   @Override
-  public scala.collection.immutable.Seq apply(LogicalPlan plan) {
+  public scala.collection.immutable.Seq<SparkPlan> apply(LogicalPlan plan) {
     if (!FeatureGroup.WRITE.isLost() && DeltalogWriteExec.isWrite(plan)) {
       return only(new DeltalogWriteExec(plan));
     }
@@ -43,10 +43,8 @@ public class DeltalogStrategy extends SparkStrategy {
     return (SparkSession) org.apache.spark.sql.SparkSession.active();
   }
 
-  private static scala.collection.immutable.Seq only(SparkPlan planned) {
-    List plans = new ArrayList();
-    plans.add(planned);
-    return scala.jdk.javaapi.CollectionConverters.asScala(plans).toSeq();
+  private static scala.collection.immutable.Seq<SparkPlan> only(SparkPlan planned) {
+    return Plans.seq(List.of(planned));
   }
 
   private static boolean isRefused(LogicalPlan plan) {
@@ -61,7 +59,7 @@ public class DeltalogStrategy extends SparkStrategy {
       return true;
     }
     if (plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand) {
-      scala.Option index = insertIntoHadoopFsRelationCommand.fileIndex();
+      scala.Option<FileIndex> index = insertIntoHadoopFsRelationCommand.fileIndex();
       return index.isDefined() && index.get() instanceof DeltalogFileIndex;
     }
     if (StatementTarget.isStatement(plan)) {
@@ -96,10 +94,10 @@ public class DeltalogStrategy extends SparkStrategy {
    * Returns whether the statement creates a table of ours in a catalog that does not know the log.
    */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
-    scala.Option provider = specification(plan).provider();
+    scala.Option<String> provider = specification(plan).provider();
     LogicalPlan name = plan.name();
     return provider.isDefined()
-        && CatalogEntries.isOurs((String) provider.get())
+        && CatalogEntries.isOurs(provider.get())
         && name instanceof ResolvedIdentifier resolvedIdentifier
         && !(resolvedIdentifier.catalog() instanceof BaseCatalog);
   }
@@ -136,8 +134,8 @@ public class DeltalogStrategy extends SparkStrategy {
         return true;
       }
       if (field instanceof scala.Some<?> some
-          && some.value() instanceof String
-          && CatalogEntries.isOurs((String) some.value())) {
+          && some.value() instanceof String name
+          && CatalogEntries.isOurs(name)) {
         return true; // CREATE TABLE … LIKE … USING deltalog, which would make an entry without a
         // log.
       }
@@ -150,10 +148,8 @@ public class DeltalogStrategy extends SparkStrategy {
       return !catalog.isTempView(name)
           && catalog.tableExists(name)
           && CatalogEntries.isEntry(catalog.getTableMetadata(name));
-    } catch (NoSuchNamespaceException e) {
+    } catch (NoSuchNamespaceException | NoSuchTableException e) {
       return false; // Spark's own command has the better error message.
-    } catch (NoSuchTableException e) {
-      return false;
     }
   }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 public class InsertColumns {
   private InsertColumns() {}
 
-  public static boolean areLeftToUs(Set privileges) {
+  public static boolean areLeftToUs(Set<TableWritePrivilege> privileges) {
     return privileges.contains(TableWritePrivilege.INSERT)
         && !privileges.contains(TableWritePrivilege.UPDATE);
   }

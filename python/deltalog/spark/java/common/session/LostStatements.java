@@ -1,17 +1,17 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
  * Refuses statements that change rows where their group is lost: as soon as their table is known,
  * before Spark finds other reasons. Without CarriedStatements, Spark would ignore the hint of a
  * client of Spark Connect, and answer with rows of the table.
  */
-public class LostStatements extends Rule {
+public class LostStatements extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     boolean isCarried =
         plan instanceof UnresolvedHint hint && CarriedStatements.HINT.equals(hint.name());
     if (isCarried || StatementTarget.isStatement(plan)) {

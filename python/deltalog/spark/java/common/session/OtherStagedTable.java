@@ -7,6 +7,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -49,12 +50,12 @@ public class OtherStagedTable implements StagedTable, SupportsWrite {
   }
 
   @Override
-  public Map properties() {
+  public Map<String, String> properties() {
     return created.properties();
   }
 
   @Override
-  public Set capabilities() {
+  public Set<TableCapability> capabilities() {
     return created.capabilities();
   }
 

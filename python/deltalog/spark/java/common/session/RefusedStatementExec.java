@@ -1,5 +1,6 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
@@ -12,7 +13,7 @@ public class RefusedStatementExec extends OwnCommandExec {
   }
 
   @Override
-  public Seq run() {
+  public Seq<InternalRow> run() {
     CatalogTable replacing = DeltalogStrategy.defined(statement);
     if (replacing != null) {
       throw Bridge.refusals().existing(session(), replacing, SessionGuard.configured());

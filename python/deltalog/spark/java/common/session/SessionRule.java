@@ -2,14 +2,16 @@ package io.deltalog.spark;
 
 import java.lang.reflect.Constructor;
 import java.util.Arrays;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.AbstractFunction1;
 
 /** Creates a deltalog rule for the analyzer of a session. */
-public class SessionRule extends AbstractFunction1 {
+public class SessionRule
+    extends AbstractFunction1<org.apache.spark.sql.SparkSession, Rule<LogicalPlan>> {
   /** The rules before Spark resolves anything. */
-  static final Class[] HINTS =
+  static final Class<?>[] HINTS =
       available(
           LostStatements.class,
           CarriedStatements.class,
@@ -18,7 +20,7 @@ public class SessionRule extends AbstractFunction1 {
           NamedChangeFeeds.class);
 
   /** The rules that run with Spark's own ones that resolve names. */
-  static final Class[] RESOLUTION =
+  static final Class<?>[] RESOLUTION =
       available(
           LostStatements.class,
           ReplacingInserts.class,
@@ -31,24 +33,24 @@ public class SessionRule extends AbstractFunction1 {
    * The rules after the resolution. The last one follows Spark's padding of values of the type
    * char.
    */
-  static final Class[] POST_HOC =
+  static final Class<?>[] POST_HOC =
       available(
           DynamicOverwrites.class,
           ConstraintTargets.class,
           TableSecrets.class,
           StatementRule.class);
 
-  private final Class type;
+  private final Class<?> type;
 
   /** Returns the rules that can be used; LostStatements only if statements cannot. */
-  private static Class[] available(Class... rules) {
+  private static Class<?>[] available(Class<?>... rules) {
     return Arrays.stream(FeatureGroup.available(rules))
         .filter(rule -> rule != LostStatements.class || FeatureGroup.STATEMENTS.isLost())
-        .toArray(Class[]::new);
+        .toArray(Class<?>[]::new);
   }
 
   /** Takes the class of the rule, whose constructor has no parameter or the session. */
-  public SessionRule(Class type) {
+  public SessionRule(Class<?> type) {
     this.type = type;
   }
 
@@ -57,19 +59,19 @@ public class SessionRule extends AbstractFunction1 {
    * settings exist.
    */
   @Override
-  public Object apply(Object session) {
+  public Rule<LogicalPlan> apply(org.apache.spark.sql.SparkSession session) {
     if (type == HINTS[0]) {
       SessionSetup.complete((SparkSession) session);
     }
     return of((SparkSession) session);
   }
 
-  Rule of(SparkSession session) {
-    Constructor constructor = type.getConstructors()[0];
+  Rule<LogicalPlan> of(SparkSession session) {
+    Constructor<?> constructor = type.getConstructors()[0];
     Object[] arguments =
         constructor.getParameterCount() == 0 ? new Object[0] : new Object[] {session};
     try {
-      return (Rule) constructor.newInstance(arguments);
+      return Unchecked.cast(constructor.newInstance(arguments));
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("deltalog cannot make its rule " + type.getSimpleName(), e);
     }

@@ -3,6 +3,7 @@ package io.deltalog.spark;
 import java.util.List;
 import org.apache.spark.SparkConf;
 import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
@@ -69,10 +70,10 @@ public class SessionSetup {
    * Adds a rule that runs after all rules of Spark, unless this session is a copy of one that had
    * it.
    */
-  private static void optimize(ExperimentalMethods methods, Rule rule) {
-    List rules = Plans.list(methods.extraOptimizations());
-    for (int i = 0; i < rules.size(); i++) {
-      if (rules.get(i).getClass() == rule.getClass()) {
+  private static void optimize(ExperimentalMethods methods, Rule<LogicalPlan> rule) {
+    List<Rule<LogicalPlan>> rules = Plans.list(methods.extraOptimizations());
+    for (Rule<LogicalPlan> each : rules) {
+      if (each.getClass() == rule.getClass()) {
         return;
       }
     }

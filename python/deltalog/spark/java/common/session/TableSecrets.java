@@ -1,25 +1,25 @@
 package io.deltalog.spark;
 
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpec;
 import org.apache.spark.sql.catalyst.plans.logical.TableSpecBase;
 import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
  * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the
  * plan of one that runs with all options except the ones whose names it knows as secrets.
  */
-public class TableSecrets extends Rule {
+public class TableSecrets extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (plan instanceof V2CreateTablePlan v2CreateTablePlan) {
       TableSpecBase defined = DeltalogStrategy.specification(v2CreateTablePlan);
-      scala.Option provider = defined.provider();
+      scala.Option<String> provider = defined.provider();
       if (defined instanceof TableSpec tableSpec
           && provider.isDefined()
-          && CatalogEntries.isOurs((String) provider.get())) {
-        scala.collection.immutable.Map options = tableSpec.options();
+          && CatalogEntries.isOurs(provider.get())) {
+        scala.collection.immutable.Map<String, String> options = tableSpec.options();
         if (!options.isEmpty()) {
           Bridge.definitions()
               .checkOptions(Json.text(scala.jdk.javaapi.CollectionConverters.asJava(options)));

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
@@ -39,33 +40,34 @@ public class ChangeFunctions {
    * any other function.
    */
   static UnresolvedRelation relation(SparkSession session, UnresolvedTableValuedFunction function) {
-    List parts = Plans.list(function.name());
-    String name = ((String) parts.get(parts.size() - 1)).toLowerCase(Locale.ROOT);
+    List<String> parts = Plans.list(function.name());
+    String name = parts.get(parts.size() - 1).toLowerCase(Locale.ROOT);
     if (parts.size() != 1 || !(name.equals(BY_NAME) || name.equals(BY_PATH))) {
       return null;
     }
-    List arguments = arguments(session, Plans.list(function.functionArgs()));
+    List<Expression> arguments = arguments(session, Plans.list(function.functionArgs()));
     if (arguments.size() < 2 || arguments.size() > 3) {
       throw Bridge.refusals()
           .arguments(
               name,
               "there are " + arguments.size() + "; pass a table, a start, and an end or none");
     }
-    Map options = new HashMap();
+    Map<String, String> options = new HashMap<>();
     options.put("readChangeFeed", "true");
-    add(session, options, name, "starting", (Expression) arguments.get(1));
+    add(session, options, name, "starting", arguments.get(1));
     if (arguments.size() == 3) {
-      add(session, options, name, "ending", (Expression) arguments.get(2));
+      add(session, options, name, "ending", arguments.get(2));
     }
-    String table = text(session, (Expression) arguments.get(0));
-    if (table == null || ((Expression) arguments.get(0)).dataType() != DataTypes.StringType) {
+    String table = text(session, arguments.get(0));
+    if (table == null || arguments.get(0).dataType() != DataTypes.StringType) {
       throw Bridge.refusals().arguments(name, "the table is not a text");
     }
-    List names = name.equals(BY_PATH) ? Arrays.asList("deltalog", table) : named(session, table);
+    List<String> names =
+        name.equals(BY_PATH) ? Arrays.asList("deltalog", table) : named(session, table);
     return new UnresolvedRelation(Plans.seq(names), new CaseInsensitiveStringMap(options), false);
   }
 
-  private static List named(SparkSession session, String table) {
+  private static List<String> named(SparkSession session, String table) {
     try {
       return Plans.list(session.sessionState().sqlParser().parseMultipartIdentifier(table));
     } catch (ParseException e) {
@@ -75,21 +77,25 @@ public class ChangeFunctions {
   }
 
   /** Returns the arguments as Spark resolves them, with a value for the current time. */
-  private static List arguments(SparkSession session, List given) {
-    List columns = new ArrayList();
+  private static List<Expression> arguments(SparkSession session, List<Expression> given) {
+    List<NamedExpression> columns = new ArrayList<>();
     for (int i = 0; i < given.size(); i++) {
-      columns.add(Plans.alias((Expression) given.get(i), "argument" + i));
+      columns.add(Plans.alias(given.get(i), "argument" + i));
     }
     LogicalPlan row = new Project(Plans.seq(columns), new OneRowRelation());
     LogicalPlan analyzed = session.sessionState().analyzer().execute(row);
     session.sessionState().analyzer().checkAnalysis(analyzed);
-    List found = Plans.list(Plans.atOneTime(analyzed).expressions());
+    List<Expression> found = Plans.list(Plans.atOneTime(analyzed).expressions());
     found.replaceAll(column -> ((Alias) column).child());
     return found;
   }
 
   private static void add(
-      SparkSession session, Map options, String function, String bound, Expression argument) {
+      SparkSession session,
+      Map<String, String> options,
+      String function,
+      String bound,
+      Expression argument) {
     String value = text(session, argument);
     if (value == null) {
       throw Bridge.refusals().arguments(function, "the " + bound + " bound is NULL");
@@ -99,7 +105,7 @@ public class ChangeFunctions {
   }
 
   private static String text(SparkSession session, Expression argument) {
-    Option zone = Option.apply(session.sessionState().conf().sessionLocalTimeZone());
+    Option<String> zone = Option.apply(session.sessionState().conf().sessionLocalTimeZone());
     Object value =
         new Cast(argument, DataTypes.StringType, zone, EvalMode$.MODULE$.ANSI()).eval(null);
     return value == null ? null : value.toString();

@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.Product;
 
 /**
@@ -12,16 +11,15 @@ import scala.Product;
  * so that the statement would change the table that the view reads. Also refuses conditions that no
  * write may evaluate.
  */
-public class ConstraintTargets extends Rule {
+public class ConstraintTargets extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     // The class exists since Spark 4.1.
-    if (!plan.getClass().getSimpleName().equals("AddCheckConstraint")
-        || !((LogicalPlan) plan).resolved()) {
+    if (!plan.getClass().getSimpleName().equals("AddCheckConstraint") || !plan.resolved()) {
       return plan;
     }
     // The query that looks for rows which violate the constraint: a filter of the table.
-    LogicalPlan query = (LogicalPlan) plan.children().head();
+    LogicalPlan query = plan.children().head();
     StatementTarget target = StatementTarget.of(query);
     if (target != null && !target.isTable()) {
       throw Bridge.refusals().table(name(query), "it is a view");
@@ -36,7 +34,7 @@ public class ConstraintTargets extends Rule {
    * Checks a constraint of Spark, which has the text of its condition and its name in these places.
    */
   private static void check(Product constraint, String table, StatementTarget target) {
-    Attribute[] columns = (Attribute[]) Plans.list(target.output()).toArray(new Attribute[0]);
+    Attribute[] columns = Plans.list(target.output()).toArray(new Attribute[0]);
     String name = (String) constraint.productElement(2);
     RuleExpression.ofConstraint(table, name, (String) constraint.productElement(1))
         .resolved(columns);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.plans.logical.ColumnDefinition;
 import org.apache.spark.sql.catalyst.plans.logical.ColumnDefinition$;
 import org.apache.spark.sql.catalyst.plans.logical.CreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -16,6 +17,8 @@ import org.apache.spark.sql.connector.expressions.ClusterByTransform;
 import org.apache.spark.sql.connector.expressions.FieldReference;
 import org.apache.spark.sql.connector.expressions.FieldReference$;
 import org.apache.spark.sql.connector.expressions.IdentityTransform;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
@@ -30,8 +33,8 @@ import scala.collection.immutable.Seq;
 public class DefinitionPlans {
   private final SparkSession session;
   private final ParserInterface parser;
-  private final List columns = new ArrayList();
-  private final List partitioning = new ArrayList();
+  private final List<ColumnDefinition> columns = new ArrayList<>();
+  private final List<Transform> partitioning = new ArrayList<>();
 
   public DefinitionPlans(SparkSession session) {
     this.session = session;
@@ -54,16 +57,16 @@ public class DefinitionPlans {
   }
 
   public void partitionBy(String column) {
-    List name = new ArrayList();
+    List<String> name = new ArrayList<>();
     name.add(column);
     partitioning.add(new IdentityTransform(new FieldReference(Plans.seq(name))));
   }
 
   /** Clusters the table by columns, which may be fields of structs. */
-  public void clusterBy(Seq names) {
-    List found = Plans.list(names);
-    for (int i = 0; i < found.size(); i++) {
-      found.set(i, FieldReference$.MODULE$.apply((String) found.get(i)));
+  public void clusterBy(Seq<String> names) {
+    List<NamedReference> found = new ArrayList<>();
+    for (String name : Plans.list(names)) {
+      found.add(FieldReference$.MODULE$.apply(name));
     }
     partitioning.add(new ClusterByTransform(Plans.seq(found)));
   }
@@ -71,9 +74,9 @@ public class DefinitionPlans {
   /** Executes a CREATE TABLE. */
   public void create(
       String name,
-      scala.collection.immutable.Map properties,
-      Option location,
-      Option comment,
+      scala.collection.immutable.Map<String, String> properties,
+      Option<String> location,
+      Option<String> comment,
       boolean ifNotExists)
       throws Exception {
     execute(
@@ -88,9 +91,9 @@ public class DefinitionPlans {
   /** Executes a REPLACE TABLE, or a CREATE OR REPLACE TABLE. */
   public void replace(
       String name,
-      scala.collection.immutable.Map properties,
-      Option location,
-      Option comment,
+      scala.collection.immutable.Map<String, String> properties,
+      Option<String> location,
+      Option<String> comment,
       boolean orCreate)
       throws Exception {
     execute(
@@ -108,7 +111,10 @@ public class DefinitionPlans {
   }
 
   private static TableSpecBase specification(
-      scala.collection.immutable.Map properties, Option location, Option comment) throws Exception {
+      scala.collection.immutable.Map<String, String> properties,
+      Option<String> location,
+      Option<String> comment)
+      throws Exception {
     Object[] fields = {
       properties,
       Option.apply("deltalog"),

@@ -2,6 +2,8 @@ package io.deltalog.spark;
 
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -9,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -21,11 +24,11 @@ public class DeltalogWriteExec extends OwnCommandExec {
 
   /** Returns whether the plan writes to a deltalog table. */
   public static boolean isWrite(LogicalPlan plan) {
-    Option write = write(plan);
+    Option<Write> write = write(plan);
     return write.isDefined() && write.get() instanceof DeltalogWrite;
   }
 
-  private static Option write(LogicalPlan plan) {
+  private static Option<Write> write(LogicalPlan plan) {
     if (plan instanceof AppendData appendData) {
       return appendData.write();
     }
@@ -38,9 +41,9 @@ public class DeltalogWriteExec extends OwnCommandExec {
   }
 
   @Override
-  public Seq run() {
+  public Seq<InternalRow> run() {
     DeltalogWrite write = (DeltalogWrite) write(statement).get();
-    Map options = new TreeMap(String.CASE_INSENSITIVE_ORDER);
+    Map<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     options.putAll(write.options().asCaseSensitiveMap());
     if (SchemaEvolution.isStated(statement)) {
       options.put(SchemaEvolution.OPTION, "true");
@@ -73,8 +76,12 @@ public class DeltalogWriteExec extends OwnCommandExec {
   }
 
   private void insert(
-      RowTarget table, LogicalPlan query, boolean isByName, boolean isOverwrite, Map options) {
-    Dataset rows = Dataset.ofRows(session(), query);
+      RowTarget table,
+      LogicalPlan query,
+      boolean isByName,
+      boolean isOverwrite,
+      Map<String, String> options) {
+    Dataset<Row> rows = Dataset.ofRows(session(), query);
     if (table.acceptsAnySchema() && !isByName) {
       if (options.containsKey("replaceOn")) {
         rows = ReplacingRows.marked(session(), rows);
@@ -91,7 +98,7 @@ public class DeltalogWriteExec extends OwnCommandExec {
    * Returns the query as the analyzer left it, which still shows the versions of the tables that it
    * reads.
    */
-  private static LogicalPlan analyzed(Option analyzed, LogicalPlan query) {
-    return analyzed.isDefined() ? (LogicalPlan) analyzed.get() : query;
+  private static LogicalPlan analyzed(Option<LogicalPlan> analyzed, LogicalPlan query) {
+    return analyzed.isDefined() ? analyzed.get() : query;
   }
 }

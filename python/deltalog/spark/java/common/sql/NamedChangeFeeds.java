@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.sources.BaseRelation;
@@ -25,7 +24,7 @@ import scala.collection.immutable.Seq;
  * resolves names, because Spark does not tell the catalog the options, and the feed has columns
  * that the table does not have.
  */
-public class NamedChangeFeeds extends Rule {
+public class NamedChangeFeeds extends Rule<LogicalPlan> {
   private static final String[] OPTIONS = {"readChangeFeed", "readChangeData"};
   private final SparkSession session;
 
@@ -34,7 +33,7 @@ public class NamedChangeFeeds extends Rule {
   }
 
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (plan instanceof UnresolvedRelation unresolvedRelation) {
       LogicalPlan feed = feed(unresolvedRelation);
       return feed == null ? plan : feed;
@@ -42,18 +41,18 @@ public class NamedChangeFeeds extends Rule {
     if (plan instanceof UnresolvedTableValuedFunction function) {
       return feed(function);
     }
-    List children = Plans.list(plan.children());
+    List<LogicalPlan> children = Plans.list(plan.children());
     boolean isSame = true;
     for (int i = 0; i < children.size(); i++) {
-      Object child = children.get(i);
-      children.set(i, apply((TreeNode) child));
+      LogicalPlan child = children.get(i);
+      children.set(i, apply(child));
       isSame = isSame && children.get(i) == child;
     }
     return isSame ? plan : plan.withNewChildren(Plans.seq(children));
   }
 
   /** Returns the change data feed that a function reads; any other function unchanged. */
-  private TreeNode feed(UnresolvedTableValuedFunction function) {
+  private LogicalPlan feed(UnresolvedTableValuedFunction function) {
     UnresolvedRelation relation = ChangeFunctions.relation(session, function);
     if (relation == null) {
       return function;
@@ -75,7 +74,7 @@ public class NamedChangeFeeds extends Rule {
     if (!isAskedFor(relation.options()) || relation.isStreaming()) {
       return null;
     }
-    List given = Plans.list(relation.multipartIdentifier());
+    List<String> given = Plans.list(relation.multipartIdentifier());
     TableIdentifier found = TableNames.identifier(session, completed(given));
     if (found == null) {
       return null;
@@ -85,22 +84,22 @@ public class NamedChangeFeeds extends Rule {
       throw Bridge.refusals()
           .table(found.unquotedString(), "it is a view, which has no change data feed");
     }
-    Object database =
+    String database =
         found.database().isDefined() ? found.database().get() : catalog.getCurrentDatabase();
-    String[] namespace = {(String) database};
+    String[] namespace = {database};
     Identifier name = Identifier.of(namespace, found.table());
-    Map options = CatalogEntries.options(name);
+    Map<String, String> options = CatalogEntries.options(name);
     if (options == null) {
       return null;
     }
-    Object path = options.get("path");
+    String path = options.get("path");
     options.putAll(relation.options().asCaseSensitiveMap());
     options.put("path", path);
     String described = Bridge.tables().read(session, TableOptions.json(options), null);
     BaseRelation feed =
         RelationDescription.relation(session, described, TableOptions.scala(options));
     LogicalPlan plan = session.baseRelationToDataFrame(feed).queryExecution().analyzed();
-    Object[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
+    String[] qualified = {TableNames.SESSION_CATALOG, database, found.table()};
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);
   }
 
@@ -108,12 +107,12 @@ public class NamedChangeFeeds extends Rule {
    * Returns the parts of a name with those that it lacks in a view: the catalog and the namespace
    * of the view.
    */
-  private static List completed(List parts) {
-    List place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
+  private static List<String> completed(List<String> parts) {
+    List<String> place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
     if (place.isEmpty() || parts.size() > 2) {
       return parts;
     }
-    List all = new ArrayList(parts.size() == 1 ? place : place.subList(0, 1));
+    List<String> all = new ArrayList<>(parts.size() == 1 ? place : place.subList(0, 1));
     all.addAll(parts);
     return all;
   }
@@ -122,10 +121,10 @@ public class NamedChangeFeeds extends Rule {
    * Returns whether a name in a view belongs to a temporary view, which hides the tables of that
    * name.
    */
-  private static boolean isViewOfView(List parts) {
-    List hiding = Plans.list(AnalysisContext$.MODULE$.get().referredTempViewNames());
-    for (int i = 0; i < hiding.size(); i++) {
-      if (parts.equals(Plans.list((Seq) hiding.get(i)))) {
+  private static boolean isViewOfView(List<String> parts) {
+    List<Seq<String>> hiding = Plans.list(AnalysisContext$.MODULE$.get().referredTempViewNames());
+    for (Seq<String> each : hiding) {
+      if (parts.equals(Plans.list(each))) {
         return true;
       }
     }
@@ -133,8 +132,8 @@ public class NamedChangeFeeds extends Rule {
   }
 
   private static boolean isAskedFor(CaseInsensitiveStringMap options) {
-    for (int i = 0; i < OPTIONS.length; i++) {
-      String value = options.get(OPTIONS[i]);
+    for (String each : OPTIONS) {
+      String value = options.get(each);
       if (value != null && value.trim().equalsIgnoreCase("true")) {
         return true;
       }

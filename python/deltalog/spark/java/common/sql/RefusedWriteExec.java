@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.Seq;
 
@@ -28,7 +29,7 @@ public class RefusedWriteExec extends OwnCommandExec {
   }
 
   @Override
-  public Seq run() {
+  public Seq<InternalRow> run() {
     throw Bridge.refusals().write(directory.toString(), table.toString());
   }
 }

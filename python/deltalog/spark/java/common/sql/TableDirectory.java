@@ -44,12 +44,11 @@ public class TableDirectory {
     }
     for (int i = 0; i < plan.productArity(); i++) {
       Object part = plan.productElement(i);
-      if (part instanceof CatalogTable) {
-        part = ((CatalogTable) part).storage();
+      if (part instanceof CatalogTable table) {
+        part = table.storage();
       }
-      if (part instanceof CatalogStorageFormat
-          && ((CatalogStorageFormat) part).locationUri().isDefined()) {
-        return new Path(((CatalogStorageFormat) part).locationUri().get());
+      if (part instanceof CatalogStorageFormat storage && storage.locationUri().isDefined()) {
+        return new Path(storage.locationUri().get());
       }
     }
     return null;
@@ -58,10 +57,8 @@ public class TableDirectory {
   private static Path place(TableIdentifier name, SparkSession session) {
     try {
       return new Path(session.sessionState().catalog().getTableMetadata(name).location());
-    } catch (NoSuchNamespaceException e) {
+    } catch (NoSuchNamespaceException | NoSuchTableException e) {
       return null; // Spark's own command has the better error message.
-    } catch (NoSuchTableException e) {
-      return null;
     }
   }
 

@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.classic.Dataset;
@@ -25,9 +26,9 @@ public class StreamSink implements Sink {
 
   private static final String ADAPTIVE = "spark.sql.adaptive.enabled";
 
-  private final scala.collection.immutable.Map options;
+  private final scala.collection.immutable.Map<String, String> options;
   private final String path;
-  private final Map stream = new HashMap();
+  private final Map<String, Object> stream = new HashMap<>();
 
   /** A copy of the query's session in which Spark may shuffle rows as a write asks for it. */
   private SparkSession adaptive;
@@ -40,25 +41,28 @@ public class StreamSink implements Sink {
    */
   public StreamSink(
       SparkSession session,
-      scala.collection.immutable.Map options,
-      Seq partitions,
+      scala.collection.immutable.Map<String, String> options,
+      Seq<String> partitions,
       OutputMode mode,
       boolean isNamed) {
     // Properties of tables are among them, whose names have capitals.
     this.options =
-        options instanceof CaseInsensitiveMap<?> given ? given.originalMap() : options;
+        options instanceof CaseInsensitiveMap<?> given
+            ? Unchecked.cast(given.originalMap())
+            : options;
     this.path = String.valueOf(options.getOrElse("path", () -> null));
     stream.put("mode", mode.toString());
     stream.put("partitionBy", Plans.list(partitions));
     // In the session of the query, Spark turns it off.
     stream.put("isAdaptive", session.sessionState().conf().adaptiveExecutionEnabled());
-    Bridge.streamSinks().start(session, TableOptions.json(this.options), Json.text(stream), isNamed);
+    Bridge.streamSinks()
+        .start(session, TableOptions.json(this.options), Json.text(stream), isNamed);
   }
 
   @Override
-  public void addBatch(long number, org.apache.spark.sql.Dataset data) {
+  public void addBatch(long number, org.apache.spark.sql.Dataset<Row> data) {
     SparkSession session = ((Dataset) data).sparkSession();
-    Map batch = new HashMap(stream);
+    Map<String, Object> batch = new HashMap<>(stream);
     batch.put("query", session.sparkContext().getLocalProperty(QUERY));
     batch.put("number", number);
     try {
@@ -74,7 +78,7 @@ public class StreamSink implements Sink {
    *
    * @param isShuffled whether the job shuffles the rows, by their sizes
    */
-  public synchronized Dataset rows(Dataset data, boolean isShuffled)
+  public synchronized Dataset<Row> rows(Dataset<Row> data, boolean isShuffled)
       throws ReflectiveOperationException {
     Method from = NamedMethod.of(LogicalRDD$.MODULE$, "fromDataset");
     Object[] first = {data.queryExecution().toRdd(), data, Boolean.FALSE};

@@ -4,6 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
@@ -24,7 +25,7 @@ import scala.Option;
 public final class StreamSource
     implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final SparkSession session;
-  private final scala.collection.immutable.Map options;
+  private final scala.collection.immutable.Map<String, String> options;
   private final StructType schema;
   private final String stream;
 
@@ -40,7 +41,10 @@ public final class StreamSource
   private Map<String, String> metrics = Map.of();
 
   private StreamSource(
-      SparkSession session, scala.collection.immutable.Map options, String schema, String place) {
+      SparkSession session,
+      scala.collection.immutable.Map<String, String> options,
+      String schema,
+      String place) {
     this.session = session;
     this.options = options;
     this.schema = columns(schema);
@@ -53,7 +57,9 @@ public final class StreamSource
    * @param expected the columns that the user expects, or null
    */
   public static StructType schema(
-      SparkSession session, scala.collection.immutable.Map options, StructType expected) {
+      SparkSession session,
+      scala.collection.immutable.Map<String, String> options,
+      StructType expected) {
     String found =
         Bridge.streamSources()
             .columns(
@@ -70,7 +76,7 @@ public final class StreamSource
    */
   public static StreamSource create(
       SparkSession session,
-      scala.collection.immutable.Map options,
+      scala.collection.immutable.Map<String, String> options,
       StructType expected,
       String place) {
     String analyzed = AnalyzedSchemas.of(options);
@@ -101,7 +107,7 @@ public final class StreamSource
   public Offset latestOffset(Offset start, ReadLimit limit) {
     String from = start == null ? null : start.json();
     boolean isUnlimited = limit instanceof ReadAllAvailable;
-    Map found =
+    Map<String, Object> found =
         Json.object(
             Bridge.streamSources().latest(session, stream, from, isUnlimited, endsAtNewest));
     newest = (String) found.get("newest");
@@ -125,12 +131,14 @@ public final class StreamSource
 
   /** Spark calls latestOffset with a limit instead. */
   @Override
-  public Option getOffset() {
+  public Option<org.apache.spark.sql.execution.streaming.Offset> getOffset() {
     throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is called instead");
   }
 
   @Override
-  public Dataset getBatch(Option start, org.apache.spark.sql.execution.streaming.Offset end) {
+  public Dataset<Row> getBatch(
+      Option<org.apache.spark.sql.execution.streaming.Offset> start,
+      org.apache.spark.sql.execution.streaming.Offset end) {
     String from = start.isDefined() ? ((Offset) start.get()).json() : null;
     String described = Bridge.streamSources().batch(session, stream, from, end.json());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);
@@ -154,7 +162,7 @@ public final class StreamSource
     if (!of.equals(measured)) {
       Map<String, String> found = new HashMap<>();
       Json.object(Bridge.streamSources().outstanding(session, stream, from))
-          .forEach((name, value) -> found.put((String) name, String.valueOf(value)));
+          .forEach((name, value) -> found.put(name, String.valueOf(value)));
       metrics = found;
       measured = of;
     }

@@ -35,8 +35,8 @@ public class DeletionVector {
   private static final int LEAST_BUCKET = 12;
 
   private static final long NONE = Long.MAX_VALUE;
-  private final List bases = new ArrayList();
-  private final List bitmaps = new ArrayList();
+  private final List<Long> bases = new ArrayList<>();
+  private final List<ImmutableRoaringBitmap> bitmaps = new ArrayList<>();
   private int bucket;
   private PeekableIntIterator cursor;
 
@@ -132,13 +132,11 @@ public class DeletionVector {
   /** Returns the last row, or -1 if the vector is empty. */
   public long last() {
     int at = bases.size() - 1;
-    return at < 0
-        ? -1
-        : base(at) + (((ImmutableRoaringBitmap) bitmaps.get(at)).last() & 0xffffffffL);
+    return at < 0 ? -1 : base(at) + (bitmaps.get(at).last() & 0xffffffffL);
   }
 
   private long base(int at) {
-    return ((Long) bases.get(at)).longValue();
+    return bases.get(at);
   }
 
   private void restart() {
@@ -153,7 +151,7 @@ public class DeletionVector {
     for (; bucket < bases.size(); bucket++) {
       long base = base(bucket);
       if (cursor == null) {
-        cursor = ((ImmutableRoaringBitmap) bitmaps.get(bucket)).getIntIterator();
+        cursor = bitmaps.get(bucket).getIntIterator();
       }
       if (base < row) {
         if (row - base > 0xffffffffL) {

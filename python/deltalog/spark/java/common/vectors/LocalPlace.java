@@ -71,8 +71,8 @@ final class LocalPlace {
     java.nio.file.Path place = Paths.get(start + "/", new String[0]);
     BasicFileAttributes found = null;
     String[] names = path.substring(start.length() + 1).split("/");
-    for (int i = 0; i < names.length; i++) {
-      place = place.resolve(names[i]);
+    for (String name : names) {
+      place = place.resolve(name);
       try {
         found = Files.readAttributes(place, BasicFileAttributes.class, UNFOLLOWED);
       } catch (IOException e) {

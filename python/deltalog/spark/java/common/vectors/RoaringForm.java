@@ -28,9 +28,7 @@ public class RoaringForm {
   public static long check(ByteBuffer bytes) throws MalformedVector {
     try {
       return skip(bytes);
-    } catch (BufferUnderflowException e) {
-      throw new MalformedVector("the deletion vector is truncated");
-    } catch (IllegalArgumentException e) { // A position beyond the end.
+    } catch (BufferUnderflowException | IllegalArgumentException e) { // A position beyond the end.
       throw new MalformedVector("the deletion vector is truncated");
     }
   }

@@ -3,7 +3,9 @@ package io.deltalog.spark;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.RebalancePartitions;
@@ -12,8 +14,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataTypes;
+import scala.Function0;
 import scala.Option;
-import scala.runtime.AbstractFunction0;
 
 /**
  * Rows that are shuffled before they are written, so that the tasks of the write have about the
@@ -37,12 +39,12 @@ public class BalancedRows {
   private BalancedRows() {}
 
   /** Returns the rows, shuffled by the columns with these names. */
-  public static Dataset of(SparkSession session, Dataset rows, Map balance, List names) {
-    List keys = new ArrayList();
-    Attribute[] columns = Projection.attributes(rows);
-    for (int i = 0; i < columns.length; i++) {
-      if (names.contains(columns[i].name())) {
-        keys.add(columns[i]);
+  public static Dataset<Row> of(
+      SparkSession session, Dataset<Row> rows, Map<String, ?> balance, List<String> names) {
+    List<Expression> keys = new ArrayList<>();
+    for (Attribute column : Projection.attributes(rows)) {
+      if (names.contains(column.name())) {
+        keys.add(column);
       }
     }
     if (keys.isEmpty()) {
@@ -65,7 +67,7 @@ public class BalancedRows {
    * Calls a function with the settings that such rows need, in this thread only. They have at least
    * so many parts.
    */
-  public static Object planned(AbstractFunction0 work, int parts) {
+  public static <T> T planned(Function0<T> work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
     conf.setConfString(DIVIDES, "true");
     // RebalancePartitions takes either its size or its number of parts.

@@ -2,7 +2,6 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import org.roaringbitmap.RoaringBitmap;
 
@@ -11,13 +10,13 @@ public class ChangedRows {
   private final boolean matchesOnce;
 
   /** From a file's number and the upper half of positions to the lower halves. */
-  private final Map removed = new HashMap();
+  private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
   /** The same for rows that match a row of the source and stay, if a row may match once only. */
-  private final Map staying = new HashMap();
+  private final Map<Long, RoaringBitmap> staying = new HashMap<>();
 
   /** The same for rows of the source that have matched, from the number of their partition on. */
-  private final Map matched = new HashMap();
+  private final Map<Long, RoaringBitmap> matched = new HashMap<>();
 
   private final long[] counts = new long[6];
   private long lastKey = -1;
@@ -35,13 +34,8 @@ public class ChangedRows {
     return ((long) file << 32) | (row >>> 32);
   }
 
-  private static RoaringBitmap bitmap(Map of, long key) {
-    RoaringBitmap known = (RoaringBitmap) of.get(Long.valueOf(key));
-    if (known == null) {
-      known = new RoaringBitmap();
-      of.put(Long.valueOf(key), known);
-    }
-    return known;
+  private static RoaringBitmap bitmap(Map<Long, RoaringBitmap> of, long key) {
+    return of.computeIfAbsent(key, unknown -> new RoaringBitmap());
   }
 
   /**
@@ -86,8 +80,8 @@ public class ChangedRows {
     }
   }
 
-  private static boolean contains(Map rows, long key, long row) {
-    RoaringBitmap known = rows.isEmpty() ? null : (RoaringBitmap) rows.get(Long.valueOf(key));
+  private static boolean contains(Map<Long, RoaringBitmap> rows, long key, long row) {
+    RoaringBitmap known = rows.isEmpty() ? null : rows.get(Long.valueOf(key));
     return known != null && known.contains((int) row);
   }
 
@@ -112,23 +106,19 @@ public class ChangedRows {
   /** Adds everything to the report of the task. */
   public void reportTo(TaskReport report) throws IOException {
     settle();
-    for (Iterator each = removed.entrySet().iterator(); each.hasNext(); ) {
-      Map.Entry entry = (Map.Entry) each.next();
-      report.addRemoved(((Long) entry.getKey()).longValue(), optimized(entry));
+    for (Map.Entry<Long, RoaringBitmap> entry : removed.entrySet()) {
+      report.addRemoved(entry.getKey(), optimized(entry.getValue()));
     }
-    for (Iterator each = staying.entrySet().iterator(); each.hasNext(); ) {
-      Map.Entry entry = (Map.Entry) each.next();
-      report.addStaying(((Long) entry.getKey()).longValue(), optimized(entry));
+    for (Map.Entry<Long, RoaringBitmap> entry : staying.entrySet()) {
+      report.addStaying(entry.getKey(), optimized(entry.getValue()));
     }
-    for (Iterator each = matched.entrySet().iterator(); each.hasNext(); ) {
-      Map.Entry entry = (Map.Entry) each.next();
-      report.addMatched(((Long) entry.getKey()).longValue(), optimized(entry));
+    for (Map.Entry<Long, RoaringBitmap> entry : matched.entrySet()) {
+      report.addMatched(entry.getKey(), optimized(entry.getValue()));
     }
     report.addCounts(counts);
   }
 
-  private static RoaringBitmap optimized(Map.Entry entry) {
-    RoaringBitmap bitmap = (RoaringBitmap) entry.getValue();
+  private static RoaringBitmap optimized(RoaringBitmap bitmap) {
     bitmap.runOptimize();
     return bitmap;
   }

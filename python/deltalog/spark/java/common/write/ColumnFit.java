@@ -2,10 +2,13 @@ package io.deltalog.spark;
 
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.analysis.TableOutputResolver$;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
@@ -31,33 +34,35 @@ public class ColumnFit {
    * Matches columns by name. The rows get default values in columns that they lack, or NULL, and
    * NULL in fields of structs that they lack.
    */
-  public static Dataset byName(
-      SparkSession session, Dataset rows, StructType schema, String table) {
+  public static Dataset<Row> byName(
+      SparkSession session, Dataset<Row> rows, StructType schema, String table) {
     return fitted(session, withAllFields(session, rows, schema), schema, table, true);
   }
 
   /** Returns whether rows lack fields of structs that a table has, and have no others. */
   static boolean lacksFields(LogicalPlan rows, StructType schema) {
-    for (Object column : Plans.list(rows.output())) {
-      if (lacking((Attribute) column, schema) != null) {
+    for (Attribute column : Plans.list(rows.output())) {
+      if (lacking(column, schema) != null) {
         return true;
       }
     }
     return false;
   }
 
-  private static Dataset withAllFields(SparkSession session, Dataset rows, StructType schema) {
+  private static Dataset<Row> withAllFields(
+      SparkSession session, Dataset<Row> rows, StructType schema) {
     LogicalPlan plan = rows.queryExecution().analyzed();
     if (!lacksFields(plan, schema)) {
       return rows;
     }
-    List columns = Plans.list(plan.output());
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.get(i);
+    List<NamedExpression> columns = new ArrayList<>();
+    for (Attribute column : Plans.list(plan.output())) {
       StructField field = lacking(column, schema);
-      if (field != null) {
+      if (field == null) {
+        columns.add(column);
+      } else {
         Expression value = FieldFit.fitted(column, field.dataType(), null);
-        columns.set(i, Plans.alias(value, column.name()));
+        columns.add(Plans.alias(value, column.name()));
       }
     }
     return Dataset.ofRows(session, new Project(Plans.seq(columns), plan));
@@ -71,13 +76,13 @@ public class ColumnFit {
   }
 
   /** Matches columns by position. The rows must have all columns. */
-  public static Dataset byPosition(
-      SparkSession session, Dataset rows, StructType schema, String table) {
+  public static Dataset<Row> byPosition(
+      SparkSession session, Dataset<Row> rows, StructType schema, String table) {
     return fitted(session, rows, schema, table, false);
   }
 
-  private static Dataset fitted(
-      SparkSession session, Dataset rows, StructType schema, String table, boolean byName) {
+  private static Dataset<Row> fitted(
+      SparkSession session, Dataset<Row> rows, StructType schema, String table, boolean byName) {
     try {
       Method resolve = NamedMethod.of(TableOutputResolver$.MODULE$, "resolveOutputColumns");
       Object[] arguments = {
@@ -100,8 +105,8 @@ public class ColumnFit {
   }
 
   /** Returns the rows with the casts that Spark leaves to writers. */
-  private static Dataset cast(
-      SparkSession session, Dataset rows, StructType schema, boolean byName) {
+  private static Dataset<Row> cast(
+      SparkSession session, Dataset<Row> rows, StructType schema, boolean byName) {
     SQLConf conf = session.sessionState().conf();
     StoredCast casts = new StoredCast(conf, byName);
     Projection made = new Projection(rows);
@@ -121,12 +126,12 @@ public class ColumnFit {
   }
 
   /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */
-  private static Object fill(Class type, boolean fills) throws ReflectiveOperationException {
+  private static Object fill(Class<?> type, boolean fills) throws ReflectiveOperationException {
     if (type == boolean.class) {
       return Boolean.valueOf(fills);
     }
-    Class modes = Class.forName(FILL_MODES);
+    Class<?> modes = Class.forName(FILL_MODES);
     Object mode = modes.getField("MODULE$").get(null);
-    return modes.getMethod(fills ? "FILL" : "NONE", new Class[0]).invoke(mode, new Object[0]);
+    return modes.getMethod(fills ? "FILL" : "NONE").invoke(mode);
   }
 }

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.analysis.NamedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
@@ -15,30 +14,29 @@ import scala.collection.immutable.Map;
  * Spark keeps the analyzed query; of this one we would see only the optimized query, in which
  * tables may already be replaced by caches and answers from the log.
  */
-public class DynamicOverwrites extends Rule {
+public class DynamicOverwrites extends Rule<LogicalPlan> {
   /** The option of the write: the keys of planners and the filters of their rows, as JSON. */
   public static final String SOURCES = "deltalog.sources";
 
   @Override
-  public TreeNode apply(TreeNode plan) {
-    if (!(plan instanceof OverwritePartitionsDynamic overwrite)
-        || !((LogicalPlan) plan).resolved()) {
+  public LogicalPlan apply(LogicalPlan plan) {
+    if (!(plan instanceof OverwritePartitionsDynamic overwrite) || !plan.resolved()) {
       return plan;
     }
 
     NamedRelation target = overwrite.table();
-    Map options = overwrite.writeOptions();
+    Map<String, String> options = overwrite.writeOptions();
     if (!((Object) target instanceof DataSourceV2Relation relation)
         || !(relation.table() instanceof DeltalogTable)
         || options.contains(SOURCES)) {
       return plan;
     }
-    String sources = SourceVersions.json((TreeNode) overwrite.query());
-    java.util.Map changes = new HashMap();
+    String sources = SourceVersions.json(overwrite.query());
+    java.util.Map<String, Object> changes = new HashMap<>();
     changes.put("writeOptions", options.updated(SOURCES, sources));
     if (!relation.options().isEmpty()) {
       // Spark wants the options of the table to equal the write's.
-      java.util.Map all = new HashMap(relation.options().asCaseSensitiveMap());
+      java.util.Map<String, String> all = new HashMap<>(relation.options().asCaseSensitiveMap());
       all.put(SOURCES, sources);
       Object noted = new CaseInsensitiveStringMap(all);
       changes.put("table", EvolvingWrites.with(relation, java.util.Map.of("options", noted)));

@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import java.util.Collections;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -26,18 +27,18 @@ public class EvolvingRows extends LogicalPlan {
   }
 
   @Override
-  public Seq output() {
+  public Seq<Attribute> output() {
     return child.output();
   }
 
   @Override
-  public Seq children() {
+  public Seq<LogicalPlan> children() {
     return Plans.seq(Collections.singletonList(child));
   }
 
   @Override
-  public LogicalPlan withNewChildrenInternal(IndexedSeq children) {
-    return new EvolvingRows((LogicalPlan) children.head());
+  public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
+    return new EvolvingRows(children.head());
   }
 
   /** Returns the number of parameters of the constructor, by which Spark copies nodes. */

@@ -7,9 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import scala.Product;
 
 /**
  * Lets a write have other columns than its table, which then accepts any schema, so that Spark's
@@ -24,9 +22,9 @@ import scala.Product;
  * <p>A write through writeTo names its table, with which Spark compares the rows as soon as it has
  * found it. EvolvingRows holds it back until this rule has seen the table.
  */
-public class EvolvingWrites extends Rule {
+public class EvolvingWrites extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (plan instanceof InsertIntoStatement insert) {
       LogicalPlan table = SchemaEvolution.isAsked(plan) ? accepting(insert.table()) : null;
       return table == null || table == insert.table() ? plan : with(plan, Map.of("table", table));
@@ -34,7 +32,7 @@ public class EvolvingWrites extends Rule {
     if (!(plan instanceof V2WriteCommand write)) {
       return plan;
     }
-    Map changes = new HashMap();
+    Map<String, Object> changes = new HashMap<>();
     if (write.query() instanceof EvolvingRows held) {
       changes.put("query", held.child());
     }
@@ -64,12 +62,12 @@ public class EvolvingWrites extends Rule {
         || table.acceptsAnySchema()) {
       return plan;
     }
-    return (LogicalPlan) with(plan, Collections.singletonMap("table", table.accepting(true)));
+    return with(plan, Collections.singletonMap("table", table.accepting(true)));
   }
 
-  static TreeNode with(TreeNode plan, Map changes) {
+  static <P extends LogicalPlan> P with(P plan, Map<String, ?> changes) {
     try {
-      return (TreeNode) CaseClass.with((Product) plan, changes);
+      return Unchecked.cast(CaseClass.with(plan, changes));
     } catch (Exception e) {
       throw new IllegalStateException(
           "deltalog cannot use this version of Spark's writes: " + e, e);

@@ -98,13 +98,13 @@ public class FieldFit {
   private static Expression struct(
       Expression value, StructType from, StructType to, Expression old) {
     StructField[] given = from.fields();
-    for (int i = 0; i < given.length; i++) {
-      if (indexOf(to, given[i].name()) < 0) {
-        throw Bridge.refusals().field(given[i].name(), to.catalogString());
+    for (StructField each : given) {
+      if (indexOf(to, each.name()) < 0) {
+        throw Bridge.refusals().field(each.name(), to.catalogString());
       }
     }
     boolean keeps = old != null && old.dataType() instanceof StructType;
-    List parts = new ArrayList();
+    List<Expression> parts = new ArrayList<>();
     for (int i = 0; i < to.fields().length; i++) {
       StructField field = to.fields()[i];
       int at = indexOf(from, field.name());
@@ -163,9 +163,9 @@ public class FieldFit {
       return false;
     }
     StructField[] fields = wanted.fields();
-    for (int i = 0; i < fields.length; i++) {
-      int at = indexOf(given, fields[i].name());
-      if (at < 0 || lacksFields(given.fields()[at].dataType(), fields[i].dataType())) {
+    for (StructField field : fields) {
+      int at = indexOf(given, field.name());
+      if (at < 0 || lacksFields(given.fields()[at].dataType(), field.dataType())) {
         return true;
       }
     }
@@ -185,7 +185,7 @@ public class FieldFit {
     }
     NamedLambdaVariable element = variable("element", from.elementType(), from.containsNull());
     Expression made = fitted(element, to.elementType(), null);
-    return new ArrayTransform(value, function(made, new Object[] {element}));
+    return new ArrayTransform(value, function(made, element));
   }
 
   private static Expression map(Expression value, MapType from, MapType to) {
@@ -193,27 +193,23 @@ public class FieldFit {
     if (hasFields(to.keyType())) {
       NamedLambdaVariable key = variable("key", from.keyType(), false);
       NamedLambdaVariable unused = variable("value", from.valueType(), from.valueContainsNull());
-      made =
-          new TransformKeys(
-              made, function(fitted(key, to.keyType(), null), new Object[] {key, unused}));
+      made = new TransformKeys(made, function(fitted(key, to.keyType(), null), key, unused));
     }
     if (hasFields(to.valueType())) {
       NamedLambdaVariable unused = variable("key", ((MapType) made.dataType()).keyType(), false);
       NamedLambdaVariable item = variable("value", from.valueType(), from.valueContainsNull());
-      made =
-          new TransformValues(
-              made, function(fitted(item, to.valueType(), null), new Object[] {unused, item}));
+      made = new TransformValues(made, function(fitted(item, to.valueType(), null), unused, item));
     }
     return made;
   }
 
   private static NamedLambdaVariable variable(String name, DataType type, boolean nullable) {
     return new NamedLambdaVariable(
-        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference());
+        name, type, nullable, NamedExpression$.MODULE$.newExprId(), new AtomicReference<>());
   }
 
-  private static Expression function(Expression made, Object[] variables) {
-    Seq arguments = Plans.seq(java.util.Arrays.asList(variables));
+  private static Expression function(Expression made, NamedExpression... variables) {
+    Seq<NamedExpression> arguments = Plans.seq(java.util.Arrays.asList(variables));
     return new LambdaFunction(made, arguments, false);
   }
 }

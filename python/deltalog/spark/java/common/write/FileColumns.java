@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.DateFormatClass;
@@ -35,29 +36,29 @@ import scala.Option;
 public class FileColumns {
   private static final String TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'";
 
-  private final List partitions;
+  private final List<Integer> partitions;
   private final StructField[] physical;
-  private final List directories;
+  private final List<String> directories;
   private final boolean lacksVoid;
   private final int more;
 
   /** Takes the columns as Python describes them. */
-  public FileColumns(Map columns) {
-    partitions = (List) columns.get("partitions");
+  public FileColumns(Map<String, ?> columns) {
+    partitions = Unchecked.cast(columns.get("partitions"));
     String schema = (String) columns.get("physical");
     physical = schema == null ? null : ((StructType) DataType.fromJson(schema)).fields();
-    directories = (List) columns.get("directories");
-    lacksVoid = ((Boolean) columns.get("lacksVoid")).booleanValue();
+    directories = Unchecked.cast(columns.get("directories"));
+    lacksVoid = (Boolean) columns.get("lacksVoid");
     more = ((Number) columns.get("more")).intValue();
   }
 
-  public Dataset of(Dataset rows) {
-    Dataset named = renamed(rows);
-    Dataset made = directories == null ? named : withDirectories(named);
+  public Dataset<Row> of(Dataset<Row> rows) {
+    Dataset<Row> named = renamed(rows);
+    Dataset<Row> made = directories == null ? named : withDirectories(named);
     return lacksVoid ? StoredColumns.of(made) : made;
   }
 
-  private Dataset renamed(Dataset rows) {
+  private Dataset<Row> renamed(Dataset<Row> rows) {
     Projection made = new Projection(rows);
     int width = made.size() - more;
     if (physical != null && physical.length != width) {
@@ -82,10 +83,10 @@ public class FileColumns {
    * Returns the rows with the partition columns after all others of the table, and their text at
    * the end.
    */
-  private Dataset withDirectories(Dataset rows) {
+  private Dataset<Row> withDirectories(Dataset<Row> rows) {
     Attribute[] attributes = Projection.attributes(rows);
     int width = attributes.length - more;
-    List columns = new ArrayList();
+    List<Column> columns = new ArrayList<>();
     for (int i = 0; i < width; i++) {
       if (!partitions.contains(Integer.valueOf(i))) {
         columns.add(ExpressionUtils.column(attributes[i]));
@@ -99,7 +100,7 @@ public class FileColumns {
       columns.add(ExpressionUtils.column(attributes[i]));
     }
     for (int i = 0; i < partitions.size(); i++) {
-      columns.add(text(partition(attributes, i)).alias((String) directories.get(i)));
+      columns.add(text(partition(attributes, i)).alias(directories.get(i)));
     }
     return rows.select(Plans.seq(columns));
   }
@@ -118,7 +119,7 @@ public class FileColumns {
   }
 
   private Attribute partition(Attribute[] attributes, int number) {
-    return attributes[((Number) partitions.get(number)).intValue()];
+    return attributes[partitions.get(number)];
   }
 
   /**
@@ -131,7 +132,7 @@ public class FileColumns {
     if (type.equals("string")) {
       return ExpressionUtils.column(attribute);
     }
-    Option utc = Option.apply("UTC");
+    Option<String> utc = Option.apply("UTC");
     if (type.equals("timestamp")) {
       Literal format = Literal.create(TIMESTAMP_FORMAT, DataTypes.StringType);
       return ExpressionUtils.column(new DateFormatClass(attribute, format, utc));

@@ -11,6 +11,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -18,13 +19,11 @@ import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.datasources.FileFormatWriter;
 import org.apache.spark.sql.execution.datasources.FileFormatWriter$;
+import org.apache.spark.sql.execution.datasources.WriteJobStatsTracker;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractFunction0;
 
 /**
  * A job of Spark that writes files of a table, and what its tasks report.
@@ -32,7 +31,7 @@ import scala.runtime.AbstractFunction0;
  * <p>Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit
  * protocol.
  */
-public class FileJob extends AbstractFunction0 {
+public class FileJob {
   /**
    * Reports with more bytes reach Python through a file, because py4j takes 50 ms to send a
    * megabyte as text.
@@ -42,8 +41,8 @@ public class FileJob extends AbstractFunction0 {
   private final QueryExecution query;
   private final String tag;
   private final String root;
-  private final List partitionColumns;
-  private final Map options;
+  private final List<String> partitionColumns;
+  private final Map<String, String> options;
   private final MarkedRows marked;
   private final TableCommitProtocol protocol;
   private final int parts;
@@ -55,17 +54,17 @@ public class FileJob extends AbstractFunction0 {
    *     names are text.
    * @param marked what the rows are beside the table's columns; null if the description says it
    */
-  public FileJob(SparkSession session, Dataset rows, String description, MarkedRows marked) {
-    java.util.Map parts = Json.object(description);
-    java.util.Map files = (java.util.Map) parts.get("rows");
-    java.util.Map balance = (java.util.Map) files.get("balance");
+  public FileJob(SparkSession session, Dataset<Row> rows, String description, MarkedRows marked) {
+    java.util.Map<String, ?> parts = Json.object(description);
+    java.util.Map<String, ?> files = Unchecked.cast(parts.get("rows"));
+    java.util.Map<String, ?> balance = Unchecked.cast(files.get("balance"));
     this.parts = balance == null ? 0 : ((Number) balance.get("parts")).intValue();
     this.query = FileRows.of(session, rows, files).queryExecution();
     this.tag = (String) parts.get("tag");
     this.root = Locations.path(query.sparkSession(), (String) parts.get("url"));
-    this.partitionColumns = (List) parts.get("partitionColumns");
-    this.options = TableOptions.scala((java.util.Map) parts.get("options"));
-    this.marked = marked == null ? MarkedRows.of((java.util.Map) parts.get("marked")) : marked;
+    this.partitionColumns = Unchecked.cast(parts.get("partitionColumns"));
+    this.options = TableOptions.scala(Unchecked.cast(parts.get("options")));
+    this.marked = marked == null ? MarkedRows.of(Unchecked.cast(parts.get("marked"))) : marked;
     int open = query.sparkSession().sessionState().conf().maxConcurrentOutputFileWriters();
     this.protocol = this.marked.protocol(root, open > 0);
   }
@@ -78,18 +77,17 @@ public class FileJob extends AbstractFunction0 {
 
   private void balanced() {
     if (parts > 0) {
-      BalancedRows.planned(new BalancedJob(this), parts);
+      BalancedRows.planned(this::execute, parts);
     } else {
       execute();
     }
   }
 
-  void execute() {
-    SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this);
+  private Object execute() {
+    return SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this::written);
   }
 
-  @Override
-  public Object apply() {
+  private Object written() {
     try {
       return write();
     } catch (InvocationTargetException e) {
@@ -103,16 +101,14 @@ public class FileJob extends AbstractFunction0 {
 
   private Object write() throws ReflectiveOperationException {
     SparkSession session = query.sparkSession();
-    Seq columns = query.analyzed().output();
-    Seq trackers =
-        CollectionConverters.asScala(Arrays.asList(new Object[] {new PartitionTracker(protocol)}))
-            .toSeq();
+    Seq<Attribute> columns = query.analyzed().output();
+    Seq<WriteJobStatsTracker> trackers = Plans.seq(List.of(new PartitionTracker(protocol)));
     Object[] first = {
       session,
       query.executedPlan(),
       new TableParquetFormat(protocol, marked),
       protocol,
-      new FileFormatWriter.OutputSpec(root, (Map) Map$.MODULE$.empty(), columns),
+      new FileFormatWriter.OutputSpec(root, Map$.MODULE$.empty(), columns),
       session.sessionState().newHadoopConfWithOptions(options),
       partitions(columns),
       Option.empty(),
@@ -122,25 +118,22 @@ public class FileJob extends AbstractFunction0 {
     Method write = NamedMethod.of(FileFormatWriter$.MODULE$, "write");
     Object[] all = Arrays.copyOf(first, write.getParameterCount());
     for (int i = first.length; i < all.length; i++) {
-      Method byDefault =
-          write.getDeclaringClass().getMethod("write$default$" + (i + 1), new Class[0]);
-      all[i] = byDefault.invoke(FileFormatWriter$.MODULE$, new Object[0]);
+      Method byDefault = write.getDeclaringClass().getMethod("write$default$" + (i + 1));
+      all[i] = byDefault.invoke(FileFormatWriter$.MODULE$);
     }
     return write.invoke(FileFormatWriter$.MODULE$, all);
   }
 
-  private Seq partitions(Seq columns) {
-    List found = new ArrayList();
-    for (int i = 0; i < partitionColumns.size(); i++) {
-      Iterator each = columns.iterator();
-      while (each.hasNext()) {
-        Attribute column = (Attribute) each.next();
-        if (column.name().equals(partitionColumns.get(i))) {
+  private Seq<Attribute> partitions(Seq<Attribute> columns) {
+    List<Attribute> found = new ArrayList<>();
+    for (String name : partitionColumns) {
+      for (Attribute column : Plans.list(columns)) {
+        if (column.name().equals(name)) {
           found.add(column);
         }
       }
     }
-    return CollectionConverters.asScala(found).toSeq();
+    return Plans.seq(found);
   }
 
   /** Returns which rows of a MERGE's source have matched. */
@@ -153,10 +146,10 @@ public class FileJob extends AbstractFunction0 {
    * a job that failed.
    */
   public Object reports() throws IOException {
-    List reports = protocol.reports();
+    List<byte[]> reports = protocol.reports();
     long size = 0;
-    for (int i = 0; i < reports.size(); i++) {
-      size += 4 + ((byte[]) reports.get(i)).length;
+    for (byte[] report : reports) {
+      size += 4 + report.length;
     }
     if (size <= INLINE) {
       ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) size);
@@ -164,19 +157,15 @@ public class FileJob extends AbstractFunction0 {
       return bytes.toByteArray();
     }
     File file = File.createTempFile("deltalog-reports-", null);
-    OutputStream out = new FileOutputStream(file);
-    try {
+    try (OutputStream out = new FileOutputStream(file)) {
       write(reports, new java.io.BufferedOutputStream(out));
-    } finally {
-      out.close();
     }
     return file.getPath();
   }
 
-  private static void write(List reports, OutputStream to) throws IOException {
+  private static void write(List<byte[]> reports, OutputStream to) throws IOException {
     DataOutputStream out = new DataOutputStream(to);
-    for (int i = 0; i < reports.size(); i++) {
-      byte[] report = (byte[]) reports.get(i);
+    for (byte[] report : reports) {
       out.writeInt(report.length);
       out.write(report);
     }

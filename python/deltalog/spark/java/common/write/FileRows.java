@@ -2,12 +2,12 @@ package io.deltalog.spark;
 
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import scala.runtime.AbstractFunction0;
 
 /**
  * The rows of a write in the form of the table's files: projections in Spark's plan, which Python
@@ -24,64 +24,62 @@ import scala.runtime.AbstractFunction0;
  * tasks must count the rows that they write. Expressions of the table are resolved with the
  * settings of the session of the rows, which need not be the active one of the thread.
  */
-public class FileRows extends AbstractFunction0 {
+public class FileRows {
   private final SparkSession session;
-  private final Dataset rows;
-  private final Map parts;
+  private final Dataset<Row> rows;
+  private final Map<String, ?> parts;
 
-  private FileRows(SparkSession session, Dataset rows, Map parts) {
+  private FileRows(SparkSession session, Dataset<Row> rows, Map<String, ?> parts) {
     this.session = session;
     this.rows = rows;
     this.parts = parts;
   }
 
   /** Returns the rows by a description in JSON. */
-  public static Dataset of(SparkSession session, Dataset rows, String description) {
+  public static Dataset<Row> of(SparkSession session, Dataset<Row> rows, String description) {
     return of(session, rows, Json.object(description));
   }
 
-  static Dataset of(SparkSession session, Dataset rows, Map description) {
+  static Dataset<Row> of(SparkSession session, Dataset<Row> rows, Map<String, ?> description) {
     FileRows made = new FileRows(session, rows, description);
-    return (Dataset) SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made);
+    return SQLConf$.MODULE$.withExistingConf(session.sessionState().conf(), made::made);
   }
 
-  @Override
-  public Object apply() {
-    Dataset made = rows;
+  private Dataset<Row> made() {
+    Dataset<Row> made = rows;
     if (parts.get("fit") != null) {
-      made = fitted(session, made, (Map) parts.get("fit"));
+      made = fitted(session, made, Unchecked.cast(parts.get("fit")));
     }
-    Map balance = (Map) parts.get("balance");
+    Map<String, ?> balance = Unchecked.cast(parts.get("balance"));
     if (balance != null && parts.get("numbers") != null) {
-      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
+      made = BalancedRows.of(session, made, balance, Unchecked.cast(balance.get("columns")));
     }
     if (parts.get("numbers") != null) {
-      made = numbered(made, (List) parts.get("numbers"));
+      made = numbered(made, Unchecked.cast(parts.get("numbers")));
     }
     if (parts.get("rules") != null) {
-      made = new RowRules((Map) parts.get("rules")).enforced(made);
+      made = new RowRules(Unchecked.cast(parts.get("rules"))).enforced(made);
     }
     if (parts.get("files") != null) {
-      made = new FileColumns((Map) parts.get("files")).of(made);
+      made = new FileColumns(Unchecked.cast(parts.get("files"))).of(made);
     }
     if (balance != null && parts.get("numbers") == null) {
-      made = BalancedRows.of(session, made, balance, (List) balance.get("columns"));
+      made = BalancedRows.of(session, made, balance, Unchecked.cast(balance.get("columns")));
     }
     return made;
   }
 
-  private static Dataset fitted(SparkSession session, Dataset rows, Map fit) {
-    List dropped = (List) fit.get("dropped");
-    Dataset kept = dropped.isEmpty() ? rows : rows.drop(Plans.seq(dropped));
+  private static Dataset<Row> fitted(SparkSession session, Dataset<Row> rows, Map<String, ?> fit) {
+    List<String> dropped = Unchecked.cast(fit.get("dropped"));
+    Dataset<Row> kept = dropped.isEmpty() ? rows : rows.drop(Plans.seq(dropped));
     StructType schema = (StructType) DataType.fromJson((String) fit.get("schema"));
     String table = (String) fit.get("table");
     return ColumnFit.byName(session, kept, TableDefaults.checked(schema, table), table);
   }
 
-  private static Dataset numbered(Dataset rows, List numbers) {
+  private static Dataset<Row> numbered(Dataset<Row> rows, List<Map<String, ?>> numbers) {
     Projection made = new Projection(rows);
-    for (int i = 0; i < numbers.size(); i++) {
-      Map counted = (Map) numbers.get(i);
+    for (Map<String, ?> counted : numbers) {
       int position = ((Number) counted.get("position")).intValue();
       long first = ((Number) counted.get("first")).longValue();
       long step = ((Number) counted.get("step")).longValue();

@@ -2,17 +2,17 @@ package io.deltalog.spark;
 
 import java.util.Map;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
-import org.apache.spark.sql.catalyst.trees.TreeNode;
 
 /**
  * Holds back the rows of a write whose table is only named so far (EvolvingWrites), and looks at
  * once at one whose table is known.
  */
-public class HeldWrites extends Rule {
+public class HeldWrites extends Rule<LogicalPlan> {
   @Override
-  public TreeNode apply(TreeNode plan) {
+  public LogicalPlan apply(LogicalPlan plan) {
     if (!(plan instanceof V2WriteCommand write) || write.query() instanceof EvolvingRows) {
       return plan;
     }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.types.DataTypes;
  * <p>No two rows of a write have the same value. An attempt that repeats a task gives the same
  * values, and the files of only one attempt are committed.
  */
-public class IdentityNumbers implements UDF2 {
+public class IdentityNumbers implements UDF2<Integer, Long, Long> {
   private final String column;
   private final long first;
   private final long step;
@@ -30,11 +30,10 @@ public class IdentityNumbers implements UDF2 {
    * write.
    */
   public static Column of(String column, long first, long step) {
-    UDF2 numbers = new IdentityNumbers(column, first, step);
+    UDF2<Integer, Long, Long> numbers = new IdentityNumbers(column, first, step);
     UserDefinedFunction function =
         functions.udf(numbers, DataTypes.LongType).asNonNullable().asNondeterministic();
-    Column[] place = {functions.spark_partition_id(), functions.monotonically_increasing_id()};
-    return function.apply(place);
+    return function.apply(functions.spark_partition_id(), functions.monotonically_increasing_id());
   }
 
   /**
@@ -42,9 +41,9 @@ public class IdentityNumbers implements UDF2 {
    * number of the row.
    */
   @Override
-  public Object call(Object partition, Object position) {
-    long index = ((Number) partition).longValue();
-    long row = ((Number) position).longValue() - (index << 33);
+  public Long call(Integer partition, Long position) {
+    long index = partition;
+    long row = position - (index << 33);
     // The driver evaluates a few constant rows itself, as one partition.
     TaskContext task = TaskContext.get();
     long partitions = task == null ? 1 : task.numPartitions();
@@ -54,7 +53,7 @@ public class IdentityNumbers implements UDF2 {
     }
     try {
       long steps = Math.addExact(index, Math.multiplyExact(row, partitions));
-      return Long.valueOf(Math.addExact(first, Math.multiplyExact(steps, step)));
+      return Math.addExact(first, Math.multiplyExact(steps, step));
     } catch (ArithmeticException overflow) {
       throw new IllegalArgumentException(
           "the table refuses a row: the identity column '"

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
@@ -38,12 +39,11 @@ public class LeadingColumns {
       return view;
     }
     if (projection == null) {
-      List fields = new ArrayList();
+      List<Expression> fields = new ArrayList<>();
       for (int i = 0; i < width; i++) {
         fields.add(new BoundReference(i, columns.fields()[i].dataType(), true));
       }
-      projection =
-          UnsafeProjection.create(scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq());
+      projection = UnsafeProjection.create(Plans.seq(fields));
     }
     return projection.apply(row);
   }

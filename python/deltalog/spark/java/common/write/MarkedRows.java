@@ -30,14 +30,14 @@ public class MarkedRows {
   /**
    * Returns the marked rows for the fields of a description (`dml/statement.py`); NONE for null.
    */
-  static MarkedRows of(Map fields) {
+  static MarkedRows of(Map<String, ?> fields) {
     if (fields == null) {
       return NONE;
     }
     return new MarkedRows(
         ((Number) fields.get("markers")).intValue(),
-        ((Boolean) fields.get("removesOnce")).booleanValue(),
-        ((Boolean) fields.get("records")).booleanValue(),
+        (Boolean) fields.get("removesOnce"),
+        (Boolean) fields.get("records"),
         ((Number) fields.get("tracking")).intValue());
   }
 

@@ -39,8 +39,8 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
   }
 
   /** Returns the fields of a group with the ids of all parts inside of them. */
-  private static List fields(GroupType group, StructType schema) {
-    List fields = new ArrayList();
+  private static List<Type> fields(GroupType group, StructType schema) {
+    List<Type> fields = new ArrayList<>();
     StructField[] columns = schema.fields();
     for (int index = 0; index < columns.length; index++) {
       StructField column = columns[index];
@@ -57,7 +57,7 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
       GroupType group = type.asGroupType();
       return group.withNewFields(fields(group, structType));
     }
-    List parts = new ArrayList();
+    List<Type> parts = new ArrayList<>();
     if (dataType instanceof ArrayType arrayType) {
       parts.add(part(type, 0, arrayType.elementType(), ids, path + ".element"));
     } else if (dataType instanceof MapType mapType) {

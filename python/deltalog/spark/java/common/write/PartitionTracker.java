@@ -1,6 +1,7 @@
 package io.deltalog.spark;
 
 import org.apache.spark.sql.execution.datasources.WriteJobStatsTracker;
+import org.apache.spark.sql.execution.datasources.WriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
 import scala.collection.immutable.Seq;
 
@@ -20,5 +21,5 @@ public class PartitionTracker implements WriteJobStatsTracker {
   }
 
   @Override
-  public void processStats(Seq stats, long commitMilliseconds) {}
+  public void processStats(Seq<WriteTaskStats> stats, long commitMilliseconds) {}
 }

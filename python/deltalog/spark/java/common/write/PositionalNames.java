@@ -2,10 +2,12 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
@@ -25,15 +27,15 @@ public class PositionalNames {
    * Returns rows whose first columns have the names of the table's columns, also in structs. The
    * further ones keep theirs. Rows with fewer columns than the table are an error of Spark's.
    */
-  static Dataset of(SparkSession session, Dataset rows, StructType schema, String table) {
+  static Dataset<Row> of(SparkSession session, Dataset<Row> rows, StructType schema, String table) {
     LogicalPlan plan = rows.queryExecution().analyzed();
-    List columns = Plans.list(plan.output());
+    List<Attribute> columns = Plans.list(plan.output());
     if (columns.size() < schema.length()) {
       return ColumnFit.byPosition(session, rows, schema, table);
     }
-    List made = new ArrayList(columns);
+    List<NamedExpression> made = new ArrayList<>(columns);
     for (int i = 0; i < schema.length(); i++) {
-      Attribute column = (Attribute) columns.get(i);
+      Attribute column = columns.get(i);
       StructField field = schema.fields()[i];
       DataType type = named(column.dataType(), field.dataType());
       Expression value =

@@ -3,19 +3,21 @@ package io.deltalog.spark;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 
 /** Rows with some columns replaced by others. Columns are identified by their positions. */
 public class Projection {
-  private final Dataset rows;
+  private final Dataset<Row> rows;
   private final Attribute[] attributes;
-  private final List columns = new ArrayList();
+  private final List<Column> columns = new ArrayList<>();
   private boolean isChanged;
 
   /** Begins with all columns unchanged. */
-  public Projection(Dataset rows) {
+  public Projection(Dataset<Row> rows) {
     this.rows = rows;
     this.attributes = attributes(rows);
     for (int i = 0; i < attributes.length; i++) {
@@ -23,16 +25,15 @@ public class Projection {
     }
   }
 
-  public static Attribute[] attributes(Dataset rows) {
-    return (Attribute[])
-        Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
+  public static Attribute[] attributes(Dataset<Row> rows) {
+    return Plans.list(rows.queryExecution().analyzed().output()).toArray(new Attribute[0]);
   }
 
   /** Returns attributes as columns that can be selected. */
-  static List columns(List attributes) {
-    List columns = new ArrayList();
-    for (int i = 0; i < attributes.size(); i++) {
-      columns.add(ExpressionUtils.column((Attribute) attributes.get(i)));
+  static List<Column> columns(List<? extends Expression> attributes) {
+    List<Column> columns = new ArrayList<>();
+    for (Expression attribute : attributes) {
+      columns.add(ExpressionUtils.column(attribute));
     }
     return columns;
   }
@@ -57,7 +58,7 @@ public class Projection {
   }
 
   /** Returns the rows with the columns. */
-  public Dataset rows() {
+  public Dataset<Row> rows() {
     return isChanged ? rows.select(Plans.seq(columns)) : rows;
   }
 }

@@ -21,7 +21,6 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
-import scala.collection.Iterator;
 
 /**
  * The conditions that decide which rows of a table matter to an analyzed plan. They are pushed down
@@ -38,7 +37,7 @@ import scala.collection.Iterator;
  * They stop everywhere else, for example at aggregates, limits and windows. Then all rows matter.
  */
 public class ReadFilters {
-  private static final List NONE = Collections.emptyList();
+  private static final List<Expression> NONE = Collections.emptyList();
 
   private ReadFilters() {}
 
@@ -46,7 +45,7 @@ public class ReadFilters {
    * Returns the conditions for the rows of a child, if the node's conditions matter only where
    * `above` is true.
    */
-  public static List below(LogicalPlan node, int child, List above) {
+  public static List<Expression> below(LogicalPlan node, int child, List<Expression> above) {
     if (node instanceof Filter filter) {
       return both(above, Plans.conjuncts(filter.condition()));
     }
@@ -64,14 +63,15 @@ public class ReadFilters {
       boolean isRightOuter = type == RightOuter$.MODULE$;
       boolean isShown = isInner || (isLeft ? keepsLeft || isSemi : isRightOuter);
       boolean mustMatch = isInner || isSemi || (isLeft ? isRightOuter : keepsLeft);
-      List own = join.condition().isDefined() ? Plans.conjuncts(join.condition().get()) : NONE;
+      List<Expression> own =
+          join.condition().isDefined() ? Plans.conjuncts(join.condition().get()) : NONE;
       return both(isShown ? above : NONE, mustMatch ? own : NONE);
     }
     return NONE;
   }
 
-  private static List both(List some, List others) {
-    List all = new ArrayList(some);
+  private static List<Expression> both(List<Expression> some, List<Expression> others) {
+    List<Expression> all = new ArrayList<>(some);
     all.addAll(others);
     return all;
   }
@@ -80,10 +80,9 @@ public class ReadFilters {
    * Returns the conditions that look at columns of the relation alone, as a text; an empty one for
    * none.
    */
-  public static String text(LogicalPlan relation, List conditions) {
-    List found = new ArrayList();
-    for (int i = 0; i < conditions.size(); i++) {
-      Expression condition = (Expression) conditions.get(i);
+  public static String text(LogicalPlan relation, List<Expression> conditions) {
+    List<Expression> found = new ArrayList<>();
+    for (Expression condition : conditions) {
       if (isAboutRows(condition) && looksAtColumns(condition, relation)) {
         found.add(Plans.simplified(condition, relation));
       }
@@ -96,9 +95,7 @@ public class ReadFilters {
    * Returns whether a condition reads only columns of the relation, and none of its hidden columns.
    */
   private static boolean looksAtColumns(Expression condition, LogicalPlan relation) {
-    Iterator each = condition.references().iterator();
-    while (each.hasNext()) {
-      Attribute column = (Attribute) each.next();
+    for (Attribute column : Plans.each(condition.references())) {
       if (!relation.outputSet().contains(column)
           || MetadataAttribute$.MODULE$.isValid(column.metadata())) {
         return false;

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -20,26 +21,26 @@ import org.apache.spark.sql.types.DataType;
 public class RowRules {
   private final String table;
   private final int width;
-  private final List partitions;
-  private final List computed;
-  private final List checks;
+  private final List<Integer> partitions;
+  private final List<Map<String, ?>> computed;
+  private final List<Map<String, ?>> checks;
   private final String isWritten;
 
   /** Takes the rules as Python describes them. */
-  public RowRules(Map rules) {
+  public RowRules(Map<String, ?> rules) {
     table = (String) rules.get("table");
     width = position(rules.get("width"));
-    partitions = (List) rules.get("partitions");
-    computed = (List) rules.get("computed");
-    checks = (List) rules.get("checks");
+    partitions = Unchecked.cast(rules.get("partitions"));
+    computed = Unchecked.cast(rules.get("computed"));
+    checks = Unchecked.cast(rules.get("checks"));
     isWritten = (String) rules.get("isWritten");
   }
 
   /** Returns the rows with the generated columns computed and all rows checked. */
-  public Dataset enforced(Dataset rows) {
+  public Dataset<Row> enforced(Dataset<Row> rows) {
     // Generated columns are computed from values as they are stored, and may be partition columns
     // themselves.
-    Dataset made = asStored(rows);
+    Dataset<Row> made = asStored(rows);
     if (!computed.isEmpty()) {
       made = asStored(computed(made));
     }
@@ -47,10 +48,9 @@ public class RowRules {
   }
 
   /** Returns the rows with NULL for empty partition values. */
-  private Dataset asStored(Dataset rows) {
+  private Dataset<Row> asStored(Dataset<Row> rows) {
     Projection made = new Projection(rows);
-    for (int i = 0; i < partitions.size(); i++) {
-      int position = position(partitions.get(i));
+    for (int position : partitions) {
       Attribute column = made.attribute(position);
       if (FileColumns.mayBeEmpty(column)) {
         made.put(position, FileColumns.stored(column).alias(column.name()));
@@ -59,10 +59,9 @@ public class RowRules {
     return made.rows();
   }
 
-  private Dataset computed(Dataset rows) {
+  private Dataset<Row> computed(Dataset<Row> rows) {
     Projection made = new Projection(rows);
-    for (int i = 0; i < computed.size(); i++) {
-      Map rule = (Map) computed.get(i);
+    for (Map<String, ?> rule : computed) {
       int position = position(rule.get("position"));
       DataType type = made.attribute(position).dataType();
       Column value = ExpressionUtils.column(generated(rule, made)).cast(type);
@@ -70,10 +69,9 @@ public class RowRules {
         Column refused = functions.raise_error(functions.lit(rule.get("refusal"))).cast(type);
         value = functions.when(value.isNotNull(), value).otherwise(refused);
       }
-      Column[] conditions = {condition(rule.get("when"), made), condition(isWritten, made)};
-      for (int j = 0; j < conditions.length; j++) {
-        if (conditions[j] != null) {
-          value = functions.when(conditions[j], value).otherwise(made.column(position));
+      for (Object sql : new Object[] {rule.get("when"), isWritten}) {
+        if (sql != null) {
+          value = functions.when(condition(sql, made), value).otherwise(made.column(position));
         }
       }
       made.put(position, value.alias(made.attribute(position).name()));
@@ -81,13 +79,12 @@ public class RowRules {
     return made.rows();
   }
 
-  private Dataset checked(Dataset rows) {
+  private Dataset<Row> checked(Dataset<Row> rows) {
     Projection made = new Projection(rows);
     int carrier = carrier(made);
     DataType type = made.attribute(carrier).dataType();
     Column value = made.column(carrier);
-    for (int i = 0; i < checks.size(); i++) {
-      Map rule = (Map) checks.get(i);
+    for (Map<String, ?> rule : checks) {
       Column condition;
       if (rule.get("position") == null) {
         RuleExpression given =
@@ -100,7 +97,7 @@ public class RowRules {
         condition = made.column(position).eqNullSafe(expected);
       }
       // NULL does not meet a constraint.
-      Column met = functions.coalesce(new Column[] {condition, functions.lit(false)});
+      Column met = functions.coalesce(condition, functions.lit(false));
       if (rule.get("exempt") != null) {
         Column exempt = condition(rule.get("exempt"), made);
         met = functions.when(exempt, functions.lit(true)).otherwise(met);
@@ -116,7 +113,7 @@ public class RowRules {
     return made.rows();
   }
 
-  private Expression generated(Map rule, Projection rows) {
+  private Expression generated(Map<String, ?> rule, Projection rows) {
     String column = (String) rule.get("name");
     return RuleExpression.ofGenerated(table, column, (String) rule.get("sql"))
         .resolved(columns(rows));
@@ -145,11 +142,10 @@ public class RowRules {
   }
 
   /** Returns the text of the error, with the values of the columns that the condition reads. */
-  private Column text(Dataset rows, String rule, Column condition) {
-    List conditions = new ArrayList();
-    conditions.add(condition);
-    AttributeSet read = rows.select(Plans.seq(conditions)).queryExecution().analyzed().references();
-    List parts = new ArrayList();
+  private Column text(Dataset<Row> rows, String rule, Column condition) {
+    AttributeSet read =
+        rows.select(Plans.seq(List.of(condition))).queryExecution().analyzed().references();
+    List<Column> parts = new ArrayList<>();
     parts.add(functions.lit(rule));
     Projection columns = new Projection(rows);
     for (int i = 0; i < columns.size(); i++) {
@@ -157,10 +153,10 @@ public class RowRules {
         Column text = columns.column(i).cast("string");
         parts.add(
             functions.lit((parts.size() == 1 ? ": " : ", ") + columns.attribute(i).name() + " = "));
-        parts.add(functions.coalesce(new Column[] {text, functions.lit("NULL")}));
+        parts.add(functions.coalesce(text, functions.lit("NULL")));
       }
     }
-    return functions.concat((Column[]) parts.toArray(new Column[0]));
+    return functions.concat(parts.toArray(new Column[0]));
   }
 
   /**
@@ -171,7 +167,7 @@ public class RowRules {
     if (sql == null) {
       return null;
     }
-    Map markers = new HashMap();
+    Map<String, Attribute> markers = new HashMap<>();
     for (int i = 0; i < rows.size(); i++) {
       markers.put(rows.attribute(i).name(), rows.attribute(i));
     }

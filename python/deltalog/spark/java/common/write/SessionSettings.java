@@ -5,7 +5,6 @@ import java.util.Map;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
-import scala.collection.Iterator;
 
 /**
  * The settings of a session on which changes of tables depend, as Python knows them
@@ -25,9 +24,9 @@ public class SessionSettings {
   }
 
   /** Returns the settings as what Json takes. */
-  public static Map of(SparkSession session) {
+  public static Map<String, Object> of(SparkSession session) {
     SQLConf conf = session.sessionState().conf();
-    Map settings = new HashMap();
+    Map<String, Object> settings = new HashMap<>();
     settings.put("sparkVersion", session.version());
     settings.put("timeZone", conf.sessionLocalTimeZone());
     settings.put("isCaseSensitive", Boolean.valueOf(conf.caseSensitiveAnalysis()));
@@ -40,12 +39,10 @@ public class SessionSettings {
     return settings;
   }
 
-  private static Map ofDelta(SparkSession session) {
-    Map found = new HashMap();
-    Iterator settings = session.conf().getAll().iterator();
-    while (settings.hasNext()) {
-      Tuple2 setting = (Tuple2) settings.next();
-      if (((String) setting._1()).startsWith(DELTA)) {
+  private static Map<String, String> ofDelta(SparkSession session) {
+    Map<String, String> found = new HashMap<>();
+    for (Tuple2<String, String> setting : Plans.each(session.conf().getAll())) {
+      if (setting._1().startsWith(DELTA)) {
         found.put(setting._1(), setting._2());
       }
     }

@@ -15,14 +15,13 @@ import org.roaringbitmap.RoaringBitmap;
  * The rows of a MERGE's source that have matched a row of the target, by their monotonically
  * increasing ids.
  */
-public class SourceMatches implements UDF1 {
-  private final HashMap matched = new HashMap();
+public class SourceMatches implements UDF1<Long, Boolean> {
+  private final HashMap<Long, RoaringBitmap> matched = new HashMap<>();
 
   /** Collects them from the reports of the tasks. */
-  public SourceMatches(List reports) throws IOException {
-    for (int i = 0; i < reports.size(); i++) {
-      DataInputStream report =
-          new DataInputStream(new ByteArrayInputStream((byte[]) reports.get(i)));
+  public SourceMatches(List<byte[]> reports) throws IOException {
+    for (byte[] written : reports) {
+      DataInputStream report = new DataInputStream(new ByteArrayInputStream(written));
       report.readByte();
       while (report.available() > 0) {
         int kind = report.readByte();
@@ -39,7 +38,7 @@ public class SourceMatches implements UDF1 {
     Long key = Long.valueOf(content.readLong());
     RoaringBitmap more = new RoaringBitmap();
     more.deserialize(content);
-    RoaringBitmap known = (RoaringBitmap) matched.get(key);
+    RoaringBitmap known = matched.get(key);
     if (known == null) {
       matched.put(key, more);
     } else {
@@ -51,15 +50,14 @@ public class SourceMatches implements UDF1 {
   public Column excludes(Column id) {
     Column[] arguments = {id};
     return functions.not(
-        functions.udf((UDF1) this, DataTypes.BooleanType).asNonNullable().apply(arguments));
+        functions.udf(this, DataTypes.BooleanType).asNonNullable().apply(arguments));
   }
 
   @Override
-  public Object call(Object id) {
-    long source = ((Number) id).longValue();
+  public Boolean call(Long id) {
+    long source = id;
     long row = source & 0x1ffffffffL;
-    RoaringBitmap bitmap =
-        (RoaringBitmap) matched.get(Long.valueOf(((source >>> 33) << 32) | (row >>> 32)));
+    RoaringBitmap bitmap = matched.get(Long.valueOf(((source >>> 33) << 32) | (row >>> 32)));
     return Boolean.valueOf(bitmap != null && bitmap.contains((int) row));
   }
 }

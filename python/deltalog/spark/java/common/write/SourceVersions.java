@@ -1,12 +1,12 @@
 package io.deltalog.spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -24,12 +24,12 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
  * because their rows are meant to be old.
  */
 public class SourceVersions {
-  private static final List TIME_TRAVEL =
-      Arrays.asList(new String[] {"versionasof", "timestampasof", "timestampasofmicros"});
+  private static final List<String> TIME_TRAVEL =
+      List.of("versionasof", "timestampasof", "timestampasofmicros");
 
-  private static final List NO_FILTERS = Collections.emptyList();
+  private static final List<Expression> NO_FILTERS = Collections.emptyList();
 
-  private final Set found = new LinkedHashSet();
+  private final Set<List<String>> found = new LinkedHashSet<>();
 
   private SourceVersions() {}
 
@@ -37,34 +37,33 @@ public class SourceVersions {
    * Returns for each DeltalogFileIndex in the plan the planner's key and the text of the conditions
    * that the rows which matter meet (`ReadFilters.java`), as a list of two.
    */
-  public static List of(TreeNode plan) {
+  public static List<List<String>> of(TreeNode<?> plan) {
     SourceVersions sources = new SourceVersions();
     sources.collect(plan, NO_FILTERS);
-    return new ArrayList(sources.found);
+    return new ArrayList<>(sources.found);
   }
 
   /** Returns the same as JSON. */
-  public static String json(TreeNode plan) {
+  public static String json(TreeNode<?> plan) {
     return Json.text(of(plan));
   }
 
-  private void collect(TreeNode node, List filters) {
+  private void collect(TreeNode<?> node, List<Expression> filters) {
     if (node instanceof LogicalRelation logicalRelation
-        && logicalRelation.relation() instanceof HadoopFsRelation) {
-      add((HadoopFsRelation) logicalRelation.relation(), (LogicalPlan) node, filters);
+        && logicalRelation.relation() instanceof HadoopFsRelation relation) {
+      add(relation, logicalRelation, filters);
     }
     if (node instanceof DataSourceV2Relation dataSourceV2Relation) {
-      addTable(dataSourceV2Relation, (LogicalPlan) node, filters);
+      addTable(dataSourceV2Relation, dataSourceV2Relation, filters);
     }
     if (node instanceof DataSourceV2ScanRelation dataSourceV2ScanRelation) {
-      addTable(dataSourceV2ScanRelation.relation(), (LogicalPlan) node, filters);
+      addTable(dataSourceV2ScanRelation.relation(), dataSourceV2ScanRelation, filters);
     }
-    scala.collection.Iterator children = node.children().iterator();
+    scala.collection.Iterator<? extends TreeNode<?>> children = node.children().iterator();
     for (int i = 0; children.hasNext(); i++) {
-      boolean isPlan = node instanceof LogicalPlan;
       collect(
-          (TreeNode) children.next(),
-          isPlan ? ReadFilters.below((LogicalPlan) node, i, filters) : NO_FILTERS);
+          children.next(),
+          node instanceof LogicalPlan plan ? ReadFilters.below(plan, i, filters) : NO_FILTERS);
     }
     collectAll(node.innerChildren());
     if (node instanceof QueryPlan<?> queryPlan) {
@@ -72,23 +71,21 @@ public class SourceVersions {
     }
   }
 
-  private void addTable(DataSourceV2Relation source, LogicalPlan node, List filters) {
-    if (source.table() instanceof DeltalogTable) {
-      add(((DeltalogTable) source.table()).relation(), node, filters);
+  private void addTable(DataSourceV2Relation source, LogicalPlan node, List<Expression> filters) {
+    if (source.table() instanceof DeltalogTable table) {
+      add(table.relation(), node, filters);
     }
   }
 
-  private void add(HadoopFsRelation relation, LogicalPlan node, List filters) {
-    if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
-      String planner = ((DeltalogFileIndex) relation.location()).planner();
-      found.add(Arrays.asList(new String[] {planner, ReadFilters.text(node, filters)}));
+  private void add(HadoopFsRelation relation, LogicalPlan node, List<Expression> filters) {
+    if (relation.location() instanceof DeltalogFileIndex files && !travels(relation)) {
+      String planner = files.planner();
+      found.add(List.of(planner, ReadFilters.text(node, filters)));
     }
   }
 
-  private void collectAll(scala.collection.Iterable nodes) {
-    scala.collection.Iterator each = nodes.iterator();
-    while (each.hasNext()) {
-      Object node = each.next();
+  private void collectAll(scala.collection.Iterable<?> nodes) {
+    for (Object node : Plans.each(nodes)) {
       if (node instanceof TreeNode<?> treeNode) {
         collect(treeNode, NO_FILTERS);
       }
@@ -96,9 +93,9 @@ public class SourceVersions {
   }
 
   private static boolean travels(HadoopFsRelation relation) {
-    scala.collection.Iterator names = relation.options().keysIterator();
+    scala.collection.Iterator<String> names = relation.options().keysIterator();
     while (names.hasNext()) {
-      if (TIME_TRAVEL.contains(((String) names.next()).toLowerCase(Locale.ROOT))) {
+      if (TIME_TRAVEL.contains(names.next().toLowerCase(Locale.ROOT))) {
         return true;
       }
     }

@@ -36,7 +36,7 @@ public class StoredCast {
     if (type.equals(value.dataType())) {
       return value;
     }
-    Option zone = Option.apply(conf.sessionLocalTimeZone());
+    Option<String> zone = Option.apply(conf.sessionLocalTimeZone());
     Cast cast = new Cast(value, type, zone, EvalMode$.MODULE$.ANSI());
     cast.setTagValue(Cast$.MODULE$.BY_TABLE_INSERTION(), scala.runtime.BoxedUnit.UNIT);
     return cast;

@@ -2,6 +2,8 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -26,8 +28,8 @@ import scala.Option;
 final class StoredColumns {
   private StoredColumns() {}
 
-  static Dataset of(Dataset rows) {
-    List columns = new ArrayList();
+  static Dataset<Row> of(Dataset<Row> rows) {
+    List<Column> columns = new ArrayList<>();
     for (Attribute attribute : Projection.attributes(rows)) {
       DataType type = attribute.dataType();
       if (!VoidColumns.areIn(type)) {
@@ -45,7 +47,7 @@ final class StoredColumns {
 
   private static Expression value(Expression struct, StructType type) {
     Expression given = new KnownNotNull(struct);
-    List parts = new ArrayList();
+    List<Expression> parts = new ArrayList<>();
     for (int i = 0; i < type.length(); i++) {
       StructField field = type.fields()[i];
       if (!(field.dataType() instanceof NullType)) {

@@ -20,7 +20,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
@@ -50,17 +49,20 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private final String root;
   private final boolean opensSeveral;
   private final boolean removesOnce;
-  private transient List accepted;
+  private transient List<byte[]> accepted;
   private transient TaskReport report;
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
 
   /** The paths within the table of the files that this attempt has named, by their whole paths. */
-  private transient Map places;
+  private transient Map<String, Place> places;
 
-  private transient List opened;
+  private transient List<String> opened;
   private transient long bytes;
   private transient long rows;
+
+  /** Where a file is below the table's directory, and the values of its partition columns. */
+  private record Place(String name, String[] partition) {}
 
   /**
    * Creates the protocol for a table's root, a Hadoop path. A task may have files of several
@@ -75,7 +77,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   @Override
   public void setupJob(JobContext context) {
     isDriver = true;
-    accepted = new ArrayList();
+    accepted = new ArrayList<>();
   }
 
   @Override
@@ -87,8 +89,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     }
     changed = null;
     partitions = new TaskPartitions(opensSeveral);
-    places = new HashMap();
-    opened = new ArrayList();
+    places = new HashMap<>();
+    opened = new ArrayList<>();
     bytes = 0;
     rows = 0;
   }
@@ -115,26 +117,27 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   @Override
-  public String newTaskTempFile(TaskAttemptContext context, Option directory, FileNameSpec name) {
+  public String newTaskTempFile(
+      TaskAttemptContext context, Option<String> directory, FileNameSpec name) {
     return newTaskTempFile(context, directory, name.prefix(), name.suffix());
   }
 
   /** Spark 4.0 asks here. */
   @Override
-  public String newTaskTempFile(TaskAttemptContext context, Option directory, String extension) {
+  public String newTaskTempFile(
+      TaskAttemptContext context, Option<String> directory, String extension) {
     return newTaskTempFile(context, directory, "", extension);
   }
 
   private String newTaskTempFile(
-      TaskAttemptContext context, Option directory, String prefix, String suffix) {
+      TaskAttemptContext context, Option<String> directory, String prefix, String suffix) {
     int task = task(context);
     Object[] parts = {prefix, Integer.valueOf(task), UUID.randomUUID(), suffix};
     String name = String.format(Locale.ROOT, "%spart-%05d-%s%s", parts);
-    String below =
-        directory(task, directory.isDefined() ? escaped((String) directory.get()) : null);
+    String below = directory(task, directory.isDefined() ? escaped(directory.get()) : null);
     String place = below == null ? name : below + "/" + name;
     String path = new Path(root, place).toString();
-    places.put(path, new Object[] {place, partitionValues(task, below)});
+    places.put(path, new Place(place, partitionValues(task, below)));
     return path;
   }
 
@@ -176,10 +179,10 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
    * Data Files".)
    */
   public String changeFile(String path) {
-    Object[] named = (Object[]) places.get(path);
-    String place = CHANGES + named[0];
+    Place named = places.get(path);
+    String place = CHANGES + named.name();
     String changes = new Path(root, place).toString();
-    places.put(changes, new Object[] {place, named[1]});
+    places.put(changes, new Place(place, named.partition()));
     return changes;
   }
 
@@ -208,11 +211,11 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
       WrittenFile.sync(location, context.getConfiguration());
     }
     WrittenFile file = WrittenFile.of(location, count, context.getConfiguration());
-    Object[] named = (Object[]) places.get(path);
-    String place = (String) named[0];
+    Place named = places.get(path);
+    String place = named.name();
     boolean isData = !place.startsWith(CHANGES);
     report.addFile(
-        isData ? TaskReport.DATA_FILE : TaskReport.CHANGE_FILE, place, (String[]) named[1], file);
+        isData ? TaskReport.DATA_FILE : TaskReport.CHANGE_FILE, place, named.partition(), file);
     bytes += file.size();
     rows += isData ? count : 0;
   }
@@ -234,8 +237,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
 
   @Override
   public void abortTask(TaskAttemptContext context) {
-    for (int i = 0; i < opened.size(); i++) {
-      Path path = new Path((String) opened.get(i));
+    for (String file : opened) {
+      Path path = new Path(file);
       try {
         path.getFileSystem(context.getConfiguration()).delete(path, false);
       } catch (IOException e) {
@@ -250,16 +253,16 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
    */
   @Override
   public synchronized void onTaskCommit(FileCommitProtocol.TaskCommitMessage message) {
-    accepted.add(message.obj());
+    accepted.add((byte[]) message.obj());
   }
 
   @Override
-  public synchronized void commitJob(JobContext context, Seq messages) {
+  public synchronized void commitJob(
+      JobContext context, Seq<FileCommitProtocol.TaskCommitMessage> messages) {
     // The same messages, in the order of the tasks.
-    List ordered = new ArrayList();
-    Iterator each = messages.iterator();
-    while (each.hasNext()) {
-      ordered.add(((FileCommitProtocol.TaskCommitMessage) each.next()).obj());
+    List<byte[]> ordered = new ArrayList<>();
+    for (FileCommitProtocol.TaskCommitMessage taskCommitMessage : Plans.each(messages)) {
+      ordered.add((byte[]) taskCommitMessage.obj());
     }
     accepted = ordered;
   }
@@ -270,7 +273,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /** Returns the reports of all accepted attempts, even for a job that failed. */
-  public synchronized List reports() {
-    return accepted == null ? new ArrayList() : new ArrayList(accepted);
+  public synchronized List<byte[]> reports() {
+    return accepted == null ? new ArrayList<>() : new ArrayList<>(accepted);
   }
 }

@@ -27,7 +27,7 @@ public class TableParquetFormat extends ParquetFileFormat {
 
   @Override
   public OutputWriterFactory prepareWrite(
-      SparkSession session, Job job, Map options, StructType schema) {
+      SparkSession session, Job job, Map<String, String> options, StructType schema) {
     int width = schema.length() - marked.markers();
     StructType columns = new StructType(Arrays.copyOf(schema.fields(), width));
     OutputWriterFactory factory =

@@ -15,8 +15,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
  */
 public class TaskPartitions {
   private final boolean opensSeveral;
-  private final Map byDirectory = new HashMap();
-  private final Set ambiguous = new HashSet();
+  private final Map<String, String[]> byDirectory = new HashMap<>();
+  private final Set<String> ambiguous = new HashSet<>();
   private String[] announced;
 
   /**
@@ -46,13 +46,13 @@ public class TaskPartitions {
     if (announced != null) {
       String[] values = announced;
       announced = null;
-      String[] before = (String[]) byDirectory.put(directory, values);
+      String[] before = byDirectory.put(directory, values);
       if (before != null && !Arrays.equals(before, values)) {
         ambiguous.add(directory);
       }
       return values;
     }
-    String[] values = (String[]) byDirectory.get(directory);
+    String[] values = byDirectory.get(directory);
     if (values == null || (opensSeveral && ambiguous.contains(directory))) {
       throw new IllegalStateException(
           "deltalog cannot tell which partition a file in the directory "

@@ -47,10 +47,10 @@ public class TaskReport {
     record.writeLong(file.modified());
     record.writeLong(file.rows());
     record.writeInt(partitionValues.length);
-    for (int i = 0; i < partitionValues.length; i++) {
-      record.writeByte(partitionValues[i] == null ? 0 : 1);
-      if (partitionValues[i] != null) {
-        write(record, partitionValues[i]);
+    for (String partitionValue : partitionValues) {
+      record.writeByte(partitionValue == null ? 0 : 1);
+      if (partitionValue != null) {
+        write(record, partitionValue);
       }
     }
     record.write(file.footer());
@@ -102,8 +102,8 @@ public class TaskReport {
   public void addCounts(long[] counts) throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
     DataOutputStream record = new DataOutputStream(content);
-    for (int i = 0; i < counts.length; i++) {
-      record.writeLong(counts[i]);
+    for (long count : counts) {
+      record.writeLong(count);
     }
     add(ROW_COUNTS, content);
   }

@@ -4,8 +4,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.BasicWriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
-import scala.collection.immutable.Nil$;
-import scala.collection.immutable.Seq;
 
 /** Hands the values of each new partition to the commit protocol, which names the files. */
 public class TaskTracker implements WriteTaskStatsTracker {
@@ -32,6 +30,6 @@ public class TaskTracker implements WriteTaskStatsTracker {
   /** Returns nothing, in a class of Spark's, which every serializer that users may choose knows. */
   @Override
   public WriteTaskStats getFinalStats(long commitMilliseconds) {
-    return new BasicWriteTaskStats((Seq) Nil$.MODULE$, 0, 0L, 0L);
+    return new BasicWriteTaskStats(Plans.none(), 0, 0L, 0L);
   }
 }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -13,7 +14,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
-import scala.collection.Iterator;
 
 /** What Python must know of the rows of a write before it begins (`write/request.py`). */
 public class WriteDescription {
@@ -23,9 +23,9 @@ public class WriteDescription {
   private WriteDescription() {}
 
   /** Returns the description as JSON. */
-  public static String json(SparkSession session, Dataset rows) {
+  public static String json(SparkSession session, Dataset<Row> rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
-    Map parts = new HashMap();
+    Map<String, Object> parts = new HashMap<>();
     parts.put("settings", SessionSettings.of(session));
     parts.put("schema", rows.schema().json());
     parts.put("nulls", nulls(plan));
@@ -34,16 +34,14 @@ public class WriteDescription {
   }
 
   /** Returns the names of the columns that are a constant NULL. */
-  private static List nulls(LogicalPlan plan) {
-    List names = new ArrayList();
+  private static List<String> nulls(LogicalPlan plan) {
+    List<String> names = new ArrayList<>();
     boolean isBatch = plan.getClass().getSimpleName().equals(BATCH);
     LogicalPlan top = isBatch ? plan.children().head() : plan;
     if (top instanceof Project project) {
-      Iterator columns = project.projectList().iterator();
-      while (columns.hasNext()) {
-        Object column = columns.next();
+      for (NamedExpression column : Plans.each(project.projectList())) {
         if (isNull((Expression) column)) {
-          names.add(((NamedExpression) column).name());
+          names.add(column.name());
         }
       }
     }
@@ -53,8 +51,8 @@ public class WriteDescription {
   private static boolean isNull(Expression column) {
     Expression value = column;
     while (value instanceof Alias || value instanceof Cast) {
-      value = value instanceof Alias ? ((Alias) value).child() : ((Cast) value).child();
+      value = value.children().head();
     }
-    return value instanceof Literal && ((Literal) value).value() == null;
+    return value instanceof Literal literal && literal.value() == null;
   }
 }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.file.OpenOption;
 import java.nio.file.Paths;
 import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
@@ -44,8 +43,7 @@ public class WrittenFile {
     FileStatus status = system.getFileStatus(path);
     long size = status.getLen();
     byte[] tail = new byte[(int) Math.min(size, READ)];
-    FSDataInputStream file = system.open(path);
-    try {
+    try (FSDataInputStream file = system.open(path)) {
       file.readFully(size - tail.length, tail);
       long length =
           END
@@ -59,8 +57,6 @@ public class WrittenFile {
         file.readFully(size - length, footer);
       }
       return new WrittenFile(size, status.getModificationTime(), rows, footer);
-    } finally {
-      file.close();
     }
   }
 
@@ -68,13 +64,9 @@ public class WrittenFile {
   public static void sync(Path path, Configuration configuration) throws IOException {
     Path whole = path.getFileSystem(configuration).makeQualified(path);
     if ("file".equals(whole.toUri().getScheme())) {
-      OpenOption[] options = {StandardOpenOption.WRITE};
-      FileChannel channel =
-          FileChannel.open(Paths.get(whole.toUri().getPath(), new String[0]), options);
-      try {
+      try (FileChannel channel =
+          FileChannel.open(Paths.get(whole.toUri().getPath()), StandardOpenOption.WRITE)) {
         channel.force(true);
-      } finally {
-        channel.close();
       }
     }
   }
