@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-
 import java.nio.ByteBuffer;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import scala.collection.AbstractIterator;

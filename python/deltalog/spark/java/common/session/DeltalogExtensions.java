@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
