@@ -50,7 +50,7 @@ public class StreamSink implements Sink {
         options instanceof CaseInsensitiveMap<?> given
             ? Unchecked.cast(given.originalMap())
             : options;
-    this.path = String.valueOf(options.getOrElse("path", () -> null));
+    this.path = options.getOrElse("path", () -> null);
     stream.put("mode", mode.toString());
     stream.put("partitionBy", Plans.list(partitions));
     // In the session of the query, Spark turns it off.
