@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog import DeltaTable, write_deltalake
+from deltalog import DeltaTable, Field, write_deltalake
 from tests.spark.streams.queries import batches, stream
 
 
@@ -52,7 +52,7 @@ class History:
 
     def add_column(self) -> None:
         if not self.has_more:
-            DeltaTable(self.path).alter.add_columns([pa.field("more", pa.int64())])
+            DeltaTable(self.path).alter.add_columns([Field("more", "long")])
             self.has_more = True
 
     def change(self) -> None:
