@@ -64,7 +64,7 @@ public final class Sidecar {
     try {
       started.launch(token);
       started.await();
-      started.process.onExit().thenRunAsync(started::cancelJobs);
+      var unused = started.process.onExit().thenRunAsync(started::cancelJobs);
       return started;
     } catch (RuntimeException e) {
       started.end();
@@ -213,6 +213,9 @@ public final class Sidecar {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } catch (RuntimeException e) {
+      // Nobody waits for this: each job ends by itself, and its result is refused.
+      LOG.warn("deltalog could not cancel the jobs of a Python process that has ended", e);
     }
   }
 

@@ -100,8 +100,9 @@ public class ReplacingRows {
       throws ParseException {
     Map<String, String> all = Json.object(options);
     LogicalPlan target =
-        (session.baseRelationToDataFrame(
-                RelationDescription.relation(session, described, TableOptions.scala(all))))
+        session
+            .baseRelationToDataFrame(
+                RelationDescription.relation(session, described, TableOptions.scala(all)))
             .queryExecution()
             .analyzed();
     String on = all.get("replaceon");

@@ -81,7 +81,7 @@ public class StreamSink implements Sink {
   public synchronized Dataset<Row> rows(Dataset<Row> data, boolean isShuffled)
       throws ReflectiveOperationException {
     Method from = NamedMethod.of(LogicalRDD$.MODULE$, "fromDataset");
-    Object[] first = {data.queryExecution().toRdd(), data, Boolean.FALSE};
+    Object[] first = {data.queryExecution().toRdd(), data, false};
     Object[] all = Arrays.copyOf(first, from.getParameterCount());
     for (int i = first.length; i < all.length; i++) {
       // Spark 4.3 has a fourth one.

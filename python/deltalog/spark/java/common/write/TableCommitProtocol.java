@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -62,7 +63,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient long rows;
 
   /** Where a file is below the table's directory, and the values of its partition columns. */
-  private record Place(String name, String[] partition) {}
+  private record Place(String name, List<String> partition) {}
 
   /**
    * Creates the protocol for a table's root, a Hadoop path. A task may have files of several
@@ -137,7 +138,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     String below = directory(task, directory.isDefined() ? escaped(directory.get()) : null);
     String place = below == null ? name : below + "/" + name;
     String path = new Path(root, place).toString();
-    places.put(path, new Place(place, partitionValues(task, below)));
+    places.put(path, new Place(place, Arrays.asList(partitionValues(task, below))));
     return path;
   }
 

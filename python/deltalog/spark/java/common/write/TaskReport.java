@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
@@ -38,7 +39,7 @@ public class TaskReport {
   /**
    * Adds a complete file of a kind, by its path in the table and the text of its partition values.
    */
-  public void addFile(int kind, String path, String[] partitionValues, WrittenFile file)
+  public void addFile(int kind, String path, List<String> partitionValues, WrittenFile file)
       throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
     DataOutputStream record = new DataOutputStream(content);
@@ -46,7 +47,7 @@ public class TaskReport {
     record.writeLong(file.size());
     record.writeLong(file.modified());
     record.writeLong(file.rows());
-    record.writeInt(partitionValues.length);
+    record.writeInt(partitionValues.size());
     for (String partitionValue : partitionValues) {
       record.writeByte(partitionValue == null ? 0 : 1);
       if (partitionValue != null) {
