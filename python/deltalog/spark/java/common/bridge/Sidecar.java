@@ -214,7 +214,7 @@ public final class Sidecar {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
-      // Nobody waits for this: each job ends by itself, and its result is refused.
+      // No call waits for this: each job ends by itself, and its result is refused.
       LOG.warn("deltalog could not cancel the jobs of a Python process that has ended", e);
     }
   }
