@@ -2,8 +2,8 @@
 
 `DELTALOG_TESTS=quick` leaves the thorough tests out, `DELTALOG_TESTS=deep` leaves out all others, and without it all
 tests run. `DELTALOG_SLICE=3/20` takes slice 3 of 20 of the thorough tests, counted from 0: with `quick` besides the
-other tests, with `deep` alone. CI takes the slice of its tree, so that each thorough test runs after some changes:
-those with `thorough(every=4)` after four on average, all others after as many as there are slices.
+other tests, with `deep` alone. Tests with `thorough(every=4)` are in four slices, whatever the number of slices is; a
+slice of none (`3/0`) has only these. CI takes the slice of its tree, so that each of them runs after some changes.
 """
 
 from __future__ import annotations
@@ -50,6 +50,6 @@ def taken(tests: Collection[Candidate], which: str, wanted: str) -> set[str]:
         if not wanted:
             return which != "quick"
         count = test.every or int(total)
-        return slice_of(group_of[test.name], count) == int(number) % count
+        return count > 0 and slice_of(group_of[test.name], count) == int(number) % count
 
     return {test.name for test in tests if is_taken(test)}

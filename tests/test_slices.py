@@ -41,3 +41,10 @@ def test_some_run_more_often() -> None:
     for name in (test.name for test in tests):
         slices = [number for number in range(COUNT) if name in taken(tests, "quick", f"{number}/{COUNT}")]
         assert len(slices) == COUNT / 4
+
+
+def test_a_slice_of_none_has_only_those_that_run_more_often() -> None:
+    tests = [*TESTS, *(Candidate("often.py", f"often {number}", True, 4) for number in range(100))]
+    slices = [taken(tests, "quick", f"{number}/0") - {"quick"} for number in range(4)]
+    assert sum(map(len, slices)) == 100
+    assert set.union(*slices) == {f"often {number}" for number in range(100)}
