@@ -8,6 +8,7 @@ Hadoop's file systems. A table has one location for both: its URL in the canonic
 import itertools
 import json
 import re
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -74,7 +75,8 @@ class Location:
 _KEPT = 1024
 
 _lock = threading.Lock()
-_numbers = itertools.count(1)
+# Begins at random, so that a text of an earlier process does not lead to another table's store.
+_numbers = itertools.count(secrets.randbits(48) + 1)
 # How the stores of tables are accessed, by number, and the last one that this thread used. References to a version of a
 # table are texts that Spark keeps and shows. They must not contain credentials, so they contain the number.
 _reached: "OrderedDict[int, Location]" = OrderedDict()

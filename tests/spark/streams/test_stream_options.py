@@ -296,3 +296,24 @@ def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
     frame = tracked(allowSourceColumnRename="always")
     assert frame.columns == ["id", "b"]
     assert [rows for rows in batches(frame, checkpoint) if rows] == [[(3, "z")]]
+
+
+def test_a_stream_of_a_name_that_notes_schemas_goes_on_after_a_rename(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "cp"
+    reader = spark.readStream.option("schemaTrackingLocation", str(checkpoint))
+    try:
+        spark.sql(
+            "CREATE TABLE tracked (id INT, a STRING) USING deltalog TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+        )
+        spark.sql("INSERT INTO tracked VALUES (1, 'x')")
+        assert batches(reader.table("tracked"), checkpoint) == [[(1, "x")]]
+        spark.sql("ALTER TABLE tracked RENAME COLUMN a TO b")
+        spark.sql("INSERT INTO tracked VALUES (2, 'y')")
+        with pytest.raises(SchemaMismatchError, match="start the stream again"):
+            batches(reader.table("tracked"), checkpoint)
+        frame = reader.option("allowSourceColumnRename", "always").table("tracked")
+        assert [rows for rows in batches(frame, checkpoint) if rows] == [[(2, "y")]]
+    finally:
+        spark.sql("DROP TABLE IF EXISTS tracked")

@@ -121,6 +121,8 @@ def test_to_table_creates_the_table(
         assert [table.partitionColumns for table in tables] == [["p"], [], []]
         assert [table.clusteringColumns for table in tables] == [[], ["p"], []]
         assert tables[2].properties["delta.appendOnly"] == "true"
+        # Spark passes clustering columns as a property, too.
+        assert not any(name.startswith("__") for table in tables for name in table.properties)
         assert DeltaTable(location).version() == 2
         for name in ("of_stream_p", "of_stream_c", "of_stream_n"):
             assert sorted(map(tuple, spark.table(name).collect())) == [(1, "a"), (2, "b")]
@@ -299,13 +301,15 @@ def test_a_column_with_a_watermark_is_an_ordinary_one_in_the_table(
         spark.sql("DROP TABLE IF EXISTS of_watermark")
 
 
+@pytest.mark.parametrize("has_version", [True, False])
 def test_applications_of_the_session_are_not_those_of_its_streams(
-    spark: SparkSession, batches: Batches, checkpoint: Path, path: str
+    spark: SparkSession, batches: Batches, checkpoint: Path, path: str, has_version: bool
 ) -> None:
     numbers(batches, 0, 10)
     name = "spark.databricks.delta.write.txn"
     spark.conf.set(f"{name}AppId", "job")
-    spark.conf.set(f"{name}Version", "1")
+    if has_version:
+        spark.conf.set(f"{name}Version", "1")
     try:
         query = ended(write(batches.read(spark), checkpoint).start(path))
     finally:

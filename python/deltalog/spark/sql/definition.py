@@ -20,6 +20,8 @@ RESERVED = (
     "transient_lastDdlTime",
     "table_type",
 )
+_OF_SPARK = "__"
+"""The prefix of the properties in which Spark has columns of partitions and clusters."""
 _OPTION = "option."
 
 
@@ -99,13 +101,13 @@ class Definition(NamedTuple):
 
     @property
     def configuration(self) -> dict[str, str]:
-        """The table properties. Spark passes options among them as well."""
+        """The table properties. Spark passes options among them as well, and what it notes itself."""
         options = self.options
         return features_of_versions(
             {
                 name: value
                 for name, value in self.properties.items()
-                if name not in RESERVED and not name.startswith(_OPTION) and name not in options
+                if name not in RESERVED and not name.startswith((_OPTION, _OF_SPARK)) and name not in options
             }
         )
 

@@ -25,7 +25,7 @@ from deltalog.spark.write.balance import balance
 from deltalog.spark.write.base import OwnRows, is_read
 from deltalog.spark.write.job import begin_on, new_table_properties, run
 from deltalog.spark.write.overwrite import OPTION as OVERWRITE_MODE
-from deltalog.spark.write.record import Record, change_metadata, started
+from deltalog.spark.write.record import change_metadata, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
 
@@ -117,11 +117,8 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
     if stream.mode == _COMPLETE:
         options = options.with_value(OVERWRITE_MODE, "static")
     location = location_of(jvm, session, options)
-    request = WriteRequest.of(jvm, session, location, options, rows)
-    request = request._replace(
-        record=Record((batch.query, batch.number), request.record.user_metadata),
-        settings=request.settings._replace(is_adaptive=stream.is_adaptive),
-    )
+    request = WriteRequest.of(jvm, session, location, options, rows, (batch.query, batch.number))
+    request = request._replace(settings=request.settings._replace(is_adaptive=stream.is_adaptive))
     pending = _begun(request, stream)
     if pending is None:
         return

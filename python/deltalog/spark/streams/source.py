@@ -67,13 +67,14 @@ class SourceText(NamedTuple):
 def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> str:
     """Returns the columns of a stream that is opened now, and checks that the user expects them."""
     source_options.check(options)
-    snapshot = _newest(jvm, session, options)
+    snapshot = newest = _newest(jvm, session, options)
     tracking = source_options.tracking_of(jvm, session, options, None)
     if tracking is not None:
         snapshot = TableStream(snapshot, StreamArguments(tracking=tracking)).snapshot
     is_feed = options.wants_changes
     if expected is not None and not is_feed:
-        check_expected_columns(snapshot, expected)
+        # For a table by its name, Spark expects the newest columns, even if the stream still has older ones.
+        check_expected_columns(newest, expected)
     return _columns(snapshot, is_feed)
 
 
@@ -125,8 +126,9 @@ def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
     """Returns the open stream. In another process than the one that has opened it, it is made again."""
     found = open_streams.find(text.id)
     if found is None:
-        location_of(jvm, session, Options(text.options))
-        found = open_streams.keep(text.id, _opened(jvm, session, text, text.table.open()))
+        location = location_of(jvm, session, Options(text.options))
+        table = text.table._replace(location=location.number)
+        found = open_streams.keep(text.id, _opened(jvm, session, text, table.open()))
     return found
 
 

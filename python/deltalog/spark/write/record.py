@@ -44,13 +44,16 @@ class Record(NamedTuple):
     @classmethod
     def of_session(cls, options: Options, settings: Settings) -> "Record":
         """Returns what the options of a write say, else the settings of the session."""
-        record = cls.of_options(options)
-        if record.user_metadata is None:
-            record = record._replace(user_metadata=settings.delta.get(USER_METADATA))
+        record = cls.of_options(options)._replace(user_metadata=_user_metadata(options, settings))
         if record.app_transaction is None:
             pair = _pair(settings.delta.get(_APP_ID), settings.delta.get(_VERSION), (_APP_ID, _VERSION))
             record = record._replace(app_transaction=pair, is_version_of_session=pair is not None)
         return record
+
+    @classmethod
+    def of_batch(cls, options: Options, settings: Settings, batch: tuple[str, int]) -> "Record":
+        """Returns the record of a batch of a stream, for which an application of the session does not count."""
+        return cls(batch, _user_metadata(options, settings))
 
     @classmethod
     def of_client(cls, spark: Any) -> "Record":
@@ -111,4 +114,9 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
 
 def change_metadata(settings: Settings) -> str | None:
     """Returns the user's text for a change of a table, which is no write of an application."""
-    return Record.of_session(Options({}), settings).user_metadata
+    return _user_metadata(Options({}), settings)
+
+
+def _user_metadata(options: Options, settings: Settings) -> str | None:
+    text = options.values.get("usermetadata")
+    return settings.delta.get(USER_METADATA) if text is None else text

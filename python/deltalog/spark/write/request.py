@@ -31,8 +31,20 @@ class WriteRequest(NamedTuple):
     record: Record
 
     @classmethod
-    def of(cls, jvm: Jvm, session: Any, location: Location, options: Options, rows: Any) -> "WriteRequest":
-        """Returns the request; one call to the JVM gets all its parts."""
+    def of(
+        cls,
+        jvm: Jvm,
+        session: Any,
+        location: Location,
+        options: Options,
+        rows: Any,
+        batch: tuple[str, int] | None = None,
+    ) -> "WriteRequest":
+        """Returns the request; one call to the JVM gets all its parts.
+
+        Args:
+            batch: the query and the number of a batch of a stream.
+        """
         location.ensure_in_reach()
         parts = json.loads(jvm.static("WriteDescription", "json", session, rows))
         settings = Settings.of_parts(parts["settings"])
@@ -46,7 +58,7 @@ class WriteRequest(NamedTuple):
             parts["schema"],
             parts["nulls"],
             Source.of(parts["sources"]),
-            Record.of_session(options, settings),
+            Record.of_batch(options, settings, batch) if batch else Record.of_session(options, settings),
         )
 
     @property
