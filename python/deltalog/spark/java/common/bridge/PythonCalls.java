@@ -11,7 +11,6 @@ import py4j.ClientServerConnection;
 import py4j.Gateway;
 import py4j.GatewayServer;
 import py4j.Protocol;
-import py4j.Py4JException;
 import py4j.Py4JNetworkException;
 
 /**
@@ -34,7 +33,11 @@ public class PythonCalls {
   private static final int MOST_IDLE = 4;
 
   /** The SQLSTATE of a transaction whose result is not known. */
-  static final String UNKNOWN_COMMIT = "08007";
+  private static final String UNKNOWN_COMMIT = "08007";
+
+  static final String ENDED =
+      "Python has ended before it answered, so the statement may or may not have been committed:"
+          + " see DESCRIBE HISTORY";
 
   private final GatewayServer server;
   private final int port;
@@ -80,6 +83,11 @@ public class PythonCalls {
     }
   }
 
+  /** Returns whether the process has ended. */
+  boolean isEnded() {
+    return ProcessHandle.of(process).filter(ProcessHandle::isAlive).isEmpty();
+  }
+
   /** Calls Python's `call(role, method, *arguments)` and returns its result. */
   public Object call(String role, String method, Object[] arguments) throws Throwable {
     ClientServerConnection connection = idle.pollFirst();
@@ -93,22 +101,19 @@ public class PythonCalls {
       isUsable = true;
       return Protocol.getReturnValue(answer, gateway());
     } catch (Py4JNetworkException e) {
-      if (watch.hasGivenUp(connection)) {
-        throw watch.error();
-      }
+      String reason = watch.reasonOfGivingUp(connection);
       // Its message has the whole command, with the options of the user, and so perhaps secrets.
-      throw new DeltalogException(
-          "Python has ended before it answered, so the statement may or may not have been"
-              + " committed: see DESCRIBE HISTORY",
-          null,
-          UNKNOWN_COMMIT,
-          e.getCause());
+      throw reason == null ? unknown(ENDED, e.getCause()) : unknown(reason, null);
     } finally {
-      boolean isClosed = watch.end(connection);
+      boolean isClosed = watch.end(connection, isUsable);
       if (!isUsable || isClosed || !idle.offerFirst(connection)) {
         connection.shutdown();
       }
     }
+  }
+
+  private static DeltalogException unknown(String message, Throwable cause) {
+    return new DeltalogException(message, null, UNKNOWN_COMMIT, cause);
   }
 
   private Gateway gateway() {
@@ -129,18 +134,13 @@ public class PythonCalls {
     command.append(gateway().getReturnObject(argument).getCommandPart()).append('\n');
   }
 
-  /** Returns whether Python answers a call that does nothing, within so many milliseconds. */
-  boolean answers(int milliseconds) {
+  /** Makes a call that does nothing, and waits at most so many milliseconds for each answer. */
+  void ping(int milliseconds) throws IOException {
+    ClientServerConnection connection = connect(milliseconds);
     try {
-      ClientServerConnection connection = connect(milliseconds);
-      try {
-        connection.sendCommand("c\n" + target + "\nping\ne\n");
-        return true;
-      } finally {
-        connection.shutdown();
-      }
-    } catch (IOException | Py4JException e) {
-      return false;
+      connection.sendCommand("c\n" + target + "\nping\ne\n");
+    } finally {
+      connection.shutdown();
     }
   }
 
@@ -175,10 +175,13 @@ public class PythonCalls {
       // A process that does not answer does not confirm the token.
       ClientServerConnection connection = connect(watch.milliseconds());
       connection.getSocket().setSoTimeout(0);
+      watch.answered();
       return connection;
     } catch (SocketTimeoutException e) {
-      reportSilence();
-      throw watch.error();
+      if (watch.isSilent()) {
+        reportSilence();
+      }
+      throw unknown(watch.reason(null), null);
     } catch (IOException e) {
       throw new UncheckedIOException(
           "deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);

@@ -1,9 +1,10 @@
 package io.deltalog.spark;
 
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongPredicate;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkContext$;
@@ -34,7 +35,11 @@ final class PythonWatch implements Runnable {
   /** The calls that wait, with the times of their beginnings. */
   private final Map<ClientServerConnection, Long> waiting = new HashMap<>();
 
-  private final Set<ClientServerConnection> givenUp = new HashSet<>();
+  /** The calls that were given up, with the reasons. */
+  private final Map<ClientServerConnection, String> givenUp = new HashMap<>();
+
+  /** When Python has last answered anything, or when this was created. */
+  private long lastAnswer = System.nanoTime();
 
   private boolean isRunning;
 
@@ -62,28 +67,50 @@ final class PythonWatch implements Runnable {
     }
   }
 
-  /** Ends the wait of a call. Returns whether it was given up, so that its connection is closed. */
-  synchronized boolean end(ClientServerConnection connection) {
+  /**
+   * Ends the wait of a call, which Python has answered or not. Returns whether it was given up, so
+   * that its connection is closed.
+   */
+  synchronized boolean end(ClientServerConnection connection, boolean isAnswered) {
+    if (isAnswered) {
+      answered();
+    }
     waiting.remove(connection);
-    return givenUp.remove(connection);
+    return givenUp.remove(connection) != null;
   }
 
-  synchronized boolean hasGivenUp(ClientServerConnection connection) {
-    return givenUp.contains(connection);
+  /** Notes that Python has answered, in any connection. */
+  synchronized void answered() {
+    lastAnswer = System.nanoTime();
   }
 
-  /** Returns the error of a call that was given up. */
-  DeltalogException error() {
-    return new DeltalogException(
-        "Python has not answered for "
-            + milliseconds / 1000.0
-            + " s ("
-            + TIMEOUT
-            + "): the process has stopped or ended, or native code keeps it from running. What it"
-            + " was doing may or may not have been committed: see DESCRIBE HISTORY",
-        null,
-        PythonCalls.UNKNOWN_COMMIT,
-        null);
+  /** Returns whether Python has answered nothing within the time-out. */
+  synchronized boolean isSilent() {
+    return isOver(lastAnswer);
+  }
+
+  private boolean isOver(long begun) {
+    return System.nanoTime() - begun >= TimeUnit.MILLISECONDS.toNanos(milliseconds);
+  }
+
+  /** Returns why a call was given up, or null. */
+  synchronized String reasonOfGivingUp(ClientServerConnection connection) {
+    return givenUp.get(connection);
+  }
+
+  /** Returns the reason for giving up a call, with the failure to ask Python or null. */
+  String reason(Throwable failure) {
+    String why =
+        failure == null
+            ? "the process has stopped or ended, or native code keeps it from running"
+            : "it could not be asked (" + failure + ")";
+    return "Python has not answered for "
+        + milliseconds / 1000.0
+        + " s ("
+        + TIMEOUT
+        + "): "
+        + why
+        + ". What it was doing may or may not have been committed: see DESCRIBE HISTORY";
   }
 
   @Override
@@ -92,13 +119,13 @@ final class PythonWatch implements Runnable {
     try {
       while (isNeeded()) {
         Thread.sleep(period);
-        if (waitsLongerThan(period) && !calls.answers(milliseconds)) {
-          giveUp();
+        if (waitsLongerThan(period)) {
+          ask();
         }
       }
     } catch (InterruptedException e) {
       end();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       end();
       throw e;
     }
@@ -121,12 +148,29 @@ final class PythonWatch implements Runnable {
     return waiting.values().stream().anyMatch(begun -> now - begun > period * 1_000_000L);
   }
 
-  private synchronized void giveUp() {
-    for (ClientServerConnection connection : waiting.keySet()) {
-      givenUp.add(connection);
+  private void ask() throws InterruptedException {
+    PythonPing ping = new PythonPing(calls, milliseconds);
+    if (ping.isAnswered()) {
+      answered();
+    } else if (ping.isRefused() && calls.isEnded()) {
+      giveUp(begun -> true, PythonCalls.ENDED);
+    } else {
+      giveUp(begun -> isSilent() && isOver(begun), reason(ping.failure()));
+    }
+  }
+
+  /** Gives up the calls whose beginnings match, if there are any. */
+  private synchronized void giveUp(LongPredicate matches, String reason) {
+    List<ClientServerConnection> connections =
+        waiting.keySet().stream().filter(call -> matches.test(waiting.get(call))).toList();
+    if (connections.isEmpty()) {
+      return;
+    }
+    for (ClientServerConnection connection : connections) {
+      givenUp.put(connection, reason);
       NetworkUtil.quietlyClose(connection.getSocket());
     }
-    LoggerFactory.getLogger(PythonWatch.class).warn(error().getMessage());
+    LoggerFactory.getLogger(PythonWatch.class).warn(reason);
     calls.reportSilence();
   }
 }

@@ -1,0 +1,202 @@
+package io.deltalog.spark;
+
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import py4j.GatewayServer;
+
+/**
+ * Calls of a stub of Python, whose answers one step holds back. It prints the outcome of each call,
+ * and how often the process was taken for silent. Its argument is the name of the step; the
+ * time-out is in the system properties.
+ */
+public class Watch {
+  private static final String ANSWER = "!yv\n";
+  private static final String SHOWN = "%s = %s%n";
+
+  private static final CountDownLatch pinged = new CountDownLatch(1);
+  private static final CountDownLatch held = new CountDownLatch(1);
+  private static final CountDownLatch paired = new CountDownLatch(2);
+  private static final CountDownLatch goesOn = new CountDownLatch(1);
+  private static final AtomicInteger silences = new AtomicInteger();
+
+  /** What the stub does with a ping: "answer", "wait", or "close". */
+  private static volatile String ofPings = "answer";
+
+  private static ServerSocket server;
+  private static PythonCalls calls;
+  private static long milliseconds;
+
+  private Watch() {}
+
+  public static void main(String[] steps) throws Exception {
+    server = new ServerSocket(0, 50, InetAddress.getByAddress(new byte[] {127, 0, 0, 1}));
+    daemon(Watch::serve);
+    int ended = Integer.getInteger("process", (int) ProcessHandle.current().pid());
+    calls = new PythonCalls(new GatewayServer(), server.getLocalPort(), "token", "deltalog", ended);
+    calls.whenSilent(silences::incrementAndGet);
+    milliseconds = new PythonWatch(calls).milliseconds();
+    switch (steps[0]) {
+      case "descriptors" -> descriptors();
+      case "answered" -> answered();
+      case "begun" -> begun();
+      case "closed" -> closed();
+      case "gone" -> gone();
+      default -> throw new IllegalArgumentException(steps[0]);
+    }
+    System.out.printf(SHOWN, "silences", silences.get());
+    System.exit(0); // py4j keeps a thread that is no daemon.
+  }
+
+  private static Thread daemon(Action action) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                action.run();
+              } catch (Exception e) {
+                e.printStackTrace();
+              }
+            });
+    thread.setDaemon(true);
+    thread.start();
+    return thread;
+  }
+
+  private interface Action {
+    void run() throws Exception;
+  }
+
+  private static void serve() throws InterruptedException {
+    while (!server.isClosed()) {
+      try {
+        Socket socket = server.accept();
+        daemon(() -> answer(socket));
+      } catch (IOException e) {
+        Thread.sleep(10); // The port is closed, or no descriptor is free.
+      }
+    }
+  }
+
+  private static void answer(Socket socket) throws Exception {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(socket.getInputStream()));
+    List<String> command = new ArrayList<>();
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      command.add(line);
+      boolean isToken = command.get(0).equals("A") && command.size() == 2;
+      if (!isToken && !(line.equals("e") && command.size() > 2)) {
+        continue;
+      }
+      boolean isPing = command.contains("ping");
+      if (isPing) {
+        pinged.countDown();
+      }
+      if (isPing && ofPings.equals("close")) {
+        socket.close();
+        return;
+      }
+      if (command.contains("spaired")) {
+        paired.countDown();
+        paired.await();
+      }
+      if (command.contains("sheld")) {
+        held.countDown();
+        goesOn.await();
+      }
+      if (isPing && ofPings.equals("wait")) {
+        goesOn.await();
+      }
+      command.clear();
+      socket.getOutputStream().write(ANSWER.getBytes());
+    }
+    socket.close();
+  }
+
+  /**
+   * Makes a call in another thread. "held" is answered when the step goes on, "paired" when there
+   * are two, and "quick" at once.
+   */
+  private static Thread call(String name, String method) {
+    return daemon(
+        () -> {
+          long begun = System.nanoTime();
+          String outcome;
+          try {
+            outcome = "answered " + calls.call("role", method, new Object[0]);
+          } catch (Throwable e) {
+            outcome = e.getMessage();
+          }
+          boolean isLong = System.nanoTime() - begun >= milliseconds * 1_000_000;
+          System.out.printf(SHOWN, name, (isLong ? "late " : "soon ") + outcome);
+        });
+  }
+
+  /** This JVM has no free descriptor while the ping begins. */
+  private static void descriptors() throws Exception {
+    Thread call = call("call", "held");
+    pinged.await(); // All classes are loaded.
+    List<FileInputStream> files = new ArrayList<>();
+    try {
+      while (true) {
+        files.add(new FileInputStream("/dev/null"));
+      }
+    } catch (IOException e) {
+      Thread.sleep(milliseconds * 3 / 4); // A ping begins in this time.
+    }
+    for (FileInputStream file : files) {
+      file.close();
+    }
+    Thread.sleep(milliseconds);
+    goesOn.countDown();
+    call.join();
+  }
+
+  /** The ping is not answered, but another call is. */
+  private static void answered() throws Exception {
+    ofPings = "wait";
+    Thread call = call("call", "held");
+    pinged.await();
+    call("other", "quick").join();
+    ofPings = "answer";
+    Thread.sleep(milliseconds * 3 / 2);
+    goesOn.countDown();
+    call.join();
+  }
+
+  /** A call begins while a ping waits, which is not answered: it has a time-out of its own. */
+  private static void begun() throws Exception {
+    // Later calls use the connections of these. A new connection would be a sign of life.
+    for (Thread pair : List.of(call("one", "paired"), call("two", "paired"))) {
+      pair.join();
+    }
+    ofPings = "wait";
+    Thread first = call("first", "held");
+    pinged.await();
+    Thread.sleep(milliseconds / 3);
+    Thread second = call("second", "held");
+    first.join();
+    second.join();
+  }
+
+  /** Each ping ends without an answer, and without a time-out. */
+  private static void closed() throws Exception {
+    ofPings = "close";
+    call("call", "held").join();
+  }
+
+  /** The port is closed, but something holds the connection of the call open. */
+  private static void gone() throws Exception {
+    Thread call = call("call", "held");
+    held.await();
+    server.close();
+    call.join();
+  }
+}
