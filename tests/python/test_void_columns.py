@@ -86,6 +86,15 @@ def test_rows_of_a_table_with_void_columns_are_changed(table: DeltaTable) -> Non
         assert feed.num_rows > 8
 
 
+def test_changes_are_read_across_the_version_that_gives_a_void_column_a_type(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, table_of(ROWS), configuration=PROPERTIES["tracked"])
+    table = DeltaTable(tmp_path)
+    table.alter.widen_column("s.r.w", "date")
+    write_deltalake(table, pa.table({"id": [4], "b": [7]}), mode="append", schema_mode="merge")
+    found = pa.table(DeltaTable(tmp_path).load_cdf(starting_version=0)).to_pylist()
+    assert sorted((row["id"], row["b"]) for row in found) == [(1, None), (2, None), (3, None), (4, 7)]
+
+
 def test_values_of_a_void_column_are_refused_unless_the_schema_is_merged(table: DeltaTable) -> None:
     given = pa.table({"id": [4], "b": [7], "p": ["b"]})
     with refused(

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use object_store::PutPayload;
 
 use crate::log::VersionChecksum;
+use crate::runtime::per_process::PerProcess;
 use crate::storage::{FileMeta, Storage};
 
 /// The most commits of this process that are kept.
@@ -20,7 +21,7 @@ const LARGEST_OWN_COMMIT: usize = 16 << 10;
 const MOST_DOUBTED: usize = 64;
 
 /// The tables with doubtful checksums, by store and location. All handles of this process share them.
-static DOUBTED: Mutex<VecDeque<(Place, Doubt)>> = Mutex::new(VecDeque::new());
+static DOUBTED: PerProcess<Mutex<VecDeque<(Place, Doubt)>>> = PerProcess::new();
 
 /// A store and a table in it.
 type Place = ((usize, usize), String);
@@ -32,7 +33,7 @@ fn place(storage: &Storage) -> Place {
 /// Records that the checksums of the versions of a table up to `newest` are deleted, except one.
 pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     let place = place(storage);
-    let mut doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
     doubted.retain(|(other, _)| *other != place);
     doubted.push_back((place, Doubt { newest, except }));
     if doubted.len() > MOST_DOUBTED {
@@ -43,7 +44,7 @@ pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
 /// Returns whether the checksum of `version` was deleted, or would have been had it been there.
 pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     let place = place(storage);
-    let doubted = DOUBTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
     doubted.iter().any(|(other, doubt)| *other == place && doubt.concerns(version))
 }
 

@@ -3,7 +3,7 @@
 //! As in the JVM implementation, a version's rows can be read with the schema of a later version if
 //!
 //! - no column was dropped or renamed since, including within structs (added columns are NULL in old rows);
-//! - no type changed, except to a wider one;
+//! - no type changed, except to a wider one, or from void (old rows are NULL);
 //! - columns that could be NULL still can;
 //! - the partition columns are the same.
 
@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef, TimeUnit
 use super::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_widening;
-use crate::protocol::{DataType, MappedSchema, StructType};
+use crate::protocol::{DataType, MappedSchema, PrimitiveType, StructType};
 
 /// Returns the fields that changes have after the table's fields.
 pub(super) fn change_fields() -> [Field; 3] {
@@ -105,6 +105,7 @@ impl Names<'_> {
 /// are given with logical and physical names.
 fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option<String> {
     match (from, to) {
+        ([DataType::Primitive(PrimitiveType::Void), _], _) => None,
         ([DataType::Struct(a), DataType::Struct(b)], [DataType::Struct(c), DataType::Struct(d)]) => {
             Names { logical: a, physical: b }
                 .obstacle(&Names { logical: c, physical: d }, &format!("{name}."))
