@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from deltalog import DeltaTable, convert_to_delta, write_deltalake
 from deltalog.errors import SchemaMismatchError
+from tests.crafted import CraftedTable, field, struct
 from tests.python.place import data_files
 
 PROPERTIES = {
@@ -97,6 +98,38 @@ def test_a_void_column_is_null_in_every_row_and_in_no_file(
     rows = pa.table(DeltaTable(path).to_arrow()).to_pylist()
     assert sorted(row["id"] for row in rows) == [1, 2, 3]
     assert {row["b"] for row in rows} == {None}
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_a_struct_is_not_null_because_only_its_void_fields_are_read(
+    spark: SparkSession, path: str, table: str, vectorized: str
+) -> None:
+    found = spark.table(table)
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorized)
+    try:
+        assert values(found.select("id", "s.v").where("s IS NOT NULL")) == [(1, None), (2, None)]
+        assert values(found.selectExpr("id", "s.v", "s IS NULL")) == [
+            (1, None, False),
+            (2, None, False),
+            (3, None, True),
+        ]
+        assert values(found.select("id", "s.r.w").where("s.r IS NOT NULL")) == [(1, None)]
+        assert values(found.selectExpr("id", "s.v", "s.r.w", "s.r IS NULL").where("s IS NOT NULL")) == [
+            (1, None, None, False),
+            (2, None, None, True),
+        ]
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_a_struct_of_files_without_its_later_fields_is_not_null(spark: SparkSession, path: str) -> None:
+    name = f"deltalog.`{path}`"
+    spark.sql(f"CREATE TABLE {name} (id INT, s STRUCT<x: INT, d: TINYINT, v: VOID>) USING deltalog")
+    spark.sql(f"INSERT INTO {name} VALUES (1, named_struct('x', NULL, 'd', 1, 'v', NULL)), (2, NULL)")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN s.first INT FIRST")
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN s.d TYPE DECIMAL(5, 1)")
+    assert values(spark.table(name).select("id", "s.v").where("s IS NOT NULL")) == [(1, None)]
 
 
 def test_rows_of_a_table_with_void_columns_are_changed(spark: SparkSession, path: str, table: str) -> None:
@@ -197,3 +230,31 @@ def test_tables_of_python_with_void_columns(spark: SparkSession, tmp_path: Path)
     found = spark.read.format("deltalog").load(str(tmp_path))
     assert values(found) == [(1, None), (2, None)]
     assert found.where("b IS NOT NULL").count() == 0
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_tables_of_others_with_void_are_read_whatever_their_files_have(
+    spark: SparkSession, tmp_path: Path, mode: str
+) -> None:
+    properties = {} if mode == "none" else {"delta.columnMapping.mode": mode}
+
+    def column(name: str, data_type: Any, number: int) -> dict[str, Any]:
+        ids = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"c{number}"}
+        return field(name, data_type, metadata=ids if properties else {})
+
+    fields = [
+        column("a", "long", 1),
+        column("b", "void", 2),
+        column("s", struct(column("v", "void", 4), column("x", "long", 5)), 3),
+    ]
+    features = ["columnMapping"] if properties else []
+    table = CraftedTable(tmp_path, fields, features=features, configuration=properties)
+    names = ["c1", "c2", "c3", "c4", "c5"] if properties else ["a", "b", "s", "v", "x"]
+    inner = [{names[3]: 5, names[4]: 6}]
+    table.write("f.parquet", pa.table({names[0]: [1], names[1]: [5], names[2]: inner}))
+    table.add("f.parquet", stats={"numRecords": 1, "nullCount": {names[0]: 0}})
+    table.commit()
+    found = spark.read.format("deltalog").load(str(tmp_path))
+    assert values(found) == [(1, None, (None, 6))]
+    for condition in ["b IS NULL", "s.v IS NULL", "s.v IS NULL OR a = 5", "b IS NULL AND a = 1"]:
+        assert values(found.where(condition).select("a")) == [(1,)], condition

@@ -62,7 +62,7 @@ public class RelationDescription {
   private FileFormat format(String table) {
     Map<String, ?> format = Unchecked.cast(parts.get("format"));
     if (format == null) {
-      return new GuardedFormat(table);
+      return new GuardedFormat(table, schema(parts, "schema"));
     }
     Map<String, ?> names = Unchecked.cast(format.get("names"));
     return new SnapshotFormat(
@@ -76,7 +76,8 @@ public class RelationDescription {
         text(format, "rowIds"),
         text(format, "rowCommitVersions"),
         is(format, "numbersFiles"),
-        table);
+        table,
+        schema(parts, "schema"));
   }
 
   private static StructType schema(Map<String, ?> parts, String name) {

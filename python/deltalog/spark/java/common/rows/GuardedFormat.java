@@ -21,14 +21,25 @@ import scala.collection.immutable.Seq;
  */
 public class GuardedFormat extends ParquetFileFormat {
   private final String root;
+  private final StructType columns;
 
-  /** Creates the format of the files of the table with the root, a Hadoop path. */
-  public GuardedFormat(String root) {
+  /** Creates the format of the files of the table with the root, a Hadoop path, and the columns. */
+  public GuardedFormat(String root, StructType columns) {
     this.root = root;
+    this.columns = columns;
   }
 
   protected final String root() {
     return root;
+  }
+
+  protected final StructType columns() {
+    return columns;
+  }
+
+  /** Returns the columns as they are read from files. Spark passes only the parts that it needs. */
+  protected StructType inFiles() {
+    return columns;
   }
 
   /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
@@ -43,10 +54,14 @@ public class GuardedFormat extends ParquetFileFormat {
     return type instanceof NullType || super.supportDataType(type);
   }
 
-  /** Returns whether Spark reads batches of columns, which void ones do not prevent. */
+  /**
+   * Returns whether Spark reads batches of columns, which void ones do not prevent. It does not if
+   * more is read of a struct than the schema has: Spark has a limit to the fields of batches.
+   */
   @Override
   public boolean supportBatch(SparkSession session, StructType schema) {
-    return super.supportBatch(session, VoidColumns.absent(schema));
+    return !VoidColumns.areAllOfAStruct(schema)
+        && super.supportBatch(session, VoidColumns.read(schema, schema));
   }
 
   @Override
@@ -63,10 +78,10 @@ public class GuardedFormat extends ParquetFileFormat {
             Unchecked.cast(
                 super.buildReaderWithPartitionValues(
                     session,
-                    VoidColumns.absent(data),
+                    VoidColumns.read(data, data),
                     partition,
-                    VoidColumns.absent(required),
-                    filters,
+                    VoidColumns.read(required, inFiles()),
+                    VoidColumns.without(filters, inFiles()),
                     options,
                     conf)),
             root));

@@ -47,7 +47,7 @@ public class SnapshotFormat extends GuardedFormat {
    * Creates the format; names is null if files have the names that users know. readAs has the
    * columns that are read in another type than the table's. Then come the hidden columns of row
    * tracking, or null, whether _metadata has the number of the file, for statements that change
-   * rows, and the root of the table, a Hadoop path.
+   * rows, the root of the table, a Hadoop path, and its columns.
    */
   public SnapshotFormat(
       PhysicalNames names,
@@ -58,8 +58,9 @@ public class SnapshotFormat extends GuardedFormat {
       String rowIds,
       String rowCommitVersions,
       boolean numbersFiles,
-      String root) {
-    super(root);
+      String root,
+      StructType columns) {
+    super(root, columns);
     this.names = names;
     this.byId = byId;
     this.omitsRows = omitsRows;
@@ -89,14 +90,23 @@ public class SnapshotFormat extends GuardedFormat {
    */
   public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
-      return new GuardedFormat(root());
+      return new GuardedFormat(root(), columns());
     }
     return copy(false);
   }
 
   private SnapshotFormat copy(boolean omits) {
     return new SnapshotFormat(
-        names, byId, omits, readAs, isChangeFeed, rowIds, rowCommitVersions, numbersFiles, root());
+        names,
+        byId,
+        omits,
+        readAs,
+        isChangeFeed,
+        rowIds,
+        rowCommitVersions,
+        numbersFiles,
+        root(),
+        columns());
   }
 
   /**
@@ -231,6 +241,12 @@ public class SnapshotFormat extends GuardedFormat {
     return read instanceof DecimalType decimalType
         ? new NarrowDecimal(position, decimalType, (DecimalType) type)
         : new NarrowNested(position, read, type);
+  }
+
+  @Override
+  protected StructType inFiles() {
+    StructType all = withTypesRead(columns());
+    return names == null ? all : names.of(all);
   }
 
   private StructType withTypesRead(StructType required) {
