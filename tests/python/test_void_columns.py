@@ -136,6 +136,24 @@ def test_a_void_column_is_added_and_gets_a_type(table: DeltaTable) -> None:
     assert sorted_rows(table)[0] == {**ROWS[0], "more": None, "o": None}
 
 
+def test_a_void_column_that_must_not_be_null_gets_a_type_if_no_row_has_null(tmp_path: Path) -> None:
+    inner = StructType([Field("x", "long"), Field("v", "void", nullable=False)])
+    fields = [Field("a", "long"), Field("b", "void", nullable=False), Field("s", inner)]
+    table = DeltaTable.create(tmp_path, Schema(fields))
+    table.alter.widen_column("b", "long")
+    assert not DeltaTable(tmp_path).schema().fields[1].nullable
+    write_deltalake(table, pa.table({"a": [1], "b": [1]}), mode="append")
+    write_deltalake(table, pa.table({"a": [2], "b": [1], "s": [{"x": 1}]}), mode="append")
+    with refused(tmp_path, SchemaMismatchError, "'s.v'.*allow NULL"):
+        table.alter.widen_column("s.v", "long")
+    with refused(tmp_path, SchemaMismatchError, "'s.v'.*allow NULL"):
+        merged = pa.table({"a": [3], "b": [1], "s": [{"v": 1}]})
+        write_deltalake(table, merged, mode="append", schema_mode="merge")
+    table.alter.drop_column_not_null("s.v")
+    table.alter.widen_column("s.v", "long")
+    assert [row["s"] for row in rows(DeltaTable(tmp_path))] == [None, {"x": 1, "v": None}]
+
+
 def test_null_into_a_column_with_a_type_keeps_the_type(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1], "b": ["x"]}))
     for schema_mode in (None, "merge"):

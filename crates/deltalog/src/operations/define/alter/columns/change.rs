@@ -80,7 +80,7 @@ pub(in crate::operations::define::alter) fn set_nullable(
 ) -> Result<Operation> {
     let field = field_at(&draft.schema, path)?;
     if field.nullable && !nullable {
-        ensure_no_nulls(draft, path)?;
+        ensure_no_nulls(draft, path, "fill or delete these rows first")?;
         draft.depends_on_rows = true;
         // Writers of Delta treat columns that must not be NULL as invariants.
         draft.features.push(TableFeature::Invariants);
@@ -89,7 +89,11 @@ pub(in crate::operations::define::alter) fn set_nullable(
     Ok(changed(path, &StructField { nullable, ..field }))
 }
 
-fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
+/// Checks that no row has NULL in the column at `path`, unless a struct around it is NULL. `hint` says what else to do.
+///
+/// # Errors
+/// As [`set_nullable`].
+pub(super) fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath, hint: &str) -> Result<()> {
     let (parent, _) = split(path)?;
     let mut is_null = vec![];
     for length in 1..=parent.len() {
@@ -113,7 +117,7 @@ fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
             return Err(Error::schema_mismatch(format!(
                 "NULL cannot be forbidden in the column '{path}': the table has rows with NULL in it"
             ))
-            .with_hint("fill or delete these rows first"));
+            .with_hint(hint));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! - A void column gets any type, in every table and without a note: no file has it.
 
 use super::add::{check, with_mapping};
+use super::change::ensure_no_nulls;
 use super::references::ensure_unreferenced;
 use super::{changed, type_name};
 use crate::commit::Operation;
@@ -77,7 +78,8 @@ pub(in crate::operations::define::alter) fn widen(
     Ok(changed(&field_path, &StructField { metadata, ..new }))
 }
 
-/// Gives a type to a void column, or to a void part of one. It has no values in any file.
+/// Gives a type to a void column, or to a void part of one. It has no values in any file. Rows with NULL are accepted
+/// even if it must not be NULL, as there are no others. They are refused here.
 fn fill_void(
     draft: &mut Draft<'_>,
     field_path: &ColumnPath,
@@ -86,6 +88,10 @@ fn fill_void(
 ) -> Result<Operation> {
     ensure_unreferenced(draft, field_path, "of another type")?;
     let old = field_at(&draft.schema, field_path)?;
+    if inner.is_empty() && !old.nullable {
+        ensure_no_nulls(draft, field_path, "allow NULL in the column first")?;
+        draft.depends_on_rows = true;
+    }
     let new = StructField::new(&old.name, to.clone(), true);
     check(draft, &new)?;
     let new = with_mapping(draft, &new)?.data_type;
