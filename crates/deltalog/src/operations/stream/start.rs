@@ -1,6 +1,6 @@
 //! Where a stream begins.
 
-use super::offset::StreamOffset;
+use super::offset::{Index, StreamOffset};
 use super::options::StreamStart;
 use super::schema;
 use super::table_stream::{State, TableStream};
@@ -8,13 +8,17 @@ use super::tracking::TrackedSchema;
 use super::walk::Position;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Returns the place before the commit of `version`.
+fn tail(version: u64) -> Position {
+    Position { version, index: None, is_initial: false }
+}
+
 impl TableStream {
     /// Returns where the stream begins.
     pub(super) fn begin(&self, state: &mut State) -> Result<Position> {
         if let Some(start) = state.start {
             return Ok(start);
         }
-        let tail = |version: u64| Position { version, index: None, is_initial: false };
         let start = match self.options().start {
             StreamStart::Snapshot => {
                 Position { version: self.table().version(), index: None, is_initial: true }
@@ -74,17 +78,27 @@ impl TableStream {
                 })
             }
             _ => {
-                let start = self.begin(&mut self.state())?;
-                if start.version > end.version() {
+                let mut state = self.state();
+                let start = match (self.options().start, state.start) {
+                    // The next commit is another one by now. No row is lost if the stream begins with the commit after
+                    // the snapshot with which it was opened.
+                    (StreamStart::Latest, None) => tail(self.table().version() + 1),
+                    _ => self.begin(&mut state)?,
+                };
+                // A first batch has a commit.
+                if (start.version, Index::Base) >= (end.version(), end.index()) {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,
                         format!(
                             "the first batch of the stream was not finished, and where it began is not known any more: \
-                             it ends at {end}, but the next commit is version {}",
+                             it ends at {end}, but the stream would begin with version {}",
                             start.version
                         ),
                     )
-                    .with_hint("begin with a new checkpoint, and with a version instead of the next commit"));
+                    .with_hint(
+                        "begin with a new checkpoint, and with the first version that the batch was to read \
+                         (startingVersion) instead of the next commit",
+                    ));
                 }
                 Ok(start)
             }
