@@ -34,6 +34,7 @@ mod offset;
 mod options;
 mod parts;
 mod schema;
+mod seen;
 mod sorted;
 mod start;
 mod table_stream;

@@ -141,7 +141,11 @@ impl TableStream {
         self.located(|| {
             let mut state = self.state();
             let from = match start {
-                Some(offset) => self.position(offset)?,
+                Some(offset) => {
+                    let from = self.position(offset)?;
+                    self.ensure_reached(&mut state, from)?;
+                    from
+                }
                 None => self.begin(&mut state)?,
             };
             if matches!(state.bound, Bound::ToBeFound) {
