@@ -7,6 +7,7 @@ use super::table_stream::{State, TableStream};
 use super::tracking::TrackedSchema;
 use super::walk::Position;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::ColumnMappingMode;
 
 /// Returns the place before the commit of `version`.
 fn tail(version: u64) -> Position {
@@ -118,7 +119,20 @@ impl TableStream {
             Ok(first) => Some(first),
             // A commit may be there without what is needed to read its version. The snapshot of an initial batch is
             // checked when its files are sorted.
-            Err(error) if error.kind() == ErrorKind::VersionNotFound => None,
+            Err(error) if error.kind() == ErrorKind::VersionNotFound => {
+                // A column may have been dropped or renamed since, which only the schema of the version shows.
+                if may_differ && self.snapshot().mapped_schema().mode() != ColumnMappingMode::None {
+                    return Err(Error::new(
+                        ErrorKind::VersionNotFound,
+                        "under column mapping, a stream needs the schema of the version from which it goes on, but \
+                         that was cleaned up",
+                    )
+                    .with_source(error)
+                    .at_version(from.version)
+                    .with_hint("begin with a new checkpoint"));
+                }
+                None
+            }
             Err(error) => return Err(error),
         };
         if let Some(first) = first {
