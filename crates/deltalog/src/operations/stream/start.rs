@@ -70,6 +70,11 @@ impl TableStream {
         match self.options().start {
             StreamStart::Snapshot if end.is_initial() => Ok(initial(end.version())),
             StreamStart::Snapshot => {
+                let known =
+                    self.state().start.filter(|start| start.is_initial && start.version < end.version());
+                if let Some(known) = known {
+                    return Ok(known);
+                }
                 // It has passed the end of the snapshot. The snapshot before its last version has the same rows as an
                 // earlier one and the commits between them.
                 end.version().checked_sub(1).map(initial).ok_or_else(|| {
