@@ -53,4 +53,6 @@ pub use tracking::{AllowedVersion, SchemaChange, SchemaTracking};
 #[cfg(test)]
 mod feed_tests;
 #[cfg(test)]
+mod loss_tests;
+#[cfg(test)]
 mod tests;
