@@ -37,7 +37,7 @@ pub(super) fn ensure_seen(state: &mut State, version: u64, environment: &Environ
     Err(Error::new(
         ErrorKind::VersionNotFound,
         format!(
-            "the stream has seen version {version}, but the newest is version {newest}: the last commits no longer exist"
+            "the stream has seen version {version}, but the newest is version {newest}: the last commits are gone"
         ),
     )
     .at_version(version)
