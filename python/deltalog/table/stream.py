@@ -247,7 +247,7 @@ class TableStreams(TableHandle):
                 inserts of its version. The two rows of an update are never in different batches.
             exclude: a regular expression; files whose path in the log it matches somewhere are left out.
             tolerate_loss: pass over commits that were cleaned up before they were read, instead of raising. Their rows
-                are lost.
+                are lost. Not with `schema_location`.
             poll_interval: how long to wait between two looks for new commits, in seconds or as a timedelta.
             schema_location: a directory in which the stream notes the schemas with which it reads. Then it goes on
                 after any change of the schema: it raises `SchemaMismatchError` once before the change, and a stream

@@ -134,6 +134,11 @@ WRONG: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"timestampAsOf": "2026-01-01"}, InvalidArgumentError, "timestampAsOf does not apply to a stream"),
     ({"endingVersion": 3}, InvalidArgumentError, "endingVersion does not apply to a stream"),
     ({"maxFilePerTrigger": 3}, InvalidArgumentError, "did you mean maxFilesPerTrigger"),
+    (
+        {"schemaTrackingLocation": "/schemas", "failOnDataLoss": "false"},
+        InvalidArgumentError,
+        "leave out failOnDataLoss",
+    ),
     ({"withEventTimeOrder": "true"}, UnsupportedFeatureError, "withEventTimeOrder"),
 ]
 

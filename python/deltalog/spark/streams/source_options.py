@@ -86,6 +86,11 @@ def check(options: Options) -> None:
             raise InvalidArgumentError(
                 f"the option {name} is not known for streams (table {options.path}); {hint}"
             )
+    if is_tracked(options) and options.is_true("failOnDataLoss") is False:
+        raise InvalidArgumentError(
+            "a stream that notes schemas (schemaTrackingLocation) cannot pass over commits that were cleaned up, as "
+            f"one of them may have changed the schema (table {options.path}); leave out failOnDataLoss"
+        )
 
 
 def _is_known(name: str, options: Options) -> bool:

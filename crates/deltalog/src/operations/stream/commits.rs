@@ -14,12 +14,13 @@ use super::sorted::sizes;
 use super::tracking::TrackedSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{Commit, FileColumn, changing, with_columns};
-use crate::log::{CommitFile, CommitTimes};
+use crate::log::{CommitFile, CommitKind, CommitTimes};
 use crate::protocol::Protocol;
 use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
 use crate::scan::changes::ChangeSequence;
 use crate::snapshot::Snapshot;
+use crate::storage::Storage;
 
 /// The most commits that are read ahead.
 const AHEAD: usize = 64;
@@ -185,8 +186,12 @@ impl Commits {
             // What was skipped is skipped again.
             Content::Files { sizes, .. } if sizes.is_empty() => return Ok(kept),
             Content::Changes(changes) if changes.is_recorded() => return Ok(kept),
-            Content::Files { .. } => Commit::read(storage, self.file_of(version)),
-            Content::Changes(_) => Commit::read_with_all_stats(storage, self.file_of(version)),
+            Content::Files { .. } => {
+                staged_or_published(self.file_of(version), |file| Commit::read(storage, file))
+            }
+            Content::Changes(_) => {
+                staged_or_published(self.file_of(version), |file| Commit::read_with_all_stats(storage, file))
+            }
         };
         let commit = match read {
             Err(error) if error.kind() == ErrorKind::FileNotFound => return Ok(kept),
@@ -230,7 +235,7 @@ impl Commits {
         let count = usize::try_from(newest.saturating_sub(version)).unwrap_or(usize::MAX).min(AHEAD - 1) + 1;
         let files: Vec<_> = (version..).take(count).map(|version| self.file_of(version)).collect();
         let storage = self.read.storage();
-        let read = |file: &CommitFile| match Commit::read_without_stats(storage, *file) {
+        let read = |file: &CommitFile| match read_lean(storage, *file) {
             Ok(commit) => Ok(Some(commit)),
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
             Err(error) => Err(error),
@@ -244,6 +249,14 @@ impl Commits {
         let first = found.next().flatten();
         self.ahead.extend(found.flatten().map(|commit| (commit.version, commit)));
         Ok(first)
+    }
+
+    /// Reads what a commit says, apart from the statistics of its files. It is not kept.
+    ///
+    /// # Errors
+    /// `FileNotFound` for a commit that was cleaned up; `CorruptLog`; errors of the store.
+    pub(super) fn read(&self, version: u64) -> Result<Commit> {
+        read_lean(self.read.storage(), self.file_of(version))
     }
 
     fn file_of(&self, version: u64) -> CommitFile {
@@ -287,6 +300,22 @@ impl Commits {
             schema::check(&self.read, commit.version, protocol, metadata)?;
         }
         Ok(false)
+    }
+}
+
+fn read_lean(storage: &Storage, file: CommitFile) -> Result<Commit> {
+    staged_or_published(file, |file| Commit::read_without_stats(storage, file))
+}
+
+/// Reads a commit. One that was staged when the stream saw it may have been published since, and its file deleted.
+fn staged_or_published(file: CommitFile, read: impl Fn(CommitFile) -> Result<Commit>) -> Result<Commit> {
+    match read(file) {
+        Err(error)
+            if error.kind() == ErrorKind::FileNotFound && matches!(file.kind, CommitKind::Staged(_)) =>
+        {
+            read(CommitFile::named(file.version))
+        }
+        commit => commit,
     }
 }
 

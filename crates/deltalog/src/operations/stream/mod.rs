@@ -34,6 +34,7 @@ mod offset;
 mod options;
 mod parts;
 mod schema;
+mod seen;
 mod sorted;
 mod start;
 mod table_stream;
@@ -51,5 +52,7 @@ pub use tracking::{AllowedVersion, SchemaChange, SchemaTracking};
 
 #[cfg(test)]
 mod feed_tests;
+#[cfg(test)]
+mod loss_tests;
 #[cfg(test)]
 mod tests;

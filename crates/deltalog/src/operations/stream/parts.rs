@@ -18,9 +18,12 @@ impl TableStream {
     pub(super) fn parts(&self, from: Position, until: Position) -> Result<Vec<Part>> {
         self.located(|| {
             let mut state = self.state();
-            self.check_start(&mut state, from)?;
             let mut parts = Vec::new();
             let until = (until.version, until.index.unwrap_or(Index::Base));
+            if (from.version, from.index) >= (until.0, Some(until.1)) {
+                return Ok(parts);
+            }
+            self.check_start(&mut state, from)?;
             let mut admission = StreamLimits::unlimited().admission();
             self.walk(&mut state, from, Some(until), Way::Again, &mut admission, &mut |part| {
                 parts.push(part)

@@ -1,12 +1,18 @@
 //! Where a stream begins.
 
-use super::offset::StreamOffset;
+use super::offset::{Index, StreamOffset};
 use super::options::StreamStart;
 use super::schema;
 use super::table_stream::{State, TableStream};
 use super::tracking::TrackedSchema;
 use super::walk::Position;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::ColumnMappingMode;
+
+/// Returns the place before the commit of `version`.
+fn tail(version: u64) -> Position {
+    Position { version, index: None, is_initial: false }
+}
 
 impl TableStream {
     /// Returns where the stream begins.
@@ -14,7 +20,6 @@ impl TableStream {
         if let Some(start) = state.start {
             return Ok(start);
         }
-        let tail = |version: u64| Position { version, index: None, is_initial: false };
         let start = match self.options().start {
             StreamStart::Snapshot => {
                 Position { version: self.table().version(), index: None, is_initial: true }
@@ -65,6 +70,11 @@ impl TableStream {
         match self.options().start {
             StreamStart::Snapshot if end.is_initial() => Ok(initial(end.version())),
             StreamStart::Snapshot => {
+                let known =
+                    self.state().start.filter(|start| start.is_initial && start.version < end.version());
+                if let Some(known) = known {
+                    return Ok(known);
+                }
                 // It has passed the end of the snapshot. The snapshot before its last version has the same rows as an
                 // earlier one and the commits between them.
                 end.version().checked_sub(1).map(initial).ok_or_else(|| {
@@ -74,17 +84,27 @@ impl TableStream {
                 })
             }
             _ => {
-                let start = self.begin(&mut self.state())?;
-                if start.version > end.version() {
+                let mut state = self.state();
+                let start = match (self.options().start, state.start) {
+                    // The next commit is another one by now. No row is lost if the stream begins with the commit after
+                    // the snapshot with which it was opened.
+                    (StreamStart::Latest, None) => tail(self.table().version() + 1),
+                    _ => self.begin(&mut state)?,
+                };
+                // A first batch has a commit.
+                if (start.version, Index::Base) >= (end.version(), end.index()) {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,
                         format!(
                             "the first batch of the stream was not finished, and where it began is not known any more: \
-                             it ends at {end}, but the next commit is version {}",
+                             it ends at {end}, but the stream would begin with version {}",
                             start.version
                         ),
                     )
-                    .with_hint("begin with a new checkpoint, and with a version instead of the next commit"));
+                    .with_hint(
+                        "begin with a new checkpoint, and with the first version that the batch was to read \
+                         (startingVersion) instead of the next commit",
+                    ));
                 }
                 Ok(start)
             }
@@ -104,7 +124,20 @@ impl TableStream {
             Ok(first) => Some(first),
             // A commit may be there without what is needed to read its version. The snapshot of an initial batch is
             // checked when its files are sorted.
-            Err(error) if error.kind() == ErrorKind::VersionNotFound => None,
+            Err(error) if error.kind() == ErrorKind::VersionNotFound => {
+                // A column may have been dropped or renamed since, which only the schema of the version shows.
+                if may_differ && self.snapshot().mapped_schema().mode() != ColumnMappingMode::None {
+                    return Err(Error::new(
+                        ErrorKind::VersionNotFound,
+                        "under column mapping, a stream needs the schema of the version from which it goes on, but \
+                         that was cleaned up",
+                    )
+                    .with_source(error)
+                    .at_version(from.version)
+                    .with_hint("begin with a new checkpoint"));
+                }
+                None
+            }
             Err(error) => return Err(error),
         };
         if let Some(first) = first {

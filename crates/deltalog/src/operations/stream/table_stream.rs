@@ -81,10 +81,20 @@ impl TableStream {
     /// otherwise; or the schema that the stream has noted last. No rows and no commits are read yet.
     ///
     /// # Errors
-    /// Only for a stream that notes schemas: see [`StreamOptions::track_schema`].
+    /// Only for a stream that notes schemas: see [`StreamOptions::track_schema`]; `InvalidArgument` if it is to
+    /// tolerate loss, too.
     pub fn open(snapshot: &Snapshot, options: StreamOptions, environment: &Environment) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let (tracked, read) = match &options.tracking {
+            Some(_) if options.tolerates_loss => {
+                return Err(located(
+                    Error::invalid_argument(
+                        "a stream that notes schemas cannot pass over commits that were cleaned up: one of them may \
+                         have changed the schema",
+                    )
+                    .with_hint("leave out failOnDataLoss=false (tolerate_loss), or the location for schemas"),
+                ));
+            }
             Some(tracking) => {
                 let (tracked, read) = TrackedSchema::open(tracking, snapshot).map_err(located)?;
                 (Some(tracked), read)
@@ -141,7 +151,11 @@ impl TableStream {
         self.located(|| {
             let mut state = self.state();
             let from = match start {
-                Some(offset) => self.position(offset)?,
+                Some(offset) => {
+                    let from = self.position(offset)?;
+                    self.ensure_reached(&mut state, from)?;
+                    from
+                }
                 None => self.begin(&mut state)?,
             };
             if matches!(state.bound, Bound::ToBeFound) {

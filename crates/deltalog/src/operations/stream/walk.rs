@@ -7,6 +7,7 @@ use super::admission::Admission;
 use super::commits::{Content, StreamCommit};
 use super::initial;
 use super::offset::Index;
+use super::seen::ensure_seen;
 use super::sorted::{MOST_MEMORY, SortedFiles};
 use super::table_stream::{State, TableStream};
 use crate::error::{Error, Result};
@@ -63,8 +64,10 @@ impl TableStream {
             let sequence = if is_initial {
                 Sequence::of_files(self.initial(state, version)?.sizes())
             } else {
-                if version > state.commits.newest_version() {
-                    self.look(state)?;
+                match way {
+                    Way::Again => ensure_seen(state, version, self.environment())?,
+                    Way::Ahead if version > state.commits.newest_version() => self.look(state)?,
+                    Way::Ahead => (),
                 }
                 if version > state.commits.newest_version() {
                     return Ok(reached);

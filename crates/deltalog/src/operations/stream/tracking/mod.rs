@@ -28,6 +28,7 @@ use difference::Differences;
 use entry::Entry;
 use log::SchemaLog;
 
+use super::commits::Commits;
 use super::offset::{Index, StreamOffset};
 use super::table_stream::{State, TableStream};
 use super::walk::Position;
@@ -273,7 +274,7 @@ impl TableStream {
             // The reader has handled the rows before the change only if it is given another offset.
             Some(Index::SchemaChange) => Ok(Some((from.version, Index::AfterSchemaChange))),
             Some(Index::AfterSchemaChange) => {
-                let is_changed = self.changed_in(tracked, from.version)?.is_some();
+                let is_changed = self.changed_in(&state.commits, tracked, from.version)?.is_some();
                 Ok(is_changed.then_some((from.version, Index::AfterSchemaChange)))
             }
             _ => Ok(None),
@@ -292,7 +293,7 @@ impl TableStream {
         let Some(tracked) = state.commits.tracked().filter(|tracked| tracked.is_active()) else {
             return Ok(());
         };
-        let Some(commit) = self.changed_in(tracked, version)? else { return Ok(()) };
+        let Some(commit) = self.changed_in(&state.commits, tracked, version)? else { return Ok(()) };
         let protocol = commit.protocol.as_ref().unwrap_or_else(|| self.snapshot().protocol());
         let metadata = commit.metadata.as_ref().unwrap_or_else(|| self.snapshot().metadata());
         if let Some(tracked) = state.commits.tracked_mut() {
@@ -302,10 +303,8 @@ impl TableStream {
     }
 
     /// Returns the commit of `version` if it changes what the stream reads with.
-    fn changed_in(&self, tracked: &TrackedSchema, version: u64) -> Result<Option<Commit>> {
-        let storage = self.snapshot().storage();
-        let file = crate::log::CommitFile::named(version);
-        let commit = Commit::read_without_stats(storage, file).map_err(|error| match error.kind() {
+    fn changed_in(&self, commits: &Commits, tracked: &TrackedSchema, version: u64) -> Result<Option<Commit>> {
+        let commit = commits.read(version).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => Error::new(
                 ErrorKind::VersionNotFound,
                 "the commit that changes the schema was cleaned up before the stream has passed it",
