@@ -150,6 +150,19 @@ fn a_start_after_the_newest_version_is_refused() {
 }
 
 #[test]
+fn rows_before_a_commit_that_is_refused_are_read() {
+    let mut table = table(0);
+    let paths = append(&mut table, &[1]);
+    append(&mut table, &[2]);
+    table.commit(vec![table.remove(&paths[0])]);
+    let reader = stream(&table, options().start(StreamStart::Version(1)));
+    let end = latest(&reader, None).unwrap().unwrap();
+    assert_eq!((end.to_string(), ids(&reader, None, &end).unwrap()), (offset(3, -1, false), vec![1, 2]));
+    let refused = latest(&reader, Some(&end)).unwrap_err();
+    assert_eq!((refused.kind(), refused.version()), (ErrorKind::Unsupported, Some(3)), "{refused}");
+}
+
+#[test]
 fn a_stream_that_notes_schemas_tolerates_no_loss() {
     let table = table(1);
     let options = options().track_schema(SchemaTracking::new(&table.storage())).tolerate_loss(true);

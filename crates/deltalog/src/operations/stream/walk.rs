@@ -10,7 +10,7 @@ use super::offset::Index;
 use super::seen::ensure_seen;
 use super::sorted::{MOST_MEMORY, SortedFiles};
 use super::table_stream::{State, TableStream};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A place in the stream. `None` is before the base of the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,14 @@ impl TableStream {
                 if version > state.commits.newest_version() {
                     return Ok(reached);
                 }
-                Sequence::of(state.commits.commit(version, self.options())?.as_ref())
+                match state.commits.commit(version, self.options()) {
+                    Ok(commit) => Sequence::of(commit.as_ref()),
+                    // The rows before it can be read. The next batch begins with it, and ends with the error.
+                    Err(error) if way == Way::Ahead && reached.is_some() && is_refusal(&error) => {
+                        return Ok(reached);
+                    }
+                    Err(error) => return Err(error),
+                }
             };
             let first = match after {
                 None | Some(Index::Base | Index::SchemaChange | Index::AfterSchemaChange) => 0,
@@ -128,6 +135,11 @@ impl TableStream {
             (version, is_initial, after) = (version + 1, false, None);
         }
     }
+}
+
+/// Returns whether a commit was refused for what it has, and not because it could not be read.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::SchemaMismatch)
 }
 
 /// Why a stream goes its way.
