@@ -45,15 +45,15 @@ public class VoidColumns {
   /**
    * Returns the columns to read for these, which are a part of all columns of files.
    *
-   * <p>Before 4.1, Spark takes a struct for NULL if a file has none of the fields to read. So more
-   * fields are read of a struct of which only void ones are left. They follow the others, where
-   * Spark does not look.
+   * <p>Before 4.1, Spark takes a struct for NULL if a file has none of the fields to read. So if
+   * only void fields of a struct are left, more of its fields are read. They follow the others,
+   * where Spark does not look.
    */
   static StructType read(StructType columns, StructType all) {
     return areIn(columns) ? struct(columns, all) : columns;
   }
 
-  /** Returns whether a column has a struct of which only void fields are left. */
+  /** Returns whether a column has a struct with only void fields left. */
   static boolean areAllOfAStruct(StructType columns) {
     for (StructField column : columns.fields()) {
       if (hasOnlyVoid(column.dataType())) {
