@@ -124,7 +124,8 @@ def test_a_wait_ends_after_its_time(path: Path) -> None:
     stream = DeltaTable(path).stream("latest", follow=True)
     began = time.monotonic()
     assert stream.poll(timeout=0.3) is None
-    assert time.monotonic() - began >= 0.3
+    # The two clocks may differ a little.
+    assert time.monotonic() - began >= 0.29
 
 
 def test_closing_a_stream_ends_the_wait_of_another_thread(path: Path) -> None:
