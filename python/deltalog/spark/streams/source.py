@@ -18,7 +18,7 @@ from deltalog.spark.read import open_streams
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.open_streams import OpenStream
 from deltalog.spark.read.planner import Batch, batch_key
-from deltalog.spark.read.relation import check_expected_columns, partition_schema, roots_of
+from deltalog.spark.read.relation import check_expected_columns, opened, partition_schema
 from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.schema import CHANGE_FIELDS, compared_columns, feed_schema, of_query, with_fields
 from deltalog.spark.streams import source_options
@@ -93,9 +93,9 @@ def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: s
     limits = source_options.limits_of(options)
     snapshot = _newest(jvm, session, options)
     text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values, place)
-    opened = _opened(jvm, session, text, snapshot)
-    _check_columns(opened.snapshot, columns, content.change_feed)
-    open_streams.keep(text.id, opened)
+    made = _opened(jvm, session, text, snapshot)
+    _check_columns(made.snapshot, columns, content.change_feed)
+    open_streams.keep(text.id, made)
     return text.to_json()
 
 
@@ -109,8 +109,7 @@ def _opened(jvm: Jvm, session: Any, text: SourceText, snapshot: Snapshot) -> Tab
 def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     location = location_of(jvm, session, options)
     location.ensure_in_reach()
-    roots = roots_of(jvm, session, options)
-    return Snapshot.open(location.uri, storage_options=location.storage_options, allowed_roots=roots)
+    return opened(jvm, session, options, location)
 
 
 def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
@@ -137,11 +136,11 @@ def latest(
 ) -> str:
     """Returns where a batch ends that begins at `start`, and the end of the newest version, as JSON."""
     source = SourceText.of(text)
-    opened = _stream(jvm, session, source)
+    found = _stream(jvm, session, source)
     if ends_at_newest:
-        opened.end_at_newest()
-    found = opened.stream.latest(start, source.limits._replace(is_unlimited=is_unlimited))
-    return json.dumps({"offset": found, "newest": opened.stream.newest()})
+        found.end_at_newest()
+    end = found.stream.latest(start, source.limits._replace(is_unlimited=is_unlimited))
+    return json.dumps({"offset": end, "newest": found.stream.newest()})
 
 
 def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str:
