@@ -267,7 +267,7 @@ def test_the_backlog_says_what_is_left(path: Path) -> None:
     assert backlog is not None
     assert backlog.versions == 1
     next(stream)
-    assert stream.backlog() == (0, 0, 0)
+    assert stream.backlog() == StreamBacklog(versions=0, files=0, bytes=0)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ OBJECTS: dict[str, Callable[[DeltaTable], Any]] = {
     "TableAlterer": lambda table: table.alter,
     "TableMerger": lambda table: table.merge(ROWS, "target.id = source.id"),
     "TableOptimizer": lambda table: table.optimize,
+    "TableStream": lambda table: table.stream(),
     "WriteTask": lambda table: writing(table).task,
 }
 RETURNED = {
@@ -145,9 +146,12 @@ RETURNED = {
     "DistributedWrite",
     "Metadata",
     "Protocol",
+    "StreamBacklog",
+    "StreamBatch",
     "TableAlterer",
     "TableMerger",
     "TableOptimizer",
+    "TableStream",
     "VacuumPlan",
     "VacuumResult",
     "Verification",

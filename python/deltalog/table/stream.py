@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Literal, NamedTuple
@@ -67,7 +68,8 @@ class StreamLimits(NamedTuple):
     is_unlimited: bool = False
 
 
-class StreamBacklog(NamedTuple):
+@dataclass(frozen=True)
+class StreamBacklog:
     """What comes after an offset of a stream, as far as the stream has seen it."""
 
     versions: int
