@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import deltalog
-from deltalog import DeltaTable, StreamBatch, TableStream, write_deltalake
+from deltalog import DeltaTable, StreamBacklog, StreamBatch, TableStream, write_deltalake
 
 Change = Callable[[DeltaTable], object]
 
