@@ -327,6 +327,10 @@ lint-and-fuzz: .venv/.deps
 checks: # what CI begins with: what compiles, and beside it what is fetched
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint-and-fuzz fetch
 
+.PHONY: docs
+docs: .venv/.deps ## build the documentation site, in .cache/site/html
+	@$(bin)/python -m scripts.site
+
 .PHONY: format
 format: .venv/.deps ## apply the formatters
 	cargo fmt --all

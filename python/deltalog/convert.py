@@ -132,8 +132,11 @@ def convert_to_delta(
         collect_stats: whether bounds and numbers of NULLs are taken from the footers. The numbers of rows always are.
         time_zone: the zone of timestamps in the names of directories that have none: a region, or an offset such as
             `+02:00`.
-        name, description, configuration: of the table. Columns cannot be mapped by a conversion.
-        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
+        name: the name of the table.
+        description: its description.
+        configuration: its properties. Columns cannot be mapped by a conversion.
+        storage_options: options of the store, see `DeltaTable`.
+        credential_provider: what returns credentials for the store, see `DeltaTable`.
         commit_properties: what to record with the commit. Its `app_transactions` must be empty.
 
     Raises:

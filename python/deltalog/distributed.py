@@ -105,14 +105,13 @@ def begin_write(
     - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
       `with`, call `abort()`. End all workers first: files that are written later belong to no version.
 
+    The other arguments have the same meaning as in `write_deltalake`.
+
     Args:
         table_or_uri: as for `write_deltalake`. A table stays at its version when the write is committed, perhaps by
             another process: call `update_incremental()`.
         schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
             default it is the table's.
-        mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
-            partition_overwrite, predicate, schema_mode, target_file_size, credential_provider, writer_properties: as
-            for `write_deltalake`.
 
     Returns:
         The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded

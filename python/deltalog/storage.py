@@ -131,7 +131,8 @@ def check(
 
     Args:
         table_uri: where a table is or will be.
-        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
+        storage_options: options of the store, see `DeltaTable`.
+        credential_provider: what returns credentials for the store, see `DeltaTable`.
 
     Raises:
         UnsupportedFeatureError: the store replaces files. Tables in it would lose commits.

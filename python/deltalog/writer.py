@@ -96,7 +96,9 @@ def write_deltalake(
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
             has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").
-        name, description, configuration: of a new table; an existing one keeps its own.
+        name: the name of a new table; an existing one keeps its own, and so for the next two.
+        description: the description of a new table.
+        configuration: the properties of a new table.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
             that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.
@@ -111,8 +113,8 @@ def write_deltalake(
             and rows are one commit.
         target_file_size: the size in bytes at which a file is closed and the next one is begun; by default the
             table's (`delta.targetFileSize`), or 128 MiB.
-        storage_options, credential_provider: options and credentials of the store, see `DeltaTable`. A table brings its
-            own.
+        storage_options: options of the store, see `DeltaTable`. A `DeltaTable` brings its own.
+        credential_provider: what returns credentials for the store, see `DeltaTable`.
         commit_properties: what to record with the commit in addition to its data.
         writer_properties: how the files are encoded: codec, sizes of row groups and pages, statistics, dictionaries,
             Bloom filters. The codec is the table's without it (`delta.parquet.compression.codec`), or Snappy.

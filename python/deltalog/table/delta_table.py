@@ -218,7 +218,8 @@ class DeltaTable(
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
-            storage_options, credential_provider: options and credentials of the store, see `DeltaTable`.
+            storage_options: options of the store, see `DeltaTable`.
+            credential_provider: what returns credentials for the store, see `DeltaTable`.
             commit_properties: what to record with the commit.
             writer_properties: how the files of `data` are encoded, as for `write_deltalake`.
 
@@ -339,7 +340,8 @@ class DeltaTable(
             mode: what to do if there is a table: fail (`error`), leave it as it is (`ignore`), or replace it in one
                 commit (`overwrite`).
             configuration: properties that the clone has instead of this table's.
-            storage_options, credential_provider: options and credentials of the store of the clone, see `DeltaTable`.
+            storage_options: options of the clone's store, see `DeltaTable`.
+            credential_provider: what returns credentials for the clone's store, see `DeltaTable`.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is copied and committed. The metrics then say what would be done.
 

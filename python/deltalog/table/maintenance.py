@@ -167,25 +167,27 @@ class TableMaintenance(TableHandle):
         Nothing is changed. A file counts as missing only if the store says so: a request that fails otherwise is an
         error.
 
+        The columns of the result are
+
+        - `path`: as in `files()`.
+        - `problem`: `missing file`, `wrong size`, `damaged file`, `unsupported file` (an encrypted one, or one with
+          a codec that this version does not know: it may be whole), `wrong row count` (another one than in the
+          statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
+          statistics` (queries may overlook rows), or `unreferenced file` (no file and no tombstone of the newest
+          version: older ones may need it; a VACUUM deletes it when it is old enough; change data files are not
+          looked at).
+        - `detail`: what was found.
+        - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
+        - `size` and `modification_time`: as in the log; for an unreferenced file as in the store.
+        - `num_rows`: the rows of the file that are not deleted, if the log has their number.
+
         Args:
             level: `files` looks for data files and files of deletion vectors, and at sizes; `footers` also reads the
                 footers of data files, and deletion vectors; `rows` also reads all rows, and compares them with the
                 statistics.
 
         Returns:
-            An Arrow stream, one row per problem, with the columns
-
-            - `path`: as in `files()`.
-            - `problem`: `missing file`, `wrong size`, `damaged file`, `unsupported file` (an encrypted one, or one with
-              a codec that this version does not know: it may be whole), `wrong row count` (another one than in the
-              statistics), `missing vector`, `damaged vector` (checksum, number or positions of rows), `wrong
-              statistics` (queries may overlook rows), or `unreferenced file` (no file and no tombstone of the newest
-              version: older ones may need it; a VACUUM deletes it when it is old enough; change data files are not
-              looked at).
-            - `detail`: what was found.
-            - `partition_values`: the texts of the log by column; NULL for an unreferenced file.
-            - `size` and `modification_time`: as in the log; for an unreferenced file as in the store.
-            - `num_rows`: the rows of the file that are not deleted, if the log has their number.
+            An Arrow stream, one row per problem.
 
         Raises:
             CorruptLogError: an action of the log cannot be understood.

@@ -62,8 +62,9 @@ class TableOptimizer:
                 in `files()`. All of them if None. Times without a zone are in UTC.
             target_size: the size of new files in bytes; the table's if None (`delta.targetFileSize`, else 128
                 MiB).
-            max_concurrent_tasks, max_spill_size, max_temp_directory_size: accepted for compatibility with `deltalake`,
-            but without effect.
+            max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
+            max_spill_size: likewise.
+            max_temp_directory_size: likewise.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
@@ -216,8 +217,9 @@ class TableOptimizer:
                 structs (`struct.field`).
             partition_filters: which partitions, as for `compact`.
             target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
-            max_concurrent_tasks, max_spill_size, max_temp_directory_size: accepted for compatibility with `deltalake`,
-            but without effect.
+            max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
+            max_spill_size: likewise.
+            max_temp_directory_size: likewise.
             curve: Hilbert's curve, or the Z-order of other implementations, whose files skip less.
             min_commit_interval: the least time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.

@@ -215,7 +215,9 @@ class TableStatements(TableHandle):
                 types wider if the table allows it. Otherwise such columns can be read, but not stored.
             error_on_type_mismatch: refused unless true. A value that does not fit its column is always an error.
             writer_properties: how new files are encoded, as for `write_deltalake`.
-            streamed_exec, max_spill_size, max_temp_directory_size: taken as `deltalake` takes them, and without effect.
+            streamed_exec: accepted for compatibility with `deltalake`; has no effect.
+            max_spill_size: likewise.
+            max_temp_directory_size: likewise.
             commit_properties: what to record with the commit.
         """
         _ensure_strict(error_on_type_mismatch)

@@ -150,7 +150,7 @@ class TableStream:
             timeout: a timedelta or a number of seconds.
 
         Raises:
-            As `__next__`.
+            DeltaError: as `__next__`.
         """
         start, patience = self._offset, span_argument(timeout, "timeout")
         if start is not None:

@@ -1,0 +1,205 @@
+"""Builds the documentation site in `.cache/site/html`: `python -m scripts.site`.
+
+Readers of the repository look for the documents where they are, so they are copied to the site's places, and their
+links follow. The reference of Python is a list of names: mkdocstrings takes the texts from the docstrings. A name that
+the package exports and that no page has is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "build", "exported", "gather"]
+
+# A directory of its own: Zensical takes what is named `.cache` beside its settings for its cache, and may empty it.
+SITE = Path(".cache/site")
+HTML = SITE / "html"
+
+DOCUMENTS = {
+    "README.md": "index.md",
+    "docs/python.md": "guides/python.md",
+    "docs/spark.md": "guides/spark.md",
+    "docs/streams.md": "guides/streams.md",
+    "docs/stores.md": "guides/stores.md",
+    "OPERATING.md": "guides/operating.md",
+    "MIGRATING.md": "moving/migrating.md",
+    "docs/differences.md": "moving/differences.md",
+    "docs/support.md": "reference/support.md",
+    "FUNCTIONS.md": "reference/functions.md",
+    "ARCHITECTURE.md": "internals/architecture.md",
+    "docs/internals/core.md": "internals/core.md",
+    "docs/internals/binding.md": "internals/binding.md",
+    "docs/internals/spark.md": "internals/spark.md",
+    "docs/internals/testing.md": "internals/testing.md",
+    "docs/figures.md": "project/figures.md",
+    "benches/README.md": "project/benches.md",
+    "SECURITY.md": "project/security.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changes.md",
+    "LICENSE": "project/license.md",
+    "benches/skipping.png": "guides/skipping.png",
+    "benches/curve.png": "project/curve.png",
+}
+"""Where the site has a file of the repository."""
+
+REFERENCE: dict[str, tuple[str, list[str]]] = {
+    "tables": (
+        "Tables in Python",
+        [
+            "DeltaTable",
+            "TableMerger",
+            "TableOptimizer",
+            "TableAlterer",
+            "TableStream",
+            "StreamBatch",
+            "Transaction",
+        ],
+    ),
+    "writing": (
+        "Writing",
+        [
+            "write_deltalake",
+            "convert_to_delta",
+            "convert_to_deltalake",
+            "plan_conversion",
+            "begin_write",
+            "DistributedWrite",
+            "WriteTask",
+            "Fragment",
+            "CommitProperties",
+            "WriterProperties",
+            "ColumnProperties",
+            "BloomFilterProperties",
+        ],
+    ),
+    "schemas": (
+        "Schemas",
+        ["Schema", "Field", "PrimitiveType", "StructType", "ArrayType", "MapType", "Identity"],
+    ),
+    "results": (
+        "Results",
+        [
+            "AlreadyApplied",
+            "CloneResult",
+            "Commit",
+            "ConversionPlan",
+            "Difference",
+            "Metadata",
+            "Protocol",
+            "StreamBacklog",
+            "VacuumPlan",
+            "VacuumResult",
+            "Verification",
+        ],
+    ),
+    "errors": ("Errors", []),
+    "stores": ("Stores and background work", ["storage", "upkeep"]),
+    "spark": ("Spark", ["spark.configure", "spark.enable", "spark.DeltaTable"]),
+}
+"""The pages of the reference: title, and names in the package. The page of errors has all classes of errors."""
+
+# What is not on a page of its own: the first has no text, and the second repeats names of errors.
+WITHOUT_PAGE = {"__version__", "exceptions"}
+
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
+
+
+def exported(root: Path, module: str) -> list[str]:
+    """Returns the names in `__all__` of a module, without importing it."""
+    for statement in ast.parse((root / "python" / "deltalog" / module).read_text("utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            names: list[str] = ast.literal_eval(statement.value)
+            return names
+    raise ValueError(f"{module} has no __all__")
+
+
+def gather(root: Path, directory: Path) -> None:
+    """Writes all pages into a directory.
+
+    Links to files that are only in the repository become text.
+
+    Raises:
+        ValueError: a link leads nowhere, or an exported name is on no page.
+    """
+    for source, target in DOCUMENTS.items():
+        place = directory / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.suffix == ".png":
+            shutil.copyfile(root / source, place)
+        else:
+            text = (root / source).read_text("utf-8")
+            if source == "LICENSE":
+                text = f"# License\n\n```text\n{text}```\n"
+            place.write_text(_with_links_of_site(root, text, source), "utf-8")
+    for name, text in _reference(root):
+        (directory / "reference" / f"{name}.md").write_text(text, "utf-8")
+
+
+def _with_links_of_site(root: Path, text: str, source: str) -> str:
+    target = DOCUMENTS[source]
+
+    def follow(match: re.Match[str]) -> str:
+        mark, words, link, heading = match.groups()
+        if "://" in link or link.startswith("mailto:"):
+            return match[0]
+        file = os.path.normpath(PurePosixPath(source).parent / link)
+        if file in DOCUMENTS:
+            return (
+                f"{mark}[{words}]({os.path.relpath(DOCUMENTS[file], PurePosixPath(target).parent)}{heading})"
+            )
+        if mark or not (root / file).exists():
+            raise ValueError(f"{source}: the link {link} leads nowhere (see DOCUMENTS in scripts/site.py)")
+        return words
+
+    return _LINK.sub(follow, text)
+
+
+def _reference(root: Path) -> Iterator[tuple[str, str]]:
+    errors = exported(root, "errors.py")
+    listed = {name for _, names in REFERENCE.values() for name in names}
+    missing = set(exported(root, "__init__.py")) - listed - set(errors) - WITHOUT_PAGE
+    if missing:
+        raise ValueError(
+            f"no page of the reference has {', '.join(sorted(missing))}: see REFERENCE in scripts/site.py"
+        )
+    for page, (title, names) in REFERENCE.items():
+        paths = [f"errors.{name}" for name in errors] if page == "errors" else names
+        yield page, f"# {title}\n\n" + "\n".join(f"::: deltalog.{path}\n" for path in paths)
+
+
+def build(root: Path) -> str:
+    """Gathers the pages and builds the site; returns what is wrong with them, or an empty text.
+
+    Zensical counts a link that leads nowhere as an error, but not what griffe says about a docstring.
+    """
+    shutil.rmtree(root / SITE, ignore_errors=True)
+    try:
+        gather(root, root / SITE / "pages")
+    except ValueError as error:
+        return str(error)
+    shutil.copyfile(root / "docs" / "mkdocs.yml", root / SITE / "mkdocs.yml")
+    zensical = Path(sys.executable).with_name("zensical")
+    command = [str(zensical), "build", "--strict"]
+    ran = subprocess.run(command, cwd=root / SITE, capture_output=True, text=True, check=False)
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
+    return printed if ran.returncode or "griffe:" in printed else ""
+
+
+def main() -> int:
+    faults = build(Path.cwd())
+    if faults:
+        print(faults, file=sys.stderr)
+        return 1
+    print(f"{HTML / 'index.html'} is the first page")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The documentation site builds without a warning, has all pages, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from scripts import site
+
+# The link in an element that the browser follows by itself.
+LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+
+
+class Loaded(HTMLParser):
+    """What a page loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        if named.get("rel") != "canonical":
+            self.links.add(named.get(LOADED.get(tag, ""), "") or "")
+
+
+@pytest.fixture(scope="module")
+def html(root: Path) -> Path:
+    pytest.importorskip("zensical")
+    faults = site.build(root)
+    assert not faults, faults
+    return root / site.HTML
+
+
+@pytest.mark.newest
+def test_nothing_is_loaded_from_elsewhere(html: Path) -> None:
+    pages = sorted(html.rglob("*.html"))
+    assert len(pages) >= len([page for page in site.DOCUMENTS.values() if page.endswith(".md")])
+    for page in pages:
+        loaded = Loaded()
+        loaded.feed(page.read_text("utf-8"))
+        assert not [link for link in loaded.links if "//" in link], page
+    for style in html.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//", style.read_text("utf-8")), style
+
+
+@pytest.mark.newest
+def test_what_people_search_for_is_in_the_index(html: Path) -> None:
+    index = (html / "search.json").read_text("utf-8")
+    for words in ("foreachBatch", "write_deltalake", "CommitConflictError", "S3DynamoDBLogStore"):
+        assert words in index, words
+
+
+def test_every_document_and_every_exported_name_has_a_page(root: Path) -> None:
+    documents = {str(page.relative_to(root)) for page in [*root.glob("*.md"), *root.glob("docs/**/*.md")]}
+    assert documents - set(site.DOCUMENTS) == set()
+    pages = {page for page in site.DOCUMENTS.values() if page.endswith(".md")}
+    pages |= {f"reference/{name}.md" for name in site.REFERENCE}
+    assert set(re.findall(r"[\w/]+\.md", (root / "docs" / "mkdocs.yml").read_text("utf-8"))) == pages
+
+
+def small(root: Path, readme: str, names: str = "[]") -> Path:
+    """A repository with one document that has words."""
+    for document in site.DOCUMENTS:
+        (root / document).parent.mkdir(parents=True, exist_ok=True)
+        (root / document).write_text("")
+    (root / "README.md").write_text(readme)
+    (root / "Cargo.toml").write_text("")
+    package = root / "python" / "deltalog"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"__all__ = {names}")
+    (package / "errors.py").write_text("__all__ = ['DeltaError']")
+    return root
+
+
+def test_links_follow_their_pages(tmp_path: Path) -> None:
+    text = (
+        "[a](docs/spark.md#here) [b](OPERATING.md) [c](#there) [d](Cargo.toml) [e](https://example.org/x.md)"
+    )
+    site.gather(small(tmp_path, text), tmp_path / "pages")
+    assert (tmp_path / "pages" / "index.md").read_text() == (
+        "[a](guides/spark.md#here) [b](guides/operating.md) [c](#there) d [e](https://example.org/x.md)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("readme", "names", "message"),
+    [
+        ("[a](docs/no.md)", "[]", r"README.md: the link docs/no.md leads nowhere"),
+        ("![a](Cargo.toml)", "[]", r"README.md: the link Cargo.toml leads nowhere"),
+        ("", "['DeltaError', 'Nameless']", r"no page of the reference has Nameless"),
+    ],
+)
+def test_what_the_site_lacks_is_named(tmp_path: Path, readme: str, names: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        site.gather(small(tmp_path, readme, names), tmp_path / "pages")
