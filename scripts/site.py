@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "build", "exported", "gather"]
+__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "build", "gather"]
 
 # A directory of its own: Zensical takes what is named `.cache` beside its settings for its cache, and may empty it.
 SITE = Path(".cache/site")
@@ -111,7 +111,7 @@ WITHOUT_PAGE = {"__version__", "exceptions"}
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
 
 
-def exported(root: Path, module: str) -> list[str]:
+def _exported(root: Path, module: str) -> list[str]:
     """Returns the names in `__all__` of a module, without importing it."""
     for statement in ast.parse((root / "python" / "deltalog" / module).read_text("utf-8")).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
@@ -162,9 +162,9 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
 
 
 def _reference(root: Path) -> Iterator[tuple[str, str]]:
-    errors = exported(root, "errors.py")
+    errors = _exported(root, "errors.py")
     listed = {name for _, names in REFERENCE.values() for name in names}
-    missing = set(exported(root, "__init__.py")) - listed - set(errors) - WITHOUT_PAGE
+    missing = set(_exported(root, "__init__.py")) - listed - set(errors) - WITHOUT_PAGE
     if missing:
         raise ValueError(
             f"no page of the reference has {', '.join(sorted(missing))}: see REFERENCE in scripts/site.py"
@@ -174,32 +174,30 @@ def _reference(root: Path) -> Iterator[tuple[str, str]]:
         yield page, f"# {title}\n\n" + "\n".join(f"::: deltalog.{path}\n" for path in paths)
 
 
-def build(root: Path) -> str:
-    """Gathers the pages and builds the site; returns what is wrong with them, or an empty text.
+def build(root: Path) -> None:
+    """Gathers the pages and builds the site.
 
-    Zensical counts a link that leads nowhere as an error, but not what griffe says about a docstring.
+    Raises:
+        ValueError: as `gather`, or with what Zensical and griffe print. Zensical counts a link that leads nowhere as an
+            error, but not what griffe says about a docstring.
     """
     shutil.rmtree(root / SITE, ignore_errors=True)
-    try:
-        gather(root, root / SITE / "pages")
-    except ValueError as error:
-        return str(error)
+    gather(root, root / SITE / "pages")
     shutil.copyfile(root / "docs" / "mkdocs.yml", root / SITE / "mkdocs.yml")
-    zensical = Path(sys.executable).with_name("zensical")
-    command = [str(zensical), "build", "--strict"]
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
     ran = subprocess.run(command, cwd=root / SITE, capture_output=True, text=True, check=False)
     printed = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
-    return printed if ran.returncode or "griffe:" in printed else ""
+    if ran.returncode or "griffe:" in printed:
+        raise ValueError(printed)
 
 
-def main() -> int:
-    faults = build(Path.cwd())
-    if faults:
-        print(faults, file=sys.stderr)
-        return 1
+def main() -> None:
+    try:
+        build(Path.cwd())
+    except ValueError as error:
+        sys.exit(str(error))
     print(f"{HTML / 'index.html'} is the first page")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

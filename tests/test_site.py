@@ -29,9 +29,7 @@ class Loaded(HTMLParser):
 
 @pytest.fixture(scope="module")
 def html(root: Path) -> Path:
-    pytest.importorskip("zensical")
-    faults = site.build(root)
-    assert not faults, faults
+    site.build(root)
     return root / site.HTML
 
 

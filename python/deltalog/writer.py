@@ -96,9 +96,9 @@ def write_deltalake(
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has. The log
             has no empty text: `""` in a partition column is read as NULL (protocol: "Partition Value Serialization").
-        name: the name of a new table; an existing one keeps its own, and so for the next two.
-        description: the description of a new table.
-        configuration: the properties of a new table.
+        name: the name of a new table. An existing one keeps its own.
+        description: the description of a new table. An existing one keeps its own.
+        configuration: the properties of a new table. An existing one keeps its own.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
             that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.

@@ -51,7 +51,8 @@ class WriteTask:
 
         Args:
             data: anything with `__arrow_c_stream__`; memory stays bounded.
-            storage_options, credential_provider: options and credentials of the store, because a task carries neither.
+            storage_options: options of the store, because a task carries none.
+            credential_provider: what returns credentials for the store, because a task carries none.
 
         Raises:
             SchemaMismatchError: the data do not fit the table.
