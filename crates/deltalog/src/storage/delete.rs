@@ -1,12 +1,12 @@
-//! Deleting many files, and directories that have none.
+//! Deleting files, and directories that have none.
 
 use std::fs;
 use std::time::UNIX_EPOCH;
 
 use object_store::path::Path;
 
-use super::{Backend, Storage};
-use crate::error::Result;
+use super::{Backend, Storage, local, write};
+use crate::error::{Error, Result};
 use crate::runtime::{interrupt, parallel};
 
 /// The number of threads that delete local files. A network file system answers slowly.
@@ -19,6 +19,29 @@ const FILES_OF_REQUEST: usize = 1000;
 const LOCAL_FILES: usize = 64;
 
 impl Storage {
+    /// Deletes a file. It is not an error if the file does not exist. An interrupted call still deletes what it has
+    /// written, unless the store is silent.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`, `Interrupted`.
+    #[doc(hidden)]
+    pub fn delete(&self, path: &str) -> Result<()> {
+        let located = self.path(path)?;
+        match &self.backend {
+            Backend::Local => {
+                local::delete(&self.place(path, &located)?).map_err(|error| self.io_error(path, error))
+            }
+            // Otherwise each file would have to be waited for in turn.
+            Backend::Remote(_) if interrupt::is_hurried() => {
+                Err(Error::from(interrupt::Interrupted).at_path(path).in_table(self.url()))
+            }
+            Backend::Remote(store) => match interrupt::shielded(|| store.delete(located)) {
+                Err(failure) if !failure.is_missing() => Err(self.error(path, failure)),
+                _ => Ok(()),
+            },
+        }
+    }
+
     /// Deletes files in parallel. In stores that support it, one request deletes many files. It is not an error if a
     /// file does not exist. An interrupted call stops after the current requests, or after a few local files.
     ///
@@ -48,6 +71,19 @@ impl Storage {
                 parallel::each(&chunks, self.most_readers(), delete).map(drop)
             }
         }
+    }
+
+    /// Removes a directory that contains no files, and its nested directories. Directories with files are kept,
+    /// and stores without directories are not changed.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that is not valid in the store.
+    #[doc(hidden)]
+    pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
+        if let Backend::Local = self.backend {
+            write::remove_empty(&self.local_file(directory, &self.path(directory)?)?);
+        }
+        Ok(())
     }
 
     /// Removes the local directories in `directories` that are empty and were empty at the time `before_ms` already.

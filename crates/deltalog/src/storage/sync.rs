@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::{Backend, Storage};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::parallel;
 
 /// The number of syncs at the same time. Each sync waits for the disk, not for a core.
@@ -51,14 +53,14 @@ impl Entry<'_> {
 }
 
 /// Syncs all `entries`. An error comes with the path that failed, which an open file does not have.
-pub(super) fn sync_together(entries: &[Entry<'_>]) -> Result<(), (Option<PathBuf>, io::Error)> {
+pub(super) fn sync_together(entries: &[Entry<'_>]) -> std::result::Result<(), (Option<PathBuf>, io::Error)> {
     let sync = |entry: &Entry<'_>| entry.sync().map_err(|error| (entry.path().map(Path::to_owned), error));
     parallel::each(entries, THREADS, sync).map(drop)
 }
 
 /// Syncs `files`, which another program has written, and all their parent directories up to `root`. An error
 /// comes with the path that failed.
-pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
+pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> std::result::Result<(), (PathBuf, io::Error)> {
     let directories: BTreeSet<&Path> = files
         .iter()
         .flat_map(|file| file.ancestors().skip(1).take_while(|path| path.starts_with(root)))
@@ -66,6 +68,55 @@ pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> Result<(), (PathBuf,
     let files = files.iter().map(|file| Entry::File(file));
     let entries: Vec<Entry<'_>> = files.chain(directories.into_iter().map(Entry::Directory)).collect();
     sync_together(&entries).map_err(|(path, error)| (path.unwrap_or_else(|| root.to_owned()), error))
+}
+
+impl Storage {
+    /// Makes files that another program has written durable, including their directories. Stores other than
+    /// local file systems have already done so; there, one of the files is looked for, because the other program may
+    /// have written to a different store, with the same name at another endpoint.
+    ///
+    /// # Errors
+    /// `FileNotFound` or `Unavailable`, naming the file.
+    #[doc(hidden)]
+    pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        if let Backend::Remote(_) = self.backend {
+            let Some(path) = paths.into_iter().next() else { return Ok(()) };
+            return match self.head(path)? {
+                Some(_) => Ok(()),
+                None => Err(Error::new(ErrorKind::FileNotFound, "the file does not exist")
+                    .at_path(path)
+                    .in_table(self.url())),
+            };
+        }
+        let local = |path: &str| self.local_file(path, &self.path(path)?);
+        let paths = paths.into_iter().map(local).collect::<Result<Vec<_>>>()?;
+        let root = self
+            .url
+            .to_file_path()
+            .map_err(|()| Error::invalid_argument("the location is not a local path").in_table(self.url()))?;
+        sync_files(&root, &paths).map_err(|(path, error)| {
+            let (kind, what) = match error.kind() {
+                io::ErrorKind::NotFound => (ErrorKind::FileNotFound, "the file does not exist"),
+                _ => (ErrorKind::Unavailable, "the file could not be made durable"),
+            };
+            Error::new(kind, what).at_path(path.display().to_string()).in_table(self.url()).with_source(error)
+        })
+    }
+
+    /// As [`Storage::sync`], for files that the tasks of an engine report to have written.
+    ///
+    /// # Errors
+    /// The same, with a hint for locations that mean another place to the tasks.
+    #[doc(hidden)]
+    pub fn sync_reported<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        self.sync(paths).map_err(|error| match error.kind() {
+            ErrorKind::FileNotFound => error.with_hint(
+                "make sure that the table's path is the same place for the driver and all executors, such as a \
+                 directory of a shared file system, or a store at the same endpoint",
+            ),
+            _ => error,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::Storage;
 use super::hadoop::remove_checksum;
 use super::names::{Unpublished, publish_if_absent};
 use super::remote::Remote;
 use super::sync::{Entry, sync_together};
 use super::upload::Upload;
+use super::{Backend, Storage};
 use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::interrupt;
 
 /// Removes the empty directories of a tree. `remove_dir` refuses directories that are not empty, so no file
 /// can be lost.
@@ -157,6 +158,34 @@ fn create_last(directory: &Path) -> io::Result<()> {
     match fs::create_dir(directory) {
         Err(_) if directory.is_dir() => Ok(()),
         created => created,
+    }
+}
+
+impl Storage {
+    /// Creates a file, which must not exist yet, and its directories. The file is complete and durable when
+    /// [`FileWriter::finish`] returns.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
+    pub fn create_file(&self, path: &str) -> Result<FileWriter> {
+        self.write_file(path, FileWriter::create_local)
+    }
+
+    pub(super) fn write_file(
+        &self,
+        path: &str,
+        local: impl FnOnce(&Path, &str) -> io::Result<FileWriter>,
+    ) -> Result<FileWriter> {
+        let located = self.path(path)?;
+        interrupt::check()?;
+        match &self.backend {
+            Backend::Local => {
+                let file = self.local_file(path, &located)?;
+                local(&file, path).map_err(|error| self.not_written(path, error))
+            }
+            Backend::Remote(store) => Ok(FileWriter::remote(self.clone(), store.clone(), path)),
+        }
     }
 }
 

@@ -1,0 +1,80 @@
+//! Creating a file unless it exists, on which commits are based.
+
+use object_store::PutPayload;
+
+use super::names::Unpublished;
+use super::{Backend, Storage, cache, local};
+use crate::error::{Error, Result};
+
+/// The outcome of a put-if-absent.
+#[derive(Debug)]
+pub enum PutOutcome {
+    /// The file was created with the given bytes and is durable.
+    Created,
+    /// A file already existed. It may be our own if an earlier response was lost.
+    AlreadyExists,
+    /// The outcome is unknown: the file may exist or not. Read it back to find out.
+    Unknown(Error),
+}
+
+impl Storage {
+    /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that is not valid in the store; `Unavailable` or `PermissionDenied` if the
+    /// file could not be written at all; `Unsupported` for a store that would replace files. Every failure after
+    /// which the file may exist is [`PutOutcome::Unknown`].
+    #[doc(hidden)]
+    pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
+        self.put_if_absent_tagged(path, bytes).map(|(outcome, _)| outcome)
+    }
+
+    /// Does the same, and returns the tag that a listing shows for a file that was created, if the store returned it.
+    ///
+    /// # Errors
+    /// As [`Storage::put_if_absent`].
+    pub(crate) fn put_if_absent_tagged(
+        &self,
+        path: &str,
+        bytes: impl Into<PutPayload>,
+    ) -> Result<(PutOutcome, Option<u64>)> {
+        let bytes = bytes.into();
+        if let Some(outcome) = self.put_coordinated(path, &bytes)? {
+            return Ok((outcome, None));
+        }
+        if let Backend::Remote(store) = &self.backend {
+            self.ensure_checked(store)?;
+        }
+        self.put_tagged(path, bytes)
+    }
+
+    pub(super) fn put_unchecked(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
+        self.put_tagged(path, bytes.into()).map(|(outcome, _)| outcome)
+    }
+
+    fn put_tagged(&self, path: &str, bytes: PutPayload) -> Result<(PutOutcome, Option<u64>)> {
+        let located = self.path(path)?;
+        let store = match &self.backend {
+            Backend::Local => {
+                let created = local::create(&self.local_file(path, &located)?, &bytes);
+                let outcome = match created.map_err(|error| self.not_written(path, error))?.publish() {
+                    Ok(true) => PutOutcome::Created,
+                    Ok(false) => PutOutcome::AlreadyExists,
+                    Err(Unpublished::Refused(error)) => return Err(self.not_written(path, error)),
+                    // The operating system may refuse to sync the directory that already contains the file.
+                    Err(Unpublished::Unknown(error)) => PutOutcome::Unknown(self.io_error(path, error)),
+                };
+                return Ok((outcome, None));
+            }
+            Backend::Remote(store) => store,
+        };
+        match store.create(located, bytes) {
+            Ok(e_tag) => Ok((PutOutcome::Created, e_tag.as_deref().map(cache::tag))),
+            Err(failure) if failure.is_existing() => Ok((PutOutcome::AlreadyExists, None)),
+            Err(failure) if failure.is_unsent() => Err(self.error(path, failure)),
+            // The same holds for the answer of a store, if the caller's own client has repeated a put whose first
+            // response was lost.
+            Err(failure) => Ok((PutOutcome::Unknown(self.error(path, failure)), None)),
+        }
+    }
+}
