@@ -210,7 +210,7 @@ def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], t
         for module in patched:
             module.Snapshot = Closed
         names = {{module.__name__ for module in patched}}
-        print("patched", {{"deltalog.spark.tables.delta_table", "deltalog.spark.portable"}} <= names)
+        print("patched", {{"deltalog.spark.tables.handle", "deltalog.spark.portable"}} <= names)
         print("is", DeltaTable.isDeltaTable(spark, path), DeltaTable.isDeltaTable(spark, path + " 2"))
         table = DeltaTable.forPath(spark, path)
         print("history", [row.version for row in table.history(2).collect()])
