@@ -1,7 +1,7 @@
-//! The files with new rows among those that a commit adds.
+//! Finds the files with new rows among the files that a commit adds.
 //!
-//! A commit that deletes rows by a deletion vector adds the data file again. The file then has no row that it did not
-//! have before, so that a transaction that has read a predicate need not see it again.
+//! A commit that deletes rows by a deletion vector adds the data file again. The file then has no new rows, so a
+//! transaction that has read a predicate does not depend on it.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::log::deletion_vector::DeletionVectors;
 use crate::log::replay::{Commit, adds_of, filtered, removes_of};
 use crate::protocol::{DeletionVectorDescriptor, PathResolver};
 
-/// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
+/// Returns the `add` actions of `commit`, without those that only delete rows from an existing file.
 ///
 /// # Errors
 /// `CorruptLog` for a path that the table must not refer to.
@@ -34,8 +34,8 @@ pub(super) fn appended(
             None => true,
             Some(old) => {
                 let grows = only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors);
-                // The old vector belongs to no version that is kept, and its file may be gone. If in doubt, there are
-                // new rows.
+                // The old vector may be gone, because no kept version needs it. In that case, assume that there are new
+                // rows.
                 !grows.unwrap_or_else(|error| {
                     tracing::debug!(%error, file = add.path, "a deletion vector of another commit cannot be read");
                     false
@@ -46,7 +46,7 @@ pub(super) fn appended(
     filtered(&commit.adds, &BooleanArray::from(has_new_rows))
 }
 
-/// Returns whether the vector `new` has all rows of `old`.
+/// Returns whether the deletion vector `new` contains all rows of `old`.
 fn only_grows(
     old: Option<&DeletionVectorDescriptor>,
     new: Option<&DeletionVectorDescriptor>,

@@ -1,4 +1,4 @@
-//! Writes of applications that were done before. Protocol: "Transaction Identifiers".
+//! Recognizes writes that an application has already committed. Protocol: "Transaction Identifiers".
 //!
 //! An application numbers its writes, and each commit records the number. A write with a number that the table has
 //! recorded, or a lower one, is a repetition: there is nothing to do, and its rows must not be added again. It is
@@ -35,7 +35,7 @@ impl AlreadyApplied {
         Ok(Self::find(&base.app_transactions()?, wanted, base.version()))
     }
 
-    /// Returns the error for a caller to whom a repeated write is a failure.
+    /// Returns the error for a caller that treats a repeated write as a failure.
     pub(crate) fn into_error(self, table: String) -> Error {
         let text = format!(
             "the application '{}' has already recorded version {}, so that version {} is not written again",
@@ -66,7 +66,7 @@ impl AlreadyApplied {
     }
 }
 
-/// Refuses progress that names an application twice.
+/// Refuses progress that contains the same application twice.
 ///
 /// # Errors
 /// `InvalidArgument` with the name of the application.

@@ -22,7 +22,7 @@ pub(super) struct Changes {
     pub(super) protocol: Option<Protocol>,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
-    /// Whether the metadata name the version of the commit as the one before which checkpoints are protected.
+    /// Whether the metadata is to state the version of this commit as the one before which checkpoints are protected.
     pub(super) protects_checkpoints: bool,
     /// The progress of applications.
     pub(super) transactions: Vec<SetTransaction>,
@@ -36,7 +36,7 @@ pub(super) struct Changes {
     pub(super) row_deletes: Vec<RowDelete>,
     /// The change data files.
     pub(super) change_files: Vec<AddCdcFile>,
-    /// Whether files are added that were removed before, which a VACUUM may delete.
+    /// Whether the transaction adds files that were removed before, and that a VACUUM may therefore delete.
     pub(super) brings_files_back: bool,
 }
 
@@ -65,26 +65,26 @@ impl Changes {
             && !self.adds.iter().chain(&self.removes).any(has_data_change)
     }
 
-    /// Returns whether the transaction only adds rows, and depends on no metadata that it changes.
+    /// Returns whether the transaction only adds rows, and does not depend on the metadata that it changes.
     pub(super) fn only_adds_rows(&self) -> bool {
         self.protocol.is_none() && self.metadata.is_none() && self.adds_rows_alone()
     }
 
-    /// Returns whether all files of the transaction are new rows. It may change the metadata as well, as one does that
-    /// counts an identity column on.
+    /// Returns whether the transaction only adds new rows. It may change the metadata as well, for example to record
+    /// the values that an identity column has used.
     pub(super) fn adds_rows_alone(&self) -> bool {
         self.removes.is_empty()
             && self.row_deletes.is_empty()
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
-    /// Checks that one commit may hold these changes, on a table that has this protocol and this metadata then, and had
-    /// the metadata `before`. Returns the data files that are removed.
+    /// Checks that one commit may hold these changes, on a table that afterwards has this protocol and metadata, and
+    /// had the metadata `before`. Returns the data files that are removed.
     ///
     /// # Errors
-    /// `InvalidArgument` if a file is added or removed twice, if an application or a domain is named twice, if rows
-    /// of an append-only table are removed, if an action uses a feature that the protocol lacks, or if a file breaks a
-    /// rule of Iceberg compatibility.
+    /// `InvalidArgument` if a file is added or removed twice, if an application or a domain occurs twice, if rows of an
+    /// append-only table are removed, if an action uses a feature that the protocol lacks, or if a file breaks a rule
+    /// of Iceberg compatibility.
     pub(super) fn check(
         &self,
         protocol: &Protocol,
@@ -171,8 +171,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data
-    /// file is not that: its logical files differ.
+    /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data file
+    /// is allowed, because the result is a different logical file.
     fn added_and_removed(&self, resolver: &PathResolver) -> Result<Option<String>> {
         if self.adds.is_empty() {
             return Ok(None);
@@ -189,7 +189,7 @@ impl Changes {
         Ok(None)
     }
 
-    /// Returns the path of a data file with row deletes that is added or removed as well.
+    /// Returns the path of a data file that has row deletes and is also added or removed.
     fn deleted_and_changed(&self, added: &FileSet, removed: &FileSet) -> Result<Option<String>> {
         let files: Vec<Add> = self.row_deletes.iter().map(|delete| delete.file.clone()).collect();
         for batch in batches_of_adds(&files)? {

@@ -1,5 +1,5 @@
-//! The commit loop: concurrent commits are compared with the transaction, the next commit is prepared on top of them
-//! and put, and if another writer was faster, the same again one version later.
+//! The commit loop: compares concurrent commits with the transaction, prepares the next commit on top of them, and puts
+//! it. If another writer was faster, it repeats this for the next version.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
-    /// Decides which files outside of the table the transaction may name.
+    /// Decides which files outside the table the transaction may refer to.
     pub(crate) resolver: &'a PathResolver,
     pub(crate) version: u64,
     /// The size of the commit in bytes.
@@ -83,7 +83,7 @@ pub struct Committed {
     pub rebased_over: u64,
 }
 
-/// Commits `transaction`, and calls `after` with the version that this has made.
+/// Commits `transaction`, and calls `after` with the version that was created.
 ///
 /// # Errors
 /// As [`Transaction::commit`].
@@ -201,7 +201,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes note of the commit of `version`, and calls `after`. `tag` is the tag of its file.
+    /// Records the commit of `version`, and calls `after`. `tag` is the tag of its file.
     fn committed(
         &mut self,
         version: u64,
@@ -235,7 +235,8 @@ impl<'a> Attempts<'a> {
     /// Records the commits since the base. Returns the first reason not to commit on top of them.
     fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
-            // There may be a log whose first versions were cleaned up, so that version 0 could be put.
+            // The log may exist although its first versions were cleaned up, in which case version 0 could be put
+            // again.
             let exists = is_table(&self.transaction.storage)?;
             return Ok(exists.then(|| Stop::conflict(0, ConflictReason::TableCreated)));
         };
@@ -253,7 +254,7 @@ impl<'a> Attempts<'a> {
         Ok(found)
     }
 
-    /// Takes note of the commit `bytes` of another writer. Returns the reason not to commit on top of it, if any.
+    /// Examines the commit `bytes` of another writer. Returns the reason not to commit on top of it, if any.
     fn meet(&mut self, version: u64, bytes: &Bytes) -> Result<Option<Stop>> {
         if self.transaction.base.is_none() {
             return Ok(Some(Stop::conflict(version, ConflictReason::TableCreated)));
@@ -267,7 +268,8 @@ impl<'a> Attempts<'a> {
         let Transaction { base, reads, changes, storage, .. } = self.transaction;
         let version = winner.version;
         let located = |error: Error| error.in_table(storage.url()).at_version(version);
-        // A write that was done before conflicts with itself by every other rule as well.
+        // A repeated write would also violate other rules, as it conflicts with its own earlier commit, so this is
+        // checked first.
         if let Some(applied) = AlreadyApplied::find(&winner.transactions, &changes.transactions, version) {
             return Ok(Some(Stop::AlreadyApplied(applied)));
         }
@@ -303,8 +305,9 @@ impl<'a> Attempts<'a> {
             && changes.domains.is_empty()
     }
 
-    /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
-    /// that depends on no file and no application can, and only if changes of protocol and metadata do not affect it.
+    /// Continues on the newest version although the commit of `version`, which is after the base, was cleaned up. This
+    /// is only possible for a transaction that depends on no file and no application, and that changes of protocol and
+    /// metadata do not affect.
     fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         if !self.may_skip_commits() {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
@@ -327,7 +330,7 @@ impl<'a> Attempts<'a> {
         let preserved = tracks_rows(self.protocol, self.metadata).then_some((PRESERVED_TAG, "true"));
         let mut info = operation.commit_info(id, now_ms, preserved.as_slice());
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
-        // As the JVM connector has it, this is also true if no files are added. A creation has read nothing.
+        // As in the JVM connector, a commit that adds no files also counts as blind. A creation has read nothing.
         let has_read = base.is_some() && !reads.is_nothing();
         info.is_blind_append = Some(!has_read && changes.adds_rows_alone());
         info.isolation_level = Some(self.isolation.name().to_owned());
@@ -354,7 +357,7 @@ impl<'a> Attempts<'a> {
         let (mut lines, mut with_vectors) = (Lines::default(), Vec::new());
         let mut row_ids = self.head.next_row_ids()?;
         for mut action in self.row_deletes.prepare()? {
-            // The file may be from before the table had row tracking.
+            // The file may have been added before the table had row tracking.
             if let (Action::Add(add), Some(row_ids)) = (&mut action, &mut row_ids) {
                 row_ids.assign(add)?;
             }
@@ -392,7 +395,7 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// Returns the pause after a loss: from `random`, up to a maximum that grows with `losses`.
+/// Returns the pause after a loss, chosen by `random` up to a maximum that grows with `losses`.
 fn pause(random: u64, losses: u32) -> Duration {
     Duration::from_micros(random % (MAX_FIRST_PAUSE_MICROS << losses.min(MAX_DOUBLINGS)))
 }

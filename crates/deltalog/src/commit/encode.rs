@@ -1,4 +1,4 @@
-//! Changes as lines of a commit. Protocol: "Delta Log Entries", "Actions".
+//! Encodes changes as lines of a commit. Protocol: "Delta Log Entries", "Actions".
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;

@@ -6,11 +6,12 @@ use crate::protocol::log_name::LogFileName;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read at the same time. Their threads wait for the store, not for a core.
+/// The number of commits that are read at the same time. It may exceed the number of cores, because the threads wait
+/// for the store.
 const COMMITS_AT_ONCE: usize = 8;
 
-/// The most consecutive commits that a listing may leave out. It lags behind by seconds. A gap that is larger is one of
-/// the log, as below a file whose version is far too high.
+/// The maximum number of consecutive commits that a listing may miss, because it lags behind by seconds. A larger gap
+/// is a gap in the log, for example below a file whose version is far too high.
 const MOST_LEFT_OUT: u64 = 10_000;
 
 /// Returns the version of the commit with the id `transaction_id`; `None` if the log has no such commit.
@@ -41,8 +42,8 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             _ => None,
         })
         .collect();
-    // A listing may lag behind and show a commit without those before or after it. So commits at both ends are looked
-    // for by name, and those in between are read whether they were listed or not.
+    // A listing may lag behind and show a commit without its neighbors. So at both ends, commits are looked up by name,
+    // and all commits in between are read whether they were listed or not.
     let exists = |version| Ok::<_, Error>(storage.head(&LogFileName::Commit(version).path())?.is_some());
     let mut first = listed.first().copied().unwrap_or_default();
     while first > 0 && exists(first - 1)? {
@@ -75,10 +76,11 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             Err(error) => Err(error),
         }
     };
-    // A commit above a gap may be a stray file: a copy of another commit, or damaged. One below counts more.
+    // A commit above a gap may be a stray file: a copy of another commit, or damaged. A commit below the gap takes
+    // precedence.
     let mut above_gap: Option<Result<u64>> = None;
     for versions in versions.chunks(COMMITS_AT_ONCE) {
-        // An error of an older commit says nothing about a newer one.
+        // An error in an older commit does not matter if a newer one is found.
         let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(has_id(version)))?;
         for (version, found) in versions.iter().zip(found) {
             let answer = match found {

@@ -1,7 +1,7 @@
-//! The version that an attempt stands on, as far as the next commit depends on it.
+//! The version that an attempt is based on, and what the next commit needs to know about it.
 //!
-//! Each attempt is prepared afresh from it: the in-commit timestamp must be later than the previous version's, and
-//! row ids must be higher than its high water mark. (Protocol: "In-Commit Timestamps", "Row Tracking".)
+//! Each attempt is prepared from it again: the in-commit timestamp must be later than the timestamp of this version,
+//! and row ids must be higher than its high water mark. (Protocol: "In-Commit Timestamps", "Row Tracking".)
 
 use super::row_ids::RowIds;
 use crate::error::Result;
@@ -26,7 +26,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Returns the head of a transaction on `base`. `protocol` and `metadata` are those that the transaction leaves.
+    /// Returns the head of a transaction on `base`. `protocol` and `metadata` are those after the transaction.
     ///
     /// # Errors
     /// `CorruptLog` for invalid properties or an invalid high water mark; also errors of the store.
@@ -51,7 +51,7 @@ impl Head {
         })
     }
 
-    /// Moves on to the version of `winner`.
+    /// Advances to the version of `winner`.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid high water mark.
@@ -62,8 +62,8 @@ impl Head {
         self.row_ids.as_mut().map_or(Ok(()), |row_ids| row_ids.advance(&winner.domains))
     }
 
-    /// Takes note of when the file of the version was written, if the next commit must be later: the first one with an
-    /// in-commit timestamp. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
+    /// Records when the file of the version was written, if the next commit is the first one with an in-commit
+    /// timestamp, which must be later. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
     ///
     /// # Errors
     /// Errors of the store.
@@ -92,14 +92,14 @@ impl Head {
         self.version.map_or(0, |version| version + 1)
     }
 
-    /// Returns the in-commit timestamp of the next version, if the table has them: the time `now_ms`, but later than
-    /// the version before.
+    /// Returns the in-commit timestamp of the next version, if the table has them: `now_ms`, or later if the previous
+    /// version requires it.
     pub(super) fn next_timestamp_ms(&self, now_ms: i64) -> Option<i64> {
         let earliest = self.timestamp_ms.map_or(i64::MIN, |last| last.saturating_add(1));
         self.has_timestamps.then(|| now_ms.max(earliest))
     }
 
-    /// Returns the assignment of row ids in the next version, if the table has them.
+    /// Returns the object that assigns row ids in the next version, if the table tracks rows.
     ///
     /// # Errors
     /// `CorruptLog` if the version does not fit in an `i64`.

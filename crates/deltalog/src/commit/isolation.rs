@@ -9,17 +9,18 @@ use crate::protocol::Metadata;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IsolationLevel {
-    /// The order of the versions is an order in which the transactions could have run one after another.
+    /// The transactions could have run one after another in the order of the versions.
     Serializable,
-    /// There is such an order, but it may place blind appends differently than the versions do.
+    /// The transactions could have run one after another, but for blind appends that order may differ from the order of
+    /// the versions.
     WriteSerializable,
-    /// Rows are not changed, only moved, so rows that other writers add do not matter.
+    /// For transactions that only move rows. Rows that other writers add do not matter.
     SnapshotIsolation,
 }
 
 impl IsolationLevel {
-    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it only moves rows; else
-    /// the level that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
+    /// Returns the level of a transaction: the `requested` one if there is one; `SnapshotIsolation` if the transaction
+    /// only moves rows; otherwise the level in the table's property `delta.isolationLevel`, or `WriteSerializable`.
     pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
         let by_default = || {
             if changes.only_moves_rows() {

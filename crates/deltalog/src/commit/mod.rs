@@ -22,7 +22,7 @@
 //! - What was read is a value ([`ReadSet`]), and so is the outcome: committed at a version, or a conflict that says
 //!   which commit won and by which of the [`rules`]. Errors are failures. All errors except `CommitStateUnknown` mean
 //!   that nothing was committed.
-//! - Every attempt is prepared afresh from the versions before it ([`head`]).
+//! - Every attempt is prepared again from the version before it ([`head`]).
 //! - File actions are record batches ([`changes`]).
 //! - A blind append never conflicts with appends, deletes or compactions. It is retried at the next version until it
 //!   succeeds.
@@ -86,8 +86,9 @@ use crate::snapshot::Snapshot;
 use crate::storage::{Storage, parse_location};
 use crate::write::TableWriteSpec;
 
-/// Returns why files that were written for a table with this protocol and this metadata must not be added to `newest`,
-/// if there is a reason. It is for writers who cannot look at the commits in between, because they were cleaned up.
+/// Returns a reason why files that were written for a table with this protocol and this metadata must not be added to
+/// `newest`, if there is one. It is for writers that cannot examine the commits in between, because these were cleaned
+/// up.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -107,8 +108,8 @@ pub fn changed_for_writers(
     Ok(concerns.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns why files that were written for `base` must not be added to `newest`, a later version of the table, if there
-/// is a reason.
+/// Returns a reason why files that were written for `base` must not be added to `newest`, a later version of the table,
+/// if there is one.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema or domain; errors of the store.
@@ -134,7 +135,7 @@ pub struct Transaction {
     base: Option<Snapshot>,
     reads: ReadSet,
     changes: Changes,
-    /// The isolation level; `None` for the table's.
+    /// The isolation level; `None` for the table's level.
     isolation: Option<IsolationLevel>,
     replaces: Option<Replaced>,
     operation: Operation,
@@ -151,8 +152,7 @@ enum Replaced {
 }
 
 impl Transaction {
-    /// Creates a transaction that creates `table`. That there is a table already is a conflict, which the commit
-    /// returns.
+    /// Creates a transaction that creates `table`. If a table already exists, the commit returns a conflict.
     ///
     /// # Errors
     /// `InvalidArgument` if the location is not valid; errors of an invalid schema.
@@ -208,8 +208,8 @@ impl Transaction {
 
     /// Creates a transaction that removes every file of `base`, and may then add others.
     ///
-    /// It is serializable regardless of the table's isolation level: rows that another writer has added since would
-    /// survive although the table was to hold only the new ones.
+    /// It is serializable regardless of the table's isolation level: otherwise rows that another writer has added since
+    /// would survive, although only the new rows should remain.
     ///
     /// # Errors
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
@@ -226,10 +226,10 @@ impl Transaction {
     /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
     /// files it changes nothing. `evolved` is the table after the same commit, if that changes the schema.
     ///
-    /// It is serializable as [`Transaction::overwrite`] is, with respect to these partitions.
+    /// It is serializable like [`Transaction::overwrite`], but only with respect to these partitions.
     ///
     /// # Errors
-    /// As [`Transaction::overwrite`]; `InvalidArgument` too if the table has no partition columns.
+    /// As [`Transaction::overwrite`]; `InvalidArgument` also if the table has no partition columns.
     pub fn overwrite_partitions(
         base: &Snapshot,
         evolved: Option<&TableHeader>,
@@ -265,7 +265,7 @@ impl Transaction {
         commit_loop::conflict_so_far(&transaction)
     }
 
-    /// Sets the isolation level; without it the table's counts.
+    /// Sets the isolation level. Without it, the table's level applies.
     #[must_use]
     pub fn with_isolation(mut self, level: IsolationLevel) -> Self {
         self.isolation = Some(level);
@@ -279,9 +279,8 @@ impl Transaction {
 
     /// Records the rows of the base that the transaction's new rows were computed from.
     ///
-    /// Commits that change these rows are conflicts, and so are commits that add such rows, according to the isolation
-    /// level of the table; the transaction's own level does not matter. An append that has read rows is not a blind
-    /// append.
+    /// Commits that change these rows, or add rows of this kind, are conflicts according to the isolation level of the
+    /// table; the transaction's own level does not matter. An append that has read rows is not a blind append.
     pub fn read_rows(&mut self, rows: RowsRead) {
         self.reads.source = Source::new(rows);
     }
@@ -325,7 +324,7 @@ impl Transaction {
     }
 
     /// Adds files that were removed before, given by their `add` actions in the form of the log. A VACUUM that has
-    /// begun since the base is a conflict.
+    /// begun since the base then causes a conflict.
     pub(crate) fn bring_back(&mut self, batch: RecordBatch) {
         self.changes.brings_files_back = true;
         self.add_batch(batch);
@@ -344,8 +343,8 @@ impl Transaction {
         self.remove_rows_of(adds, RowsOfFile::Removed)
     }
 
-    /// Removes files of the base, given by their `add` actions in the form of the log, whose rows are in files that the
-    /// transaction adds without a change of the data.
+    /// Removes files of the base, given by their `add` actions in the form of the log. Their rows must be in files that
+    /// the transaction adds without changing the data.
     ///
     /// # Errors
     /// `CorruptLog` for a batch that is not in the form of the log.
@@ -370,13 +369,13 @@ impl Transaction {
         self.changes.row_deletes.push(RowDelete { file, rows });
     }
 
-    /// Returns whether the statistics of files that others add matter.
+    /// Returns whether the transaction needs the statistics of files that other writers add.
     fn needs_statistics(&self) -> bool {
         self.reads.needs_statistics() || !self.changes.row_deletes.is_empty()
     }
 
-    /// Records the progress of an application, which shows it later whether this commit succeeded. Protocol:
-    /// "Transaction Identifiers".
+    /// Records the progress of an application, which can later find out from it whether this commit succeeded.
+    /// Protocol: "Transaction Identifiers".
     ///
     /// If another commit since the base has recorded the same version or a later one, the transaction is
     /// [`Outcome::AlreadyApplied`]. What the base has recorded is not compared.
@@ -407,7 +406,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets what `table` says, as far as it differs from `base`.
+    /// Sets protocol, metadata and domains from `table` where they differ from `base`.
     ///
     /// # Errors
     /// As [`TableHeader::clustering_domain`].
@@ -435,10 +434,10 @@ impl Transaction {
         self.changes.metadata = Some(metadata);
     }
 
-    /// Lets what is done after the commit name files below `roots` (URLs), which a shallow clone adds.
+    /// Allows the work after the commit to refer to files below `roots` (URLs), which a shallow clone adds.
     ///
     /// # Errors
-    /// `InvalidArgument` if one is no location.
+    /// `InvalidArgument` if a root is not a valid location.
     pub(crate) fn allow_roots(&mut self, roots: &[String]) -> Result<()> {
         for root in roots {
             self.resolver = self.resolver.clone().allow(&parse_location(root)?)?;
@@ -446,13 +445,13 @@ impl Transaction {
         Ok(())
     }
 
-    /// Protects the checkpoints of all versions before this commit, whose version the metadata name. Has no effect if
-    /// the metadata are not set. (Table feature `checkpointProtection`.)
+    /// Protects the checkpoints of all versions before this commit, by stating its version in the metadata. Has no
+    /// effect if the transaction does not set the metadata. (Table feature `checkpointProtection`.)
     pub(crate) fn protect_checkpoints(&mut self) {
         self.changes.protects_checkpoints = true;
     }
 
-    /// Returns whether a commit would only be an entry of the history.
+    /// Returns whether the commit would change nothing but the history.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.changes.is_empty()
     }
@@ -475,7 +474,8 @@ impl Transaction {
     /// Moves a transaction that was not committed to another version of the table, usually a newer one after a
     /// conflict.
     ///
-    /// - A creation becomes an append to the table that another writer has created as this one would have.
+    /// - A creation becomes an append, if the table that another writer has created equals the one that it would
+    ///   create.
     /// - An overwrite replaces the rows of the new base.
     /// - An append does not change.
     ///
@@ -514,7 +514,7 @@ impl Transaction {
             || !self.reads.source.rows.is_nothing();
         let has_read = match self.replaces {
             None if is_creation => false,
-            // The removed files were chosen by the reads.
+            // The reads determined which files are removed, so both must be repeated.
             None => !self.reads.is_nothing() || !changes.removes.is_empty(),
             Some(Replaced::WholeTable) => false,
             Some(Replaced::Partitions) => reads_rows,
@@ -543,13 +543,13 @@ impl Transaction {
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;
         if is_creation {
-            // The other creation has already set the table-level state, such as the clustering columns.
+            // The concurrent creation has already set table-level state, such as the clustering columns.
             moved.changes.domains.retain(|domain| !domain.is_system_controlled());
         }
         Ok(moved)
     }
 
-    /// Commits the transaction, and calls `after` with the version that this has made.
+    /// Commits the transaction, and calls `after` with the version that was created.
     ///
     /// # Errors
     /// As [`Transaction::commit`].
@@ -562,8 +562,8 @@ impl Transaction {
         &self.storage
     }
 
-    /// Returns the newest version of the table, `base` being the last one that was read: a transaction with a conflict
-    /// about its files may be made again on it, with the new versions of these files.
+    /// Returns the newest version of the table. `base` is the last version that was read. After a conflict about its
+    /// files, the transaction may be made again on the newest version, with the new versions of these files.
     ///
     /// # Errors
     /// `CommitConflict` if files that were written for `base` must not be added there; errors of the store.

@@ -1,8 +1,8 @@
-//! Files that others must not add before a transaction, although it has not read the table as a whole.
+//! Files that other writers must not add concurrently, although the transaction has not read the whole table.
 //!
 //! A transaction that ends the use of a feature has made sure that no file of its base uses it. Files that other
-//! writers add in the meantime are checked one by one, so that the transaction is rebased over commits whose files
-//! satisfy it. The JVM implementation looks at the commits in between in the same way.
+//! writers add in the meantime are checked one by one, and the transaction is rebased over commits whose files pass the
+//! check. The JVM implementation examines the commits in between in the same way.
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ pub(crate) struct Objection {
 }
 
 impl Objection {
-    /// Returns the objection to files that `what` is said of, such as "make use of the feature 'x'". Of a batch of
-    /// `add` actions in the form of the log, `check` returns the path of the first such file.
+    /// Returns an objection to certain files. `what` describes them, as in "make use of the feature 'x'". `check`
+    /// returns the path of the first such file in a batch of `add` actions in the form of the log.
     pub(crate) fn new(
         what: String,
         check: impl Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync + 'static,
@@ -34,7 +34,7 @@ impl Objection {
         &self.what
     }
 
-    /// Returns the path of the first file of `adds` that it is said of.
+    /// Returns the path of the first file of `adds` that the objection is about.
     pub(super) fn find(&self, adds: &RecordBatch) -> Result<Option<String>> {
         if adds.num_rows() == 0 { Ok(None) } else { (self.check)(adds) }
     }
@@ -47,7 +47,7 @@ impl fmt::Debug for Objection {
 }
 
 impl Transaction {
-    /// Adds `objection`: a concurrent commit that adds files against it is a conflict.
+    /// Adds `objection`: a concurrent commit that adds such files is then a conflict.
     pub(crate) fn object(&mut self, objection: Objection) {
         self.reads.objection = Some(objection);
     }

@@ -137,7 +137,7 @@ const GENERATED: [&str; 10] = [
 /// The fields of `commitInfo` that must be strings.
 const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
-/// The text before the version of this crate in `engineInfo`.
+/// The text before the version number of this crate in `engineInfo`.
 const THIS_CRATE: &str = "deltalog/";
 
 /// Returns whether `engineInfo` says that this crate has made the commit, for a user or for an engine.

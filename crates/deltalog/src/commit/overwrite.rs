@@ -1,4 +1,4 @@
-//! The removal of the files of a snapshot that an overwrite replaces.
+//! Removes the files of a snapshot that an overwrite replaces.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn removes(
 pub(super) enum RowsOfFile {
     /// They are removed from the table.
     Removed,
-    /// They are in another file now, so that the data does not change.
+    /// They are now in another file, so the data does not change.
     Moved,
 }
 

@@ -1,8 +1,8 @@
 //! A set of partitions. It describes the files that a transaction replaces, the part of the table that it has read, and
 //! the files that are compacted after a write.
 //!
-//! Values are compared by type, because writers spell them differently: `1` and `01` are one partition of a number.
-//! NULL is a value like others.
+//! Values are compared by type, because writers spell them differently: for a number, `1` and `01` are the same
+//! partition. NULL is an ordinary value.
 
 use std::collections::HashSet;
 
@@ -24,8 +24,8 @@ pub(crate) struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Returns an empty set of partitions of `snapshot`, or of the table after a write. The columns of
-    /// `evolved` may be wider, and hold the values of both.
+    /// Returns an empty set of partitions of `snapshot`, or of the table after a write. `evolved` is the table after
+    /// the write; its columns may be wider, so they can hold the values of both.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema.

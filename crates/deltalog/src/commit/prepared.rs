@@ -1,7 +1,7 @@
-//! A commit that is ready to be put: its bytes, and its actions for the work that follows it.
+//! A commit that is ready to be put: its bytes, and its actions for the work after the commit.
 //!
-//! Checksums and checkpoints depend on what was committed. It is not read back: a transaction keeps it in memory as
-//! record batches.
+//! Checksums and checkpoints are computed from what was committed. It is not read back; the transaction keeps it in
+//! memory as record batches.
 
 use arrow::array::RecordBatch;
 use object_store::PutPayload;
@@ -21,9 +21,9 @@ pub(super) struct Prepared {
     pub(super) metadata: Option<Metadata>,
     /// The `add` actions, including the actions of row deletes, in the form of the log.
     pub(super) adds: Vec<RecordBatch>,
-    /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
+    /// The logical files that the commit removes because rows are deleted from them, in the form of the log.
     pub(super) replaced: Vec<RecordBatch>,
-    /// The domains that this attempt sets in addition to the transaction's.
+    /// The domains that this attempt sets in addition to the transaction's domains.
     pub(super) domains: Vec<DomainMetadata>,
 }
 

@@ -1,5 +1,5 @@
-//! The commit rule: put-if-absent of `N.json`, and the reaction to each answer of the store or to none. Protocol:
-//! "Creation of New Log Entries".
+//! The commit rule: creates `N.json` only if it does not exist, and handles each possible answer of the store,
+//! including none. Protocol: "Creation of New Log Entries".
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::storage::{PutOutcome, Storage};
 /// The maximum number of puts of one version while the store does not answer.
 const MAX_PUTS: u32 = 5;
 
-/// The time for which reading a commit back is tried again while the store does not answer, with the requests and the
-/// pauses between them. The client of a remote store already retries for minutes.
+/// How long to keep trying to read a commit back while the store does not answer, including requests and pauses. The
+/// client of a remote store already retries for minutes.
 const READ_BUDGET: Duration = Duration::from_secs(10);
 
 /// The first pause after a request without an answer. Each later one doubles it.
@@ -25,12 +25,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two requests without an answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Returns whether a put was refused, and would be again.
+/// Returns whether the store refused a put, and would refuse it again.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidArgument)
 }
 
-/// Which writer has committed a version.
+/// The writer that has committed a version.
 pub(super) enum Owner {
     /// This transaction. The tag of the commit is known if the store has acknowledged it with one.
     Own(Option<u64>),
@@ -78,7 +78,7 @@ impl Putter<'_> {
                         "the store gave no answer to a commit: reading it back"
                     );
                     match self.read_back(version) {
-                        // The operating system or the store refused the put, which had no effect.
+                        // The operating system or the store refused the put, so it had no effect.
                         Ok(None) if is_refusal(&error) && attempt == 0 => {
                             return Err(error.at_version(version));
                         }
@@ -110,7 +110,7 @@ impl Putter<'_> {
         Ok(Some(if own.as_deref() == Some(self.txn_id) { Owner::Own(None) } else { Owner::Foreign(bytes) }))
     }
 
-    /// Makes our own commit durable if it was found by reading, because the store has not acknowledged it.
+    /// Makes this transaction's commit durable if it was found by reading, because the store has not acknowledged it.
     fn durable(&self, owner: Owner, version: u64) -> Result<Owner> {
         if matches!(owner, Owner::Own(_)) {
             let path = LogFileName::Commit(version).path();
@@ -187,7 +187,8 @@ pub(super) fn located(error: Error, storage: &Storage, version: u64) -> Error {
     error.at_path(LogFileName::Commit(version).path()).at_version(version).in_table(storage.url())
 }
 
-/// Returns the pause after `attempt`: between one half and all of a time that doubles, by `random`.
+/// Returns the pause after `attempt`, chosen by `random` between one half and all of a time that doubles with each
+/// attempt.
 fn backoff(attempt: u32, random: u64) -> Duration {
     let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(LONGEST_PAUSE);
     let half = longest / 2;

@@ -1,4 +1,4 @@
-//! The reads of a transaction from its base, on which it depends.
+//! What a transaction has read from its base, and therefore depends on.
 //!
 //! | read | a later commit conflicts if it |
 //! | --- | --- |
@@ -32,7 +32,7 @@ pub struct ReadSet {
     pub(super) objection: Option<Objection>,
     /// Whether the domains were read.
     pub(super) domains: bool,
-    /// The rows that the added ones were computed from.
+    /// The rows from which the added rows were computed.
     pub(super) source: Source,
 }
 
@@ -79,7 +79,7 @@ impl ReadSet {
             && self.source.rows.is_nothing()
     }
 
-    /// Returns whether the statistics of added files matter.
+    /// Returns whether the statistics of added files are needed to detect conflicts.
     pub(super) fn needs_statistics(&self) -> bool {
         (!self.whole_table && !self.predicates.is_empty()) || !self.source.predicates().is_empty()
     }

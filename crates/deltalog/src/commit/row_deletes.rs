@@ -1,7 +1,7 @@
 //! Rows that a transaction deletes from data files, by deletion vectors. Protocol: "Deletion Vectors".
 //!
 //! Two transactions that delete different rows of one file do not conflict: the second one merges its rows into the
-//! vector of the first. So the vectors are part of an attempt, not of the transaction:
+//! vector of the first. The vectors are therefore made for each attempt, not once per transaction:
 //!
 //! ```text
 //!   rows to delete ──┐
@@ -9,11 +9,11 @@
 //!                    └─ a row is in both: conflict
 //! ```
 //!
-//! - A file that loses all its rows is removed. One whose rows are deleted already stays as it is.
-//! - A winner that removes the file is a conflict, unless it says where the rows are now
+//! - A file that loses all its rows is removed. A file whose rows to delete are already deleted stays as it is.
+//! - A winner that removes the file is a conflict, unless it records where the rows are now
 //!   ([`crate::commit::row_moves`]): then they are deleted there.
-//! - A winner that brings rows back is a conflict. One that adds the file again with the same rows, such as for its
-//!   statistics, is none.
+//! - A winner that restores deleted rows is a conflict. A winner that adds the file again with the same rows, for
+//!   example with new statistics, is not.
 //! - Vectors that were written and not committed are deleted.
 
 use std::borrow::Cow;
@@ -51,21 +51,21 @@ pub(super) struct RowDeletes<'a> {
     files: Vec<File<'a>>,
     /// The indexes of `files` by their resolved paths.
     by_path: HashMap<LogPath, usize>,
-    /// The files of vectors that were written and not committed.
+    /// The files with deletion vectors that were written and not committed.
     written: Vec<String>,
 }
 
-/// A data file in the newest version that was noted.
+/// A data file in the newest version that has been examined.
 #[derive(Debug)]
 struct File<'a> {
     add: Add,
     /// The number of rows of the data file, deleted ones included.
     num_records: u64,
-    /// The rows that are deleted already.
+    /// The rows that are already deleted.
     deleted: RoaringTreemap,
     /// The rows that the transaction deletes.
     rows: Cow<'a, RoaringTreemap>,
-    /// The actions of the last attempt, if they are still right.
+    /// The actions of the last attempt, if they are still valid.
     actions: Option<Vec<Action>>,
     /// The file that the vector of these actions is in.
     vector_file: Option<String>,
@@ -75,8 +75,8 @@ impl<'a> RowDeletes<'a> {
     /// Reads the vectors that the files have in the version that was read.
     ///
     /// # Errors
-    /// `InvalidArgument` for a file that is named twice, or whose number of rows is not known, or that does not have
-    /// one of the rows; also the errors of [`DeletionVectors::read`].
+    /// `InvalidArgument` for a file that is passed twice, whose number of rows is not known, or that does not have one
+    /// of the rows; also the errors of [`DeletionVectors::read`].
     pub(super) fn new(
         deletes: &'a [RowDelete],
         storage: &'a Storage,
@@ -138,7 +138,7 @@ impl<'a> RowDeletes<'a> {
         vectors.deleted(descriptor, Some(num_records))
     }
 
-    /// Takes note of the vectors of another commit. Returns the reason if it conflicts.
+    /// Examines the deletion vectors of another commit. Returns the reason if it conflicts.
     ///
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
@@ -177,7 +177,7 @@ impl<'a> RowDeletes<'a> {
                 continue;
             };
             let deleted = self.vector(add.deletion_vector.as_ref(), file.num_records).map_err(located)?;
-            // A row that is no longer deleted, or that both delete.
+            // The other commit has restored a row, or both have deleted the same one.
             let restored = &file.deleted - &deleted;
             let common = &(&deleted - &file.deleted) & &*file.rows;
             if let Some(row) = common.min().or(restored.min()) {
@@ -193,7 +193,8 @@ impl<'a> RowDeletes<'a> {
         Ok(None)
     }
 
-    /// Takes over what another commit says of files that it adds again with the same rows, such as new statistics.
+    /// Takes over the changed actions of files that another commit adds again with the same rows, for example with new
+    /// statistics.
     fn note_added_again(&mut self, winner: &Commit) -> Result<()> {
         for (row, path) in paths(&winner.adds).enumerate() {
             let Some(index) = self.by_path.get(&self.resolver.parse(path)?).copied() else { continue };
@@ -209,8 +210,8 @@ impl<'a> RowDeletes<'a> {
     }
 
     /// Returns the new files with the rows that are to be deleted from `file`, which another commit has removed by
-    /// `remove`; `None` if the commit, which adds `adds`, does not say where they are. If anything does not fit, it
-    /// does not: a wrong position would delete another row.
+    /// `remove`. Returns `None` if that commit, whose new files are `adds`, does not record where the rows are, or if
+    /// anything in the record does not fit, because a wrong position would delete another row.
     fn followed(
         &self,
         file: &File<'_>,
@@ -227,7 +228,7 @@ impl<'a> RowDeletes<'a> {
         };
         let deleted = match deleted {
             Ok(deleted) => deleted,
-            // It belongs to no version that is kept, and its file may be gone.
+            // The vector may be gone, because no kept version needs it.
             Err(error) if matches!(error.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptData) => {
                 tracing::debug!(%error, file = file.add.path, "the vector of a file that was moved cannot be read");
                 return Ok(None);
@@ -282,11 +283,11 @@ impl<'a> RowDeletes<'a> {
         Ok(())
     }
 
-    /// Returns the actions that delete the rows, on top of what was noted. Vectors that changed since the last attempt
-    /// are written.
+    /// Returns the actions that delete the rows, on top of the commits examined so far. Vectors that have changed since
+    /// the last attempt are written.
     ///
     /// # Errors
-    /// Errors of the store; `InvalidArgument` for statistics that are no JSON object.
+    /// Errors of the store; `InvalidArgument` for statistics that are not a JSON object.
     pub(super) fn prepare(&mut self) -> Result<Vec<Action>> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -338,8 +339,8 @@ impl<'a> RowDeletes<'a> {
         batches_of_adds(&files)
     }
 
-    /// Deletes the files of vectors that were written: after a commit the files of earlier attempts, else all. The
-    /// fate of the transaction must be known.
+    /// Deletes files with deletion vectors that were written but are not needed: the files of earlier attempts if
+    /// the transaction was committed, otherwise all. Call it only when the outcome is known.
     pub(super) fn delete_unused(&mut self, is_committed: bool) {
         let is_used = |path: &String| {
             is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))

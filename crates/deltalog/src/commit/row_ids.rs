@@ -1,7 +1,7 @@
-//! Fresh row ids and row commit versions of the files that a commit adds. Protocol: "Row Tracking", "Writer
+//! Assigns row ids and row commit versions to the files that a commit adds. Protocol: "Row Tracking", "Writer
 //! Requirements for Row Tracking".
 //!
-//! The ids depend on the high water mark of the version before, so they are assigned again in each attempt.
+//! The ids depend on the high water mark of the previous version, so they are assigned again in each attempt.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ struct Configuration {
     row_id_high_water_mark: i64,
 }
 
-/// The assignment of row ids in one attempt.
+/// Assigns row ids in one attempt.
 #[derive(Debug, Clone)]
 pub(super) struct RowIds {
     /// The highest row id that was assigned; -1 if none was.
@@ -46,7 +46,7 @@ impl RowIds {
         Ok(Some(ids))
     }
 
-    /// Takes over the high water mark from the domains of a version.
+    /// Updates the high water mark from the domains of a version.
     pub(super) fn advance(&mut self, domains: &[DomainMetadata]) -> Result<()> {
         let Some(domain) =
             domains.iter().find(|domain| domain.domain == ROW_TRACKING_DOMAIN && !domain.removed)
@@ -68,7 +68,7 @@ impl RowIds {
         Ok(Self { version, has_assigned: false, ..self.clone() })
     }
 
-    /// Gives ids to the rows of `add`, unless it has them.
+    /// Gives ids to the rows of `add`, unless it already has them.
     ///
     /// # Errors
     /// `InvalidArgument` for a file with an unknown number of rows.
@@ -104,7 +104,7 @@ impl RowIds {
         Ok(Some(DomainMetadata { domain: ROW_TRACKING_DOMAIN.to_owned(), configuration, removed: false }))
     }
 
-    /// Returns whether `domain` is the one that every attempt writes again.
+    /// Returns whether `domain` is the one that every attempt writes itself.
     pub(super) fn is_own_domain(domain: &DomainMetadata) -> bool {
         domain.domain == ROW_TRACKING_DOMAIN
     }

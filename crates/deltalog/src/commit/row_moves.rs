@@ -1,7 +1,8 @@
-//! Where the rows of a file went that was written again: a note in the log for transactions that are overtaken.
+//! Records in the log where the rows of a rewritten file are now, for concurrent transactions that commit later.
 //!
-//! A transaction that deletes rows by deletion vectors knows them by file and position. If an OPTIMIZE that moves the
-//! rows is faster, it must follow them, or fail. So the `remove` action of an old file has a tag:
+//! A transaction that deletes rows by deletion vectors knows them by file and position. If an OPTIMIZE moves the rows
+//! and commits first, the transaction must find them again, or fail. For this, the `remove` action of an old file has a
+//! tag:
 //!
 //! ```text
 //!   "tags": {"deltalog.moved": "{\"parts\":[{\"path\":\"new.parquet\",\"start\":100,\"rows\":50}]}"}
@@ -10,9 +11,9 @@
 //!   its rows    0 1   2      in this order in one new file, or in the next ones: `start` is a position there
 //! ```
 //!
-//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). Writers that do not know this
-//!   one have a conflict.
-//! - It is only about rows whose order did not change.
+//! - Tags are "metadata about this logical file" (protocol, "Add File and Remove File"). For writers that do not know
+//!   this tag, the removal is a conflict.
+//! - The tag only covers rows whose order did not change.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ const TAG: &str = "deltalog.moved";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RowMove {
-    /// The vector of the old file when it was read: these rows are not in the new files.
+    /// The deletion vector of the old file when it was read. The rows in it are not in the new files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deletion_vector: Option<DeletionVectorDescriptor>,
     /// The other rows, one after another.
@@ -48,9 +49,9 @@ pub(crate) struct MovedPart {
 }
 
 impl RowMove {
-    /// Returns where `rows` rows of an old file are that had the vector `deletion_vector`. Rows of several old files
-    /// are in the new `files`, given by their paths and their numbers of rows, one after another; `start` is the number
-    /// of the first row of this one.
+    /// Returns the places of an old file's `rows` rows that were not deleted by `deletion_vector`. The rows of several
+    /// old files are in the new `files`, given by their paths and numbers of rows, one after another; `start` is the
+    /// number of the first row of this old file.
     pub(crate) fn new<'f>(
         deletion_vector: Option<DeletionVectorDescriptor>,
         start: u64,
@@ -68,7 +69,7 @@ impl RowMove {
         Self { deletion_vector, parts }
     }
 
-    /// Returns `tags` with this one.
+    /// Returns `tags` with this tag added.
     ///
     /// # Errors
     /// `InvalidArgument` if it cannot be encoded.
@@ -81,14 +82,14 @@ impl RowMove {
         Ok(tags)
     }
 
-    /// Returns `tags` without this one, for a `remove` of other rows than those that it is about.
+    /// Returns `tags` without this tag, for a `remove` action to which it does not apply.
     pub(crate) fn without(tags: Option<&Tags>) -> Option<Tags> {
         let mut tags = tags?.clone();
         tags.remove(TAG);
         Some(tags)
     }
 
-    /// Parses `tags`; returns `None` if they do not say where the rows are, or not in a known form.
+    /// Parses `tags`; returns `None` if they do not record where the rows are, or not in a known form.
     pub(crate) fn of(tags: Option<&Tags>) -> Option<Self> {
         serde_json::from_str(tags?.get(TAG)?.as_deref()?).ok()
     }
@@ -158,7 +159,7 @@ mod tests {
     }
 
     proptest! {
-        /// A row is found where a copy of the rows that are not deleted has it.
+        /// A row is found at the position it has in a copy of the rows that are not deleted.
         #[test]
         fn positions_are_those_of_a_copy(
             rows in 1..200_u64,

@@ -1,11 +1,11 @@
-//! The rows of a table that new rows of it were computed from.
+//! The rows of a table from which new rows of the same table were computed.
 //!
-//! An `INSERT` that selects from its own table depends on the rows that it has read: on existing rows, and on rows
-//! that other writers may add. The same is true of an overwrite of some partitions whose rows come from others. A
-//! later commit conflicts if it
+//! An `INSERT` that selects from its own table depends on the rows that it has read: on existing rows, and on rows that
+//! other writers may add. The same is true of an overwrite of some partitions whose new rows are computed from other
+//! partitions. A later commit conflicts if it
 //!
-//! - adds a file that may have such a row, as the table's isolation level has it (see [`super::rules`]), or
-//! - removes a file that may have had such a row, also if its rows were only moved.
+//! - adds a file that may have such a row, subject to the table's isolation level (see [`super::rules`]), or
+//! - removes a file that may have had such a row, even if its rows were only moved.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use crate::log::replay::{AddRequest, FileColumn, FileColumns, FileSet, path_of};
 use crate::scan::file_filters;
 use crate::snapshot::Snapshot;
 
-/// The rows of a table that the data of a write were computed from.
+/// The rows of a table from which the data of a write was computed.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum RowsRead {
@@ -41,11 +41,11 @@ impl RowsRead {
     }
 }
 
-/// The rows that a transaction's data were computed from, and their files.
+/// The rows from which a transaction's data was computed, and their files.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) rows: RowsRead,
-    /// The files that may have the rows. They are listed once another commit has removed files.
+    /// The files that may have the rows. They are listed when another commit removes files for the first time.
     files: OnceLock<FileSet>,
 }
 

@@ -1,11 +1,11 @@
-//! Which files of a write that failed may be deleted.
+//! Decides which files of a failed write may be deleted.
 //!
-//! - A change owns the files that are written for it until it is committed. If its commit fails for certain, they are
-//!   deleted. While its state is unknown, they are kept.
-//! - A commit whose state was unknown may have succeeded. If its writer repeats it with the same files, and the
-//!   repetition fails or has no effect, the files are part of the table.
-//! - An interrupted call still deletes them.
-//! - Hadoop keeps the checksums of a local file in a hidden file next to it, which is deleted with the file.
+//! - A change owns the files that are written for it until it is committed. They are deleted if its commit is known to
+//!   have failed, and kept while its outcome is unknown.
+//! - A commit with an unknown outcome may have succeeded. If its writer repeats it with the same files, and the
+//!   repetition fails or has no effect, the files may be part of the table.
+//! - The files are deleted even if the call was interrupted.
+//! - Hadoop keeps the checksum of a local file in a hidden file next to it, which is deleted as well.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Returns `result` after `discard`, which deletes the files that were written for it, unless they are in use or their
+/// Returns `result` after `discard` has deleted the files that were written for it, unless they are in use or their
 /// commit may be in the log.
 pub(crate) fn discard_unused<T>(
     result: Result<T>,
@@ -37,7 +37,7 @@ pub(crate) fn discard_unused<T>(
 }
 
 /// Deletes those `paths` (in the form of actions) that the newest version does not use. Files that cannot be deleted
-/// now are left for VACUUM, and cause no error: the caller reports the outcome of the commit.
+/// are left for VACUUM without an error, so that the caller reports the outcome of the commit.
 pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     interrupt::shielded(|| {
         for path in unused(storage, paths, live) {
@@ -46,7 +46,7 @@ pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
     });
 }
 
-/// Deletes those `paths` (in the form of actions) that are not change data files of a version after `base`.
+/// Deletes those `paths` (in the form of actions) that are not change data files of any version after `base`.
 pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
     let storage = base.storage();
     interrupt::shielded(|| {
@@ -56,7 +56,7 @@ pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
     });
 }
 
-/// Deletes a file of deletion vectors that no version has.
+/// Deletes a file with deletion vectors that no version refers to.
 pub(crate) fn delete_vectors(storage: &Storage, path: &str) {
     if let Err(error) = storage.delete(path) {
         tracing::warn!(table = storage.url(), file = path, %error, "an unused file of deletion vectors remains");
@@ -69,7 +69,7 @@ fn delete(storage: &Storage, path: &str) {
     }
 }
 
-/// Deletes a file, given by its decoded path, that no version has.
+/// Deletes a file, given by its decoded path, that no version refers to.
 ///
 /// # Errors
 /// Errors of the store.
@@ -83,7 +83,7 @@ pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
 }
 
 /// Returns those `paths` (in the form of actions) that are not used. `find` returns for each path whether it is used.
-/// If it fails, no paths are returned.
+/// If `find` fails, no paths are returned.
 fn unused(
     storage: &Storage,
     paths: Vec<String>,
@@ -104,7 +104,7 @@ fn unused(
     }
 }
 
-/// Returns for each path whether a file of the newest version has it.
+/// Returns for each path whether a file of the newest version uses it.
 fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let newest = match Snapshot::open(storage, None) {
         Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),

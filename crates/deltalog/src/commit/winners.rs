@@ -1,14 +1,14 @@
-//! The commits that were made since a transaction's base.
+//! Reads the commits that were made since a transaction's base.
 //!
-//! A put of `N + 1` would succeed in three cases in which the commit would be invisible or would mix two
-//! tables: the commits after the base were cleaned up behind a checkpoint; the table was dropped; the table
-//! was dropped and created again. So the log is examined before the first put:
+//! A put of `N + 1` would succeed in three cases in which the commit would be invisible or would mix two tables: the
+//! commits after the base were cleaned up behind a checkpoint; the table was dropped; the table was dropped and created
+//! again. Therefore the log is examined before the first put:
 //!
 //! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
 //!   follow. See [`Snapshot::refresh`].
-//! - These versions are read, several at once, except for the versions that this process has committed: the tag of the
-//!   listing shows that they are still the same. If one of them was cleaned up, its changes are unknown. If one is
-//!   missing otherwise, the log is damaged; a file with a version that is far too high leaves such a gap.
+//! - These versions are read, several at once, except for versions that this process has committed itself and that,
+//!   according to the listing, have not changed. If a commit was cleaned up, its changes are unknown. If it is missing
+//!   for another reason, the log is damaged, for example by a file whose version is far too high.
 
 use bytes::Bytes;
 
@@ -22,20 +22,22 @@ use crate::storage::Storage;
 
 use super::put::{located, read};
 
-/// The number of commits that are read at once. Their threads wait for the store, not for a core.
+/// The number of commits that are read at once. It may exceed the number of cores, because the threads wait for the
+/// store.
 const AT_ONCE: usize = 8;
 
 /// The size in bytes up to which a commit is parsed with the statistics of its files, even if the rules do not need
 /// them. A checksum lists the few files of a small table with their statistics.
 const SMALL_COMMIT: usize = 16 << 10;
 
-/// The most commits that are read by a transaction which need not know them. A newer checkpoint takes fewer requests.
+/// The maximum number of commits that are read for a transaction that need not know them. Reading a newer checkpoint
+/// takes fewer requests.
 const MOST_READ: u64 = 50;
 
-/// The most file actions of winners that are kept for the checksum of the own commit.
+/// The maximum number of file actions of winners that are kept to compute the checksum of the transaction's own commit.
 const MOST_KEPT_ACTIONS: usize = 100_000;
 
-/// The winners that a transaction has taken note of, oldest first, as far as they are worth their memory.
+/// The winners that a transaction has examined, oldest first, as long as they do not take too much memory.
 #[derive(Debug, Default)]
 pub(super) struct Winners {
     commits: Vec<Commit>,
@@ -44,7 +46,7 @@ pub(super) struct Winners {
 }
 
 impl Winners {
-    /// Adds the next one.
+    /// Adds the next winner.
     pub(super) fn push(&mut self, winner: Commit) {
         self.actions += winner.adds.num_rows() + winner.removes.num_rows();
         if self.actions > MOST_KEPT_ACTIONS {
@@ -71,7 +73,7 @@ impl Winners {
 pub(super) enum Step {
     /// The commit of the next version.
     Winner(Box<Commit>),
-    /// The commits from this version on were cleaned up, at least some of them, or need not be read.
+    /// The commits from this version on need not be read, or at least some of them were cleaned up.
     CleanedUp(u64),
     /// The table no longer exists.
     Replaced,
@@ -82,8 +84,8 @@ fn own_commit(base: &Snapshot, newer: &NewerVersions, version: u64) -> Option<By
     base.left_over().own_commit(version, newer.entries.get(&version)?)
 }
 
-/// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. After a step that
-/// is not a commit there is no other one. A transaction that `may_skip` commits does so if there are very many.
+/// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. A step that is not
+/// a commit is the last one. If there are very many commits, they are skipped if the transaction `may_skip` them.
 ///
 /// # Errors
 /// `CorruptLog`; also errors of the store and the errors of `visit`.
@@ -106,7 +108,8 @@ pub(super) fn visit(
         return visit(Step::CleanedUp(next)).map(drop);
     }
     while next <= newer.newest {
-        // The newest version may come from a stray file: there is no list of all versions up to it.
+        // The newest version may come from a stray file with a very high version, so the versions up to it must not be
+        // listed in memory.
         let some: Vec<u64> = (next..=newer.newest).take(AT_ONCE).collect();
         next += AT_ONCE as u64;
         let read = |version: &u64| match own_commit(base, &newer, *version) {
@@ -151,7 +154,7 @@ fn read_commit(
     parse(storage, version, &bytes, with_statistics).map(Some)
 }
 
-/// Parses the bytes of a commit. A large one has the statistics of its files only `with_statistics`.
+/// Parses the bytes of a commit. The statistics of files are left out of a large commit unless `with_statistics`.
 ///
 /// # Errors
 /// `CorruptLog` with file and line.

@@ -36,8 +36,9 @@ pub enum CheckpointKind {
 }
 
 impl CheckpointFiles {
-    /// Returns whether both are the same objects. The classic name says less: "If two checkpoint writers race to create
-    /// the same classic checkpoint, the latest writer wins", and each may have written another form.
+    /// Returns whether both are the same objects. Equal names are not enough for a classic checkpoint: "If two
+    /// checkpoint writers race to create the same classic checkpoint, the latest writer wins", and each may have
+    /// written another form.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.is(other) && self.files.iter().zip(&other.files).all(|(own, other)| own.is_same_object(other))
     }

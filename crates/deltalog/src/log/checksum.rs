@@ -1,13 +1,13 @@
 //! The checksum file of a version, `N.crc`: totals and other state of the version, recorded by its writer.
 //! (PROTOCOL, "Version Checksum File".)
 //!
-//! The file answers questions that would otherwise need the checkpoint, and can be compared with the replay.
-//! Writing it is the business of `upkeep`.
+//! The file answers questions that would otherwise need the checkpoint, and can be compared with the replay. The files
+//! are written by `upkeep`.
 //!
 //! - A file that is not a JSON object, lacks a required count, or has an impossible one is ignored. The
 //!   checkpoint is read instead.
-//! - Files of older writers are accepted: with `histogramOpt`, or without metadata and protocol. A field that
-//!   is not understood is treated as absent.
+//! - Files of older writers are accepted: with `histogramOpt`, or without metadata and protocol. A field that cannot be
+//!   parsed is treated as absent.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -86,7 +86,7 @@ struct DeletedRecordCounts<'a> {
 }
 
 impl VersionChecksum {
-    /// Returns what a checksum of the state before the first version would record.
+    /// Returns the checksum of the empty state before the first version.
     pub(crate) fn of_nothing() -> Self {
         let mut checksum = Self {
             set_transactions: Some(Vec::new()),
@@ -142,7 +142,7 @@ impl VersionChecksum {
         let invalid =
             |name: &str| Error::corrupt_log(format!("'{name}' is missing or invalid in the checksum file"));
         for name in ["numMetadata", "numProtocol"] {
-            // A version has exactly one of each.
+            // A version has exactly one protocol and exactly one metadata.
             take::<i64>(&mut fields, name).filter(|count| *count == 1).ok_or_else(|| invalid(name))?;
         }
         let num_transactions = take(&mut fields, "numTransactions");

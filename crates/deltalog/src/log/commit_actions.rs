@@ -88,7 +88,7 @@ impl CommitActions {
         let located = |error: Error| {
             error.at_path(commit.path()).at_version(commit.version).in_table(self.storage.url())
         };
-        // It may have been cleaned up since the listing.
+        // The commit may have been cleaned up since the listing.
         let read = self.storage.read_listed(&commit.path(), commit.listed);
         let bytes = read.map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => cleaned_up(&self.storage, commit.version),
@@ -154,7 +154,7 @@ impl Commits {
             let (storage, resolver) = (storage.clone(), resolver.clone());
             return Ok(Self(CommitActions { storage, resolver, times, commits }));
         }
-        // One that is later still is refused by its name.
+        // A start after that is refused with a message about that version.
         CommitActions::new(storage, resolver, times, start, end.max(start)).map(Self)
     }
 }
@@ -180,7 +180,7 @@ fn cleaned_up(storage: &Storage, version: u64) -> Error {
 /// A line of a commit.
 struct Line<'a> {
     known: Option<ActionLine<'a>>,
-    /// The key of the action: of the known one, else of the first that is not null.
+    /// The key of the action: the known key if there is one, otherwise the first key that is not null.
     name: Option<Cow<'a, str>>,
     json: &'a str,
 }

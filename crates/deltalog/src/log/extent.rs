@@ -1,12 +1,13 @@
-//! Which versions of a log can be read, and what is said of the others.
+//! Determines which versions of a log can be read, and explains why others cannot.
 //!
 //! ```text
 //!   [3]  4.json         [10] 10.json 11.json 12.json     the readable versions are 3 to 4 and 10 to 12
 //!   a late checkpoint    a checkpoint and its commits
 //! ```
 //!
-//! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up leaves the
-//!   versions from a checkpoint on. A writer that was slower than the clean-up may add a checkpoint below.
+//! - A version can be read if all commits since a checkpoint, or since version 0, exist. A clean-up keeps the versions
+//!   from a checkpoint on. A writer that was slower than the clean-up may add a checkpoint of an older version
+//!   afterwards.
 //! - A commit that is missing below the newest checkpoint is history that was cleaned up. One that is missing above it
 //!   is damage: the newest version needs it.
 
@@ -25,7 +26,7 @@ const MOST_SHOWN: usize = 8;
 /// The hint for a version that was cleaned up, after a message that lists the readable versions.
 const CHOOSE_ANOTHER: &str = "choose one of these versions: other parts of the log were cleaned up";
 
-/// Versions as ranges without common or adjacent versions, oldest first.
+/// Versions as ranges that neither overlap nor touch, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Versions(Vec<RangeInclusive<u64>>);
 
@@ -126,8 +127,8 @@ impl Extent {
         self.newest_checkpoint.is_some_and(|checkpoint| version <= checkpoint)
     }
 
-    /// Returns the error for a version up to the newest whose commit is missing: `VersionNotFound` if newer versions do
-    /// not need it, otherwise `CorruptLog`. `commits` says which commits there are.
+    /// Returns the error for a version, at most the newest, whose commit is missing: `VersionNotFound` if newer
+    /// versions do not need it, otherwise `CorruptLog`. `commits` describes the commits that exist.
     pub(super) fn missing(&self, storage: &Storage, version: u64, commits: &str) -> Error {
         if !self.is_superseded(version) {
             return missing_commit(storage, version);
@@ -137,8 +138,8 @@ impl Extent {
             .with_hint(CHOOSE_ANOTHER)
     }
 
-    /// Returns the error for a time at which a version was the newest that is not known, because it lies between the
-    /// versions whose commits exist.
+    /// Returns the error for a time at which the newest version is unknown, because the time lies in a gap between
+    /// existing commits.
     pub(super) fn unknown_at(&self, storage: &Storage, time: &str) -> Error {
         let readable = &self.readable;
         not_found(
@@ -149,8 +150,8 @@ impl Extent {
     }
 }
 
-/// Returns the error for the version `wanted`, or the newest, that cannot be found: it lists the readable versions.
-/// `missing` is the first commit that was not found on the way to it.
+/// Returns the error for the version `wanted`, or the newest, that cannot be found. It lists the readable versions.
+/// `missing` is the first commit that was needed but not found.
 pub(super) fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>, missing: Option<u64>) -> Error {
     explain(source, wanted, missing).unwrap_or_else(|error| error)
 }
@@ -247,7 +248,7 @@ mod tests {
         }
     }
 
-    /// A range of versions is never listed one by one: a file may have any version.
+    /// The versions of a range are never listed one by one, because a file may have any version.
     #[test]
     fn a_high_version_costs_nothing() {
         let extent = Extent::new([0, 1, u64::MAX - 1, u64::MAX], vec![u64::MAX - 2]);

@@ -28,8 +28,8 @@ impl FileSizeHistogram {
         Self { sorted_bin_boundaries, file_counts: zeros.clone(), total_bytes: zeros }
     }
 
-    /// Returns a histogram of no files with the bins that other writers use. The JVM connector takes a checksum
-    /// with other bins for a damaged one.
+    /// Returns a histogram of no files with the bins that other writers use. The JVM connector treats a checksum with
+    /// other bins as damaged.
     pub(crate) fn empty() -> Self {
         /// Up to the first number of MiB, bins are as wide as the second.
         const STEPS: [(i64, i64); 7] =
@@ -109,9 +109,9 @@ impl FileTotals {
         }
     }
 
-    /// Returns the totals that `checksum` records. A histogram of file sizes with other bins than the usual ones is not
-    /// known: carried on, it would make other writers take each checksum for a damaged one. `without_vectors` says
-    /// that no file of its version can have a deletion vector.
+    /// Returns the totals that `checksum` records. A histogram of file sizes with unusual bins is treated as unknown:
+    /// if it were carried on, other writers would treat each checksum as damaged. `without_vectors` says that no file
+    /// of its version can have a deletion vector.
     pub(crate) fn of(checksum: &VersionChecksum, without_vectors: bool) -> Self {
         let recorded = checksum.num_deleted_records.zip(checksum.num_deletion_vectors);
         let mut none = vec![0; DELETED_RECORD_BINS];
@@ -255,7 +255,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counting and no longer counting cancel out, in any order.
+        /// Adding and removing the same files, in any order, restores the totals.
         #[test]
         fn removals_undo_additions(files in vec((0..1_i64 << 40, prop::option::of(0..1_i64 << 33)), 0..20)) {
             let mut totals = FileTotals::empty(FileSizeHistogram::empty());

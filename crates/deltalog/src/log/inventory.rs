@@ -47,8 +47,8 @@ impl LogInventory {
         self.others.iter()
     }
 
-    /// Returns what may be heads of checkpoints under names that this crate does not know, such as a UUID in another
-    /// spelling. Readers that know such a name need the sidecars of the head.
+    /// Returns files that may be heads of checkpoints with names that this crate does not know, for example a UUID in
+    /// another spelling. Readers that know such a name need the sidecars of the head.
     pub(crate) fn unknown_heads(&self) -> impl Iterator<Item = CheckpointFiles> {
         self.others.iter().filter(|file| file.size > 0).filter_map(|file| {
             let (version, rest) = file.name.split_once(".checkpoint.")?;

@@ -156,8 +156,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = text.clone().into_bytes();
                 changed[at] = byte;
-                // The change may be in the key of the checksum itself. The text has no empty objects and
-                // arrays, because the canonical form leaves them out.
+                // If the change is in the key of the checksum itself, the checksum is not checked. The text has no
+                // empty objects and arrays, because the canonical form leaves them out.
                 if let Ok(found) = LastCheckpoint::parse(&changed)
                     && found.checksum.is_some()
                 {

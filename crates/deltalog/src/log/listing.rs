@@ -3,7 +3,7 @@
 //! - A listing is not a consistent snapshot of a directory: if commits are added while it runs, it may show N
 //!   + 1 but not N. A commit that seems to be missing is requested by name before it is reported as missing.
 //! - Files may be strays: a commit below a gap that a clean-up has left, or the checksum of a version that does not
-//!   exist. No version begins or ends with such a file.
+//!   exist. Such a file does not make a version.
 
 use std::collections::BTreeMap;
 
@@ -131,8 +131,9 @@ impl Listing {
         self.entries.get(&wanted).cloned()
     }
 
-    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which
-    /// may lag behind, shows only its checkpoint. Without it, a later refresh could take this log for another one.
+    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which may
+    /// lag behind, shows only its checkpoint. Without the file, a later refresh could not tell whether this is still
+    /// the same log.
     pub(super) fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
         match self.commit_of(newest) {
             None if self.commits.last().is_none_or(|last| last.version < newest) => {
@@ -148,8 +149,8 @@ impl Listing {
         self.checksums.get(&wanted).cloned()
     }
 
-    /// Returns the version of the newest listed checksum file. It is written after its commit, so that the commit
-    /// exists even if a listing that lags behind does not show it, unless the file is a stray one.
+    /// Returns the version of the newest listed checksum file. A checksum is written after its commit. Unless the file
+    /// is a stray, the commit therefore exists even if a listing that lags behind does not show it.
     pub(super) fn checksum_version(&self) -> Option<u64> {
         self.checksums.last_key_value().map(|(version, _)| *version)
     }
@@ -162,7 +163,8 @@ impl Listing {
         self.checksums.range(base..wanted).next_back().map(|(version, file)| (*version, file.clone()))
     }
 
-    /// Requests the commits by name that seem to be missing between others. What is missing then is a gap.
+    /// Requests by name the commits that seem to be missing between others. Commits that are then still missing are a
+    /// gap.
     pub(super) fn complete(&mut self, storage: &Storage) -> Result<()> {
         let listed = std::mem::take(&mut self.commits);
         for commit in listed {

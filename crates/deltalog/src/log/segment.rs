@@ -5,8 +5,9 @@
 //!   ... 7 8 9 [10]  +  11.json 12.json 13.json  =  version 13
 //! ```
 //!
-//! - The commits of a segment are contiguous and end at its version. A gap is an error: of the requested version if
-//!   newer ones do not need the missing commit (see [`super::extent`]), otherwise of the log.
+//! - The commits of a segment are contiguous and end at its version. A gap is an error. If newer versions do not need
+//!   the missing commit, the requested version counts as not found (see [`super::extent`]); otherwise the log is
+//!   corrupt.
 //! - `_last_checkpoint` only determines where a listing starts. If it does not point at a complete checkpoint,
 //!   the whole log is listed.
 //! - A checkpoint newer than the requested version is never used.
@@ -33,15 +34,15 @@ pub struct LogSegment {
     pub commits: Vec<CommitFile>,
     /// Compactions that are read in place of some of `commits`, oldest first and without overlaps.
     pub compactions: Vec<CommitFile>,
-    /// The commit of exactly this version, if the store has listed it. It distinguishes this log from one that
-    /// replaces it later.
+    /// The published commit of exactly this version, if the store has listed it. It distinguishes this log from one
+    /// that replaces it later.
     pub(crate) commit: Option<FileMeta>,
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
-    /// The newest checksum file of an earlier version, but not of one before the checkpoint: with the commits since, it
-    /// gives the content of this version's checksum, if that is missing or belongs to another commit.
+    /// The newest checksum file of an earlier version, but not earlier than the checkpoint. Together with the later
+    /// commits it yields the checksum of this version, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
-    /// The version that was the newest when a listing has last shown all files from the checkpoint on.
+    /// The version that was the newest when a listing last showed all files from the checkpoint on.
     pub(crate) searched: u64,
 }
 
@@ -57,14 +58,14 @@ pub(crate) struct NewerVersions {
 /// How many versions of a segment are listed again to find newer checkpoints. They fit into one page of a listing.
 const MOST_LISTED: u64 = 100;
 
-/// How to look for versions that are newer than a segment.
+/// The purpose of looking for versions that are newer than a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Files of the segment need not be there any more if they were read.
+    /// Finds the newest version. Files of the segment that have already been read need not exist any more.
     Newest,
-    /// The same, but some files of the segment could not be read.
+    /// The same, after some files of the segment could not be read.
     Lost,
-    /// The result is the same as when the table is opened: all files must exist.
+    /// Finds the same segment as opening the table does: all files must exist.
     Place,
 }
 
@@ -73,7 +74,7 @@ pub(crate) enum Look {
 pub(crate) enum Newer {
     /// There is neither a newer version nor a newer checkpoint.
     Unchanged,
-    /// There is one.
+    /// There is a newer version or a newer checkpoint.
     Segment(Box<LogSegment>),
     /// The version of the segment was cleaned up after a newer checkpoint was written, or commits were replaced. Only
     /// the metadata shows whether the table is still the same.
@@ -125,11 +126,12 @@ impl LogSegment {
         Self::build(source, listing, version)
     }
 
-    /// Lists the log, and returns the segment of the newest version. It begins with the newest checkpoint, which may
-    /// have been written after `self` for this version or an older one, and has the files of `self` that it needs.
+    /// Lists the log, and returns the segment of the newest version. That segment begins with the newest checkpoint,
+    /// which may have been written later for this version or an older one, and includes the files of `self` that it
+    /// needs.
     ///
-    /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are listed now and
-    /// then only, so that a listing costs one request, unless `look` asks for all.
+    /// The listing begins at the checkpoint of `self`. If many commits follow it, the oldest of them are only listed
+    /// from time to time, so that a listing costs one request, unless `look` requires all.
     ///
     /// # Errors
     /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
@@ -195,8 +197,8 @@ impl LogSegment {
         })))
     }
 
-    /// Returns the commits from `first` on, of this segment and of the listing of a newer one. Returns `None` if the
-    /// listing shows that one of them was replaced.
+    /// Returns the commits from `first` on, combined from this segment and from the listing of a newer one. Returns
+    /// `None` if the listing shows that one of them was replaced.
     fn commits_with(&self, listing: &Listing, first: u64) -> Option<Vec<CommitFile>> {
         let listed_from = listing.commits.first().map_or(u64::MAX, |commit| commit.version);
         let (older, shown) =
@@ -262,7 +264,7 @@ impl LogSegment {
     /// # Errors
     /// The errors of the store.
     pub(crate) fn fate_in(&self, storage: &Storage) -> Result<Fate> {
-        // A version may be there without its commit.
+        // A version can exist without its commit.
         let Some(own) = &self.commit else { return Ok(Fate::There) };
         if let Some(found) = storage.head(&LogFileName::Commit(self.version).path())? {
             return Ok(match own.is_same_object(&found) {

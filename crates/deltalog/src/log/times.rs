@@ -5,8 +5,8 @@
 //!   `commitInfo`. Before that version, and if they are not enabled, it is the modification time of its file.
 //! - As in the JVM implementation, file times are made monotonic: each is at least one millisecond after the
 //!   previous one.
-//! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an
-//!   earlier one only among the other versions.
+//! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an earlier
+//!   timestamp only among versions without them.
 //! - Commits may be missing below a checkpoint. A time between the commits around them belongs to an unknown
 //!   version.
 
@@ -276,11 +276,11 @@ impl CommitTimes {
             .with_hint(hint)
     }
 
-    /// Checks that it is known which commits were made before `timestamp_ms`: that it does not lie between two whose
-    /// commits between them are missing.
+    /// Checks that it is known which commits were made before `timestamp_ms`, in other words, that the time does not
+    /// lie in a gap of missing commits.
     ///
     /// # Errors
-    /// `VersionNotFound` if it does, `CorruptLog`; also errors of the store.
+    /// `VersionNotFound` if it lies in a gap, `CorruptLog`; also errors of the store.
     pub(crate) fn check_known(&self, timestamp_ms: i64) -> Result<()> {
         let after = self.count_while(|time| time <= timestamp_ms)?;
         let before = after.checked_sub(1).and_then(|index| self.commits.get(index));
@@ -333,8 +333,8 @@ impl CommitTimes {
         &self.commits
     }
 
-    /// Returns the commits that belong to the history of the newest version: without those below a gap, which a
-    /// clean-up or a writer that came late has left.
+    /// Returns the commits that belong to the history of the newest version, without commits below a gap, which a
+    /// clean-up or a late writer has left.
     pub(crate) fn commits_of_log(&self) -> &[CommitFile] {
         let mut next = match self.commits.last() {
             // The newest version may have only a checkpoint.

@@ -1,4 +1,4 @@
-//! What is done to a table: each folder is one kind of operation, and imports only from those above it.
+//! The operations on a table: each folder is one kind of operation, and imports only from those above it in this table.
 //!
 //! | folder | what it does |
 //! | --- | --- |

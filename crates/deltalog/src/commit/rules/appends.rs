@@ -1,4 +1,4 @@
-//! Rows that the other commit has added and the transaction should have read.
+//! Detects rows that the other commit has added and the transaction should have read.
 //!
 //! | isolation level | added files that count |
 //! | --- | --- |
@@ -6,8 +6,8 @@
 //! | `WriteSerializable` | the same, except blind appends |
 //! | `SnapshotIsolation` | none |
 //!
-//! For the rows that new ones were computed from, the table's level counts, even if the transaction requires
-//! another one for what it replaces.
+//! For the rows that new rows were computed from, the table's level applies, even if the transaction requires another
+//! level for the rows that it replaces.
 //!
 //! A file that changes no data holds rows that were moved. If the transaction has read them, it has read the file they
 //! were moved from, and [`super::reads`] finds the conflict.
@@ -50,7 +50,7 @@ fn counts(isolation: IsolationLevel, is_blind: bool) -> bool {
     }
 }
 
-/// Returns the reason for which one of `adds` belongs to what was read, if there is one.
+/// Returns a reason if one of `adds` belongs to what the transaction has read.
 fn among_read(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReason>> {
     if mine.reads.whole_table {
         return Ok(in_whole_table(adds));
@@ -64,7 +64,7 @@ fn among_read(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReas
     matching_one(mine, &mine.reads.predicates, adds)
 }
 
-/// Returns the reason for which one of `adds` belongs to what the new rows were computed from, if there is one.
+/// Returns a reason if one of `adds` belongs to the rows from which the new rows were computed.
 fn among_source(mine: &Mine<'_>, adds: &RecordBatch) -> Result<Option<ConflictReason>> {
     match &mine.reads.source.rows {
         RowsRead::Nothing => Ok(None),
@@ -78,7 +78,7 @@ fn in_whole_table(adds: &RecordBatch) -> Option<ConflictReason> {
     Some(ConflictReason::ConcurrentAppend { file, read: WhatWasRead::WholeTable })
 }
 
-/// Returns the reason for which one of `adds` may hold a row for which one of `predicates` is true, if there is one.
+/// Returns a reason if one of `adds` may hold a row for which one of `predicates` is true.
 fn matching_one(
     mine: &Mine<'_>,
     predicates: &[Predicate],

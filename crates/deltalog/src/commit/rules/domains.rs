@@ -1,8 +1,8 @@
-//! Metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict if they both contain a domain
-//! metadata action for the same metadata domain".
+//! Detects conflicting changes of metadata domains. Protocol: "Domain Metadata", "Two overlapping transactions conflict
+//! if they both contain a domain metadata action for the same metadata domain".
 //!
-//! The domain of row tracking is not an exception, but no transaction holds it: each attempt writes it again, on top of
-//! the winner's.
+//! This also applies to the domain of row tracking, but no transaction contains it: each attempt writes it again, on
+//! top of the winner's.
 //!
 //! Some transactions depend on domains that they do not change:
 //!

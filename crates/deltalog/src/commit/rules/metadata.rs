@@ -1,4 +1,4 @@
-//! Changes of the metadata. Protocol: "Change Metadata".
+//! Detects conflicting changes of the metadata. Protocol: "Change Metadata".
 //!
 //! Writers depend on the schema, on the partitioning and on many properties. These changes do not affect writers of
 //! rows:
@@ -41,7 +41,7 @@ const HARMLESS: [&str; 19] = [
     WRITE_PARTITION_COLUMNS,
 ];
 
-/// The metadata of a new column that says nothing about its values.
+/// Metadata keys that a new column may have because they do not affect its values.
 const OF_ANY_COLUMN: [&str; 4] =
     [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName", PART_IDS];
 
@@ -55,7 +55,8 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     Ok(is_conflict.then_some(ConflictReason::MetadataChanged))
 }
 
-/// Returns whether a writer that has read `old` must not continue under `new`.
+/// Returns whether a change of the metadata from `old` to `new` affects writers, so that one that has read `old` must
+/// not continue.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -89,7 +90,7 @@ fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
         && new.fields().iter().all(|field| find(old, &field.name).is_some() || is_new_and_plain(field))
 }
 
-/// Returns whether neither the field nor one inside of it has metadata that say something about its values.
+/// Returns whether the field, including fields inside it, has no metadata that affects its values.
 fn is_plain(field: &StructField) -> bool {
     let has_rules = |field: &StructField| {
         field.metadata.entries().keys().any(|key| !OF_ANY_COLUMN.contains(&key.as_str()))

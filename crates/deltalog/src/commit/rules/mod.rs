@@ -1,10 +1,10 @@
 //! The conflict rules: pure functions of a transaction and of a commit that was made since its base.
 //!
-//! [`RULES`] is the table of them, in the order in which they are asked. The longer ones have files of their own.
+//! [`RULES`] is the table of all rules, in the order in which they are checked. Longer rules are in files of their own.
 //!
-//! The rules are the same as in the JVM implementation, with two differences. Files are compared with what was
-//! read by their statistics too and not only by their partition values. Changes of the metadata that concern no
-//! writer are not conflicts.
+//! The rules are the same as in the JVM implementation, with two differences. To decide whether a file matches what was
+//! read, statistics are used as well as partition values. Changes of the metadata that do not affect writers are not
+//! conflicts.
 //!
 //! A blind append reads nothing and removes nothing, so it never conflicts with appends, deletes or compactions.
 
@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 
 pub(super) use metadata::concerns_writers;
 
-/// A transaction, as far as conflicts depend on it.
+/// The properties of a transaction on which conflicts depend.
 pub(super) struct Mine<'a> {
     /// The version that was read.
     pub(super) base: &'a Snapshot,
@@ -36,14 +36,14 @@ pub(super) struct Mine<'a> {
     pub(super) removed: &'a FileSet,
     /// How strictly added rows are compared with what was read.
     pub(super) isolation: IsolationLevel,
-    /// The same for the rows that the new ones were computed from.
+    /// The same for the rows from which the new rows were computed.
     pub(super) source_isolation: IsolationLevel,
 }
 
 /// A commit that was made since the base.
 pub(super) struct Winner<'a> {
     pub(super) commit: &'a Commit,
-    /// Its `add` actions, without those that only take rows away from a file.
+    /// Its `add` actions, without those that only delete rows from an existing file.
     pub(super) appended: &'a RecordBatch,
 }
 
@@ -85,16 +85,16 @@ pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Co
     Ok(None)
 }
 
-/// A protocol that differs from the one that was read may ask for something that the transaction did not do.
-/// Protocol: "Protocol Evolution".
+/// A protocol that differs from the one that was read may require something that the transaction did not do. Protocol:
+/// "Protocol Evolution".
 fn protocol(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let new = winner.commit.protocol.as_ref();
     let has_changed = new.is_some_and(|new| new != mine.base.protocol() || mine.changes.protocol.is_some());
     Ok(has_changed.then_some(ConflictReason::ProtocolChanged))
 }
 
-/// Two commits of one application: two instances of it write at the same time. If the other one has recorded the same
-/// version or a later one, the transaction is not a conflict but was done before
+/// If two commits record progress of the same application, two instances of it write at the same time. If the other
+/// commit has recorded the same version or a later one, that is not a conflict: this write was already committed
 /// ([`AlreadyApplied`](super::AlreadyApplied)). Protocol: "Transaction Identifiers".
 fn applications(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let is_winners = |app: &&String| winner.commit.transactions.iter().any(|other| other.app_id == **app);
@@ -102,8 +102,7 @@ fn applications(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictR
     Ok(apps.find(is_winners).map(|app| ConflictReason::AppTransaction(app.clone())))
 }
 
-/// Unlike the other rules, this one may read files: it does what the transaction asks for
-/// ([`objection`](super::objection)).
+/// Unlike the other rules, this one may read files, if the transaction's [`objection`](super::objection) requires it.
 fn objections(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let Some(objection) = &mine.reads.objection else { return Ok(None) };
     let file = objection.find(&winner.commit.adds)?;
@@ -111,8 +110,8 @@ fn objections(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictRea
     Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, read: read() }))
 }
 
-/// Whether the rows of the file were deleted or only moved: the transaction knows the rows by the file. The same is
-/// true of files that its new rows were computed from.
+/// It does not matter whether the rows of the file were deleted or only moved, because the transaction identifies rows
+/// by their file. The same is true of files that its new rows were computed from.
 fn reads(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let file = match mine.reads.whole_table {
         true => path_of(&winner.commit.removes, 0),
@@ -131,7 +130,7 @@ fn deletes(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason
 }
 
 /// A VACUUM looks at the newest version after its first commit, `VACUUM START`, and keeps what is live there. A
-/// transaction that brings files back later has looked for them too early.
+/// transaction that adds removed files again, and commits after that, has checked too early that they exist.
 fn vacuums(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let operation = winner.commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
     let is_vacuum = operation.is_some_and(|name| name.starts_with("VACUUM"));

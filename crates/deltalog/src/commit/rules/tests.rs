@@ -62,7 +62,7 @@ fn remove(path: &str) -> Value {
     json!({"remove": {"path": path, "dataChange": true}})
 }
 
-/// The same action in a compaction.
+/// Returns the same action as a compaction writes it.
 fn moved(mut action: Value) -> Value {
     for action in action.as_object_mut().unwrap().values_mut() {
         action["dataChange"] = false.into();
@@ -296,7 +296,7 @@ fn dropped_features_conflict_with_a_change_of_any_domain() {
     assert_eq!(reason(adds(), "d"), None);
 }
 
-/// Without what was read, the files that are removed decide.
+/// Two transactions that have read nothing conflict if they remove the same file.
 #[test]
 fn two_commits_do_not_remove_the_same_file() {
     let (_directory, base) = table();

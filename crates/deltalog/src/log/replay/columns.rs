@@ -91,7 +91,7 @@ impl FileColumns {
         Self::of(&FileColumn::ALL)
     }
 
-    /// Returns the fields of a `remove` action that are enough to read the file's rows.
+    /// Returns the fields of a `remove` action that suffice to read the file's rows.
     pub(crate) fn of_removes() -> Self {
         Self::of(&[
             FileColumn::Path,

@@ -94,8 +94,8 @@ impl Commit {
         Self::parse_with(bytes, version, 0, KeptStatistics::None)
     }
 
-    /// Returns whether the commit sets the protocol or the metadata, or adds or removes rows. If it only moves rows to
-    /// other files, it does not.
+    /// Returns whether the commit sets the protocol or the metadata, or adds or removes rows. Moving rows to other
+    /// files does not count.
     pub(crate) fn changes_table(&self) -> bool {
         let moves_rows = |batch: &RecordBatch| {
             let changes = batch.column_by_name(FileColumn::DataChange.name());

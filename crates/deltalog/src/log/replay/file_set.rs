@@ -1,4 +1,4 @@
-//! A set of files, as transactions need it: of data files, or of data files with their deletion vectors.
+//! Sets of files for transactions: of data files, or of data files with their deletion vectors.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 

@@ -20,12 +20,12 @@ pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 pub struct FileFilter {
     /// The columns that it reads.
     pub columns: FileColumns,
-    /// If set, the filter accepts the statistics of a checkpoint as a struct. The column `stats_parsed` of a
-    /// batch then has the contents of `stats`, which is null. Only the fields `numRecords`, `tightBounds`,
-    /// and those below `minValues`, `maxValues` and `nullCount` at these paths (with the names of the log)
-    /// are decoded, with the types of the checkpoint. Effective only if `columns` contains `Stats`.
+    /// If set, the filter accepts the statistics of a checkpoint as a struct in the column `stats_parsed`; `stats` is
+    /// then null. Only the fields `numRecords`, `tightBounds`, and those below `minValues`, `maxValues` and `nullCount`
+    /// at these paths (with the names of the log) are decoded, with the types of the checkpoint. Effective only if
+    /// `columns` contains `Stats`.
     pub parsed_stats: Option<Arc<[Vec<String>]>>,
-    /// Whether the struct is only read where the checkpoint does not have the text.
+    /// Whether the struct is only used where the checkpoint lacks the text.
     pub prefers_text: bool,
     /// The decision, for batches in the form of the log. It must not depend on how files are grouped into
     /// batches.

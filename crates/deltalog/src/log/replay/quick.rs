@@ -5,11 +5,11 @@
 //!         "stats":"{\\"numRecords\\":3,…}"}}
 //! ```
 //!
-//! - It accepts no space between tokens, the usual fields in any order and none twice, and escapes only in
-//!   `stats`. For any other line it returns [`None`], and [`ActionLine::parse`](crate::protocol::ActionLine)
-//!   decides.
+//! - It accepts only lines without spaces between tokens, with the usual fields, in any order but none twice, and with
+//!   escapes only in `stats`. For any other line it returns [`None`], and
+//!   [`ActionLine::parse`](crate::protocol::ActionLine) parses it.
 //! - For every line that it accepts, it returns the same value as the general parser. (Tests compare the two.)
-//! - Statistics are most of the bytes. Where they are not wanted, only their end is searched for.
+//! - Most of the bytes are statistics. If they are not wanted, only their end is searched for.
 
 use std::borrow::Cow;
 
@@ -159,7 +159,7 @@ impl<'a> Rest<'a> {
         loop {
             let at = memchr2(b'"', b'\\', self.0)?;
             let is_end = *self.0.get(at)? == b'"';
-            // An escape has at least two bytes; the rest of a longer one is like any other text.
+            // An escape has at least two bytes; if it is longer, its rest is skipped like ordinary text.
             self.0 = self.0.get(at + if is_end { 1 } else { 2 }..)?;
             if is_end {
                 return Some(());
@@ -304,7 +304,7 @@ mod tests {
         assert!(!agrees(b"{\"add\":{\"path\":\"\xff\",\"size\":1}}"));
     }
 
-    /// Every beginning of a line, as after a crash of its writer.
+    /// Tries every prefix of a line, as a writer that crashes may leave it.
     #[test]
     fn a_torn_line_is_never_accepted() {
         for end in 0..USUAL.len() {

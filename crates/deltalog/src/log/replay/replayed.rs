@@ -1,8 +1,8 @@
-//! The content of the files of a log after a checkpoint: commits, or compactions in their place.
+//! The content of a log file after a checkpoint: a commit, or a compaction that replaces several.
 //!
-//! A compaction has the newest action for each file, application and domain, and no other. That suffices to know the
-//! state of a table. It does not say what each of its commits has done: a file that one commit has added and a later
-//! one has removed is only removed, and `commitInfo` and `cdc` are left out. Protocol: "Log Compaction Files".
+//! A compaction has the newest action for each file, application and domain, and no other. That suffices for the state
+//! of a table, but does not show what each commit has done: a file that one commit has added and a later one has
+//! removed is only removed, and `commitInfo` and `cdc` are left out. Protocol: "Log Compaction Files".
 
 use std::sync::Arc;
 

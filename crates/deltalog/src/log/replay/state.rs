@@ -2,7 +2,7 @@
 //!
 //! - Commits are read and parsed once, on all cores. A compaction that is unreadable or invalid is replaced
 //!   by the commits it covers.
-//! - A state does not check whether the table is supported; callers that ask for protocol and metadata do.
+//! - A state does not check whether the table is supported; callers that use its protocol and metadata do.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -114,7 +114,7 @@ impl State {
         &self.segment
     }
 
-    /// Returns the commits after the checkpoint, newest first, without those that a compaction stands for.
+    /// Returns the commits after the checkpoint, newest first, without those that a compaction replaces.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
         self.replayed.iter().filter_map(Replayed::commit)
     }

@@ -125,7 +125,7 @@ impl Tail {
         self.seen.is_empty()
     }
 
-    /// Returns the resolved paths of the files that the commits have actions for, see [`Seen::paths`].
+    /// Returns the resolved paths of the files for which the commits have actions; see [`Seen::paths`].
     pub(crate) fn paths(&self, limit: usize) -> Result<Option<Vec<String>>> {
         self.seen.paths(limit)
     }

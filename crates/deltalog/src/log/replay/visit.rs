@@ -6,13 +6,14 @@ use crate::log::CommitFile;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read at once. Their threads wait for the store, not for a core.
+/// The number of commits that are read at once. It may exceed the number of cores, because the threads wait for the
+/// store.
 const AT_ONCE: usize = 8;
 
 /// Reads commits without the statistics of their files and calls `visit` with each, in the order of `files`, until it
 /// returns false. A commit that cannot be read is passed to `visit` as an error.
 ///
-/// At most a few commits are in memory at a time, and as many may be read unnecessarily.
+/// At most a few commits are in memory at a time. When `visit` returns false, as many may have been read for nothing.
 ///
 /// # Errors
 /// The errors of `visit`.

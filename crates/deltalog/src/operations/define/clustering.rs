@@ -1,9 +1,9 @@
-//! The columns that a table is to be clustered by. Protocol: "Writer Requirements for Clustered Table".
+//! Checks the columns that a table is to be clustered by. Protocol: "Writer Requirements for Clustered Table".
 //!
 //! - "Writers must not define clustered and partitioned table at the same time."
 //! - "Writers must write out per-file statistics and per-column statistics for clustering columns": a column must have
 //!   a type with minimum and maximum, and the properties of the table must not exclude it.
-//! - There are at most four, as in the JVM implementation.
+//! - A table has at most four of them, as in the JVM implementation.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,7 @@ const MOST: usize = 4;
 /// Returns the logical paths of `columns` in the spelling of `schema`.
 ///
 /// # Errors
-/// `InvalidArgument` if a table with this schema, these partition columns and these properties cannot be clustered by
-/// them.
+/// `InvalidArgument` if a table with this schema, partition columns and properties cannot be clustered by `columns`.
 pub(crate) fn checked(
     columns: &[ColumnPath],
     schema: &StructType,
@@ -43,11 +42,12 @@ pub(crate) fn checked(
     with_bounds(columns, schema, configuration, "clustered")
 }
 
-/// Returns the logical paths of `columns` in the spelling of `schema`. The files of a table with these properties have
-/// a minimum and a maximum of each. `action` completes error messages such as "the table cannot be clustered by …".
+/// Returns the logical paths of `columns` in the spelling of `schema`. Checks that files of a table with these
+/// properties have a minimum and a maximum for each column. `action` completes error messages such as "the table cannot
+/// be clustered by …".
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such column, or its files do not have them, or it is named twice.
+/// `InvalidArgument` if a column does not exist, has no minimum and maximum in files, or is named twice.
 pub(crate) fn with_bounds(
     columns: &[ColumnPath],
     schema: &StructType,

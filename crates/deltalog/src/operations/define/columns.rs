@@ -1,7 +1,7 @@
-//! The columns of a table that is to be defined, and their rules.
+//! Checks the columns, and their rules, of a table that is to be created or replaced.
 //!
-//! A schema may come from another table. Metadata about that table's files is left out: names and ids in files, type
-//! changes, and how far identity columns have counted.
+//! The schema may come from another table. Metadata about that table's files is left out: names and ids in files, type
+//! changes, and the last values of identity columns.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::constraints::{Constraints, DefaultValue};
@@ -70,7 +70,7 @@ pub(super) fn check_rules(
     Ok(())
 }
 
-/// Refuses rules of a column that exclude each other, or that no value meets.
+/// Refuses rules of a column that exclude each other, or that no value can meet.
 ///
 /// # Errors
 /// `InvalidArgument`.
@@ -136,7 +136,7 @@ fn check_default(field: &StructField, sql: &str) -> Result<()> {
     }
 }
 
-/// In a definition, metadata that are not of the protocol's form are the user's mistake.
+/// In a definition, metadata that does not have the protocol's form is a mistake of the user, not a damaged log.
 fn as_argument(error: Error) -> Error {
     match error.kind() {
         ErrorKind::CorruptLog => Error::invalid_argument(error.to_string()),

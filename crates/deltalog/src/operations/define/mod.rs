@@ -13,7 +13,8 @@
 //! | `properties` | which properties users can set |
 //! | `replace` | a table in place of another one |
 //!
-//! - A definition is refused before anything is written if no table can be so, or if this crate could not write it.
+//! - A definition is refused before anything is written if no such table can exist, or if this crate could not write
+//!   it.
 //! - The protocol is the oldest that supports what the definition uses. A table that is replaced keeps the features of
 //!   its protocol.
 //! - Iceberg compatibility maps the columns by name, unless the definition says how to map them. In version 3 it tracks
@@ -50,7 +51,7 @@ use crate::runtime::environment::Environment;
 use crate::upkeep::manifest;
 use crate::write::check_bloom_filters;
 
-/// The property with the highest id of a column.
+/// The property that holds the highest id that a column has been given.
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const FEATURE: &str = "delta.feature.";
 const MAPPING_MODE: &str = "delta.columnMapping.mode";
@@ -69,7 +70,7 @@ pub enum CreationMode {
 
 /// The definition of a table.
 ///
-/// Columns with rules are made by [`StructField::generated_as`], [`StructField::with_default`] and
+/// To make columns with rules, use [`StructField::generated_as`], [`StructField::with_default`] and
 /// [`StructField::with_identity`].
 ///
 /// ```
@@ -133,7 +134,8 @@ impl TableDefinition {
         }
     }
 
-    /// Returns the table-level actions of the first commit of such a table. Ids and physical names are new each time.
+    /// Returns the protocol and metadata for the first commit of such a table. Each call assigns new ids and physical
+    /// names.
     ///
     /// # Errors
     /// `SchemaMismatch` or `InvalidArgument` if such a table cannot exist; `Unsupported` if it needs a feature
@@ -149,7 +151,7 @@ impl TableDefinition {
         self.finish(protocol, metadata, 0, environment)
     }
 
-    /// Returns the metadata before columns are mapped, with the properties that request features.
+    /// Returns the metadata before ids and physical names are assigned, including the properties that request features.
     fn metadata(&self, environment: &Environment) -> Result<Metadata> {
         let partition_columns = self.check()?;
         let mut configuration = self.all_properties()?;
@@ -188,7 +190,7 @@ impl TableDefinition {
         Ok(properties)
     }
 
-    /// Maps the columns, whose ids are higher than `last_id`, and checks the rules.
+    /// Maps the columns, giving them ids above `last_id`, and checks the rules.
     fn finish(
         &self,
         protocol: Protocol,

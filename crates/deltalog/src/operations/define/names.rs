@@ -1,4 +1,4 @@
-//! Names that the columns of a new table, and its hidden columns, can have.
+//! Checks the names of a new table's columns, and chooses names for its hidden columns.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::protocol::StructType;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::runtime::environment::Environment;
 
-/// Names the hidden columns for the ids of rows that were moved. (PROTOCOL, "Row Tracking".)
+/// Chooses names for the hidden columns that hold the ids of moved rows. (PROTOCOL, "Row Tracking".)
 pub(crate) fn name_row_tracking_columns(
     configuration: &mut BTreeMap<String, String>,
     environment: &Environment,
@@ -20,7 +20,7 @@ pub(crate) fn name_row_tracking_columns(
     }
 }
 
-/// Refuses column names that Parquet readers refuse, at every nesting level.
+/// Refuses column names that Parquet readers would refuse, at every nesting level.
 pub(crate) fn check_names(fields: &StructType) -> Result<()> {
     match unfit_name(fields) {
         None => Ok(()),

@@ -1,7 +1,8 @@
-//! Table properties that users cannot set, and those that are not implemented. Protocol: "Change Metadata".
+//! Refuses table properties that users cannot set or that are not implemented. Protocol: "Change Metadata".
 //!
-//! - A property of the protocol must be known and have a value that it allows. Properties of users are free.
-//! - Properties that the table itself keeps, such as the highest column id, cannot be set or removed.
+//! - A property of the protocol must be known and have a value that it allows. Properties that users invent can have
+//!   any name and value.
+//! - Properties that the table maintains itself, such as the highest column id, cannot be set or removed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::protocol::PROTECTED_BEFORE;
 use crate::protocol::properties::check_properties;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
-/// The properties that are derived from other properties.
+/// The properties that the table maintains itself.
 const KEPT_BY_THE_TABLE: [&str; 6] = [
     "delta.columnMapping.maxColumnId",
     ENABLEMENT_TIMESTAMP,
@@ -25,7 +26,7 @@ const KEPT_BY_THE_TABLE: [&str; 6] = [
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
-/// that the table keeps itself. `Unsupported` for one whose meaning this crate does not know how to keep.
+/// that the table maintains itself. `Unsupported` for a property that this crate does not implement.
 pub(crate) fn ensure_settable(properties: &BTreeMap<String, String>) -> Result<()> {
     check_properties(properties)?;
     for (name, value) in properties {
@@ -35,7 +36,7 @@ pub(crate) fn ensure_settable(properties: &BTreeMap<String, String>) -> Result<(
     Ok(())
 }
 
-/// Refuses a property that the table keeps itself.
+/// Refuses a property that the table maintains itself.
 ///
 /// # Errors
 /// `InvalidArgument`.

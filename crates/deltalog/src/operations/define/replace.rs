@@ -10,10 +10,10 @@
 //! | where in-commit timestamps began, if both tables have them | earlier versions have none |
 //! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
 //!
-//! The table gets a new id, which shows readers of a stream that this is another table. No column of the old table
-//! had the physical name of a new one, nor its id if the columns of the old table were mapped. A table whose columns
-//! are not mapped has no highest id, so ids begin again after one, as in the JVM implementation, which removes it
-//! together with the mapping. No file of an earlier table remains.
+//! The table gets a new id, which shows readers of a stream that this is another table. New columns get physical names
+//! that no column of the old table had, and also unused ids if the columns of the old table were mapped. A table whose
+//! columns are not mapped has no highest id, so ids start from one again. That is safe, because no file of the old
+//! table remains. The JVM implementation does the same: it removes the highest id together with the mapping.
 
 use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, name_row_tracking_columns};
 use crate::error::{Error, Result};
@@ -33,10 +33,10 @@ const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 impl TableDefinition {
-    /// Returns the actions of a commit that replaces `base` by such a table.
+    /// Returns the actions of a commit that replaces the table of `base` by the defined one.
     ///
     /// # Errors
-    /// As [`TableDefinition::resolve`]. `InvalidArgument` too if `base` is append-only, or if it is clustered and the
+    /// As [`TableDefinition::resolve`]. `InvalidArgument` also if `base` is append-only, or if it is clustered and the
     /// definition has partition columns, or if Iceberg compatibility forbids its partition columns. `Unsupported` if
     /// `base` cannot be written.
     pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
@@ -86,8 +86,8 @@ impl TableDefinition {
     }
 }
 
-/// Returns the highest id that the table has given to a column, or to a part of an array or map. Writers may count
-/// columns only in the property, as the protocol describes it.
+/// Returns the highest id that the table has given to a column, or to a part of an array or map. Besides the ids in the
+/// schema it considers the property, because the highest id may belong to a column that was dropped.
 ///
 /// # Errors
 /// `CorruptLog` if the property is not a number, or if the schema is invalid.

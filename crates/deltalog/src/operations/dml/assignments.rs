@@ -1,13 +1,14 @@
 //! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
 //!
-//! - A column, of the table or of a source, is stored as an append stores it: unchanged, or not at all. So is a
-//!   literal, except that a number becomes the nearest floating-point number, and a string is cast.
-//! - A value that is computed is cast to the type of its column, which may round it. One that does not fit is an error.
-//! - A struct has all fields of its column.
+//! - A value that is just a column, of the table or of a source, is stored as an append would store it: unchanged, or
+//!   not at all if the types do not fit. The same is true of a literal, except that a number becomes the nearest
+//!   floating-point number, and a string is cast.
+//! - A computed value is cast to the type of its column, which may round it. A value that does not fit is an error.
+//! - A struct must have all fields of its column.
 //! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
 //!   "Generated Columns".)
-//! - An identity column keeps its values: they only come with new rows, and from users only where the column accepts
-//!   them. (PROTOCOL, "Identity Columns".)
+//! - An identity column keeps its values in changed rows: only new rows get values, and users may provide them only
+//!   where the column accepts that. (PROTOCOL, "Identity Columns".)
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -43,7 +44,7 @@ pub(super) struct Assignments {
     table: SchemaRef,
     /// The columns that are computed if they are not assigned.
     generated: HashSet<usize>,
-    /// In the order of the columns.
+    /// The assignments, in the order of the table's columns.
     assignments: Vec<Assignment>,
 }
 
@@ -93,7 +94,8 @@ impl Assignments {
         Ok(Self { generated, assignments, table })
     }
 
-    /// Returns the columns of the scope from which values are computed, not those that are assigned as they are.
+    /// Returns the columns of the scope from which values are computed. Columns that are assigned unchanged are not
+    /// included.
     pub(super) fn computed_from(&self) -> Vec<BoundColumn> {
         self.assignments.iter().flat_map(|assigned| assigned.value.computed_from()).cloned().collect()
     }
@@ -103,11 +105,11 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
-    /// Calls `visit` with rows and with the same ones with the new values, one batch at a time. `before` are
-    /// the rows of the table, perhaps with more columns, which are kept; `rows` are the same rows in the scope.
+    /// Calls `visit` with rows before and after they get the new values, one batch at a time. `before` are the rows of
+    /// the table, perhaps with more columns, which are kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
-    /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    /// The errors of `visit`; `InvalidArgument` for a row for which a value cannot be computed.
     pub(super) fn update_all(
         &self,
         limits: BatchBytes,
@@ -129,10 +131,10 @@ impl Assignments {
         Ok(())
     }
 
-    /// Calls `visit` with new rows with the assigned columns only, one batch at a time.
+    /// Calls `visit` with new rows, one batch at a time. They have the assigned columns only.
     ///
     /// # Errors
-    /// The errors of `visit`; `InvalidArgument` for a row for which a value does not exist.
+    /// The errors of `visit`; `InvalidArgument` for a row for which a value cannot be computed.
     pub(super) fn insert_all(
         &self,
         limits: BatchBytes,
@@ -152,7 +154,7 @@ impl Assignments {
     /// kept; `rows` are the same rows in the scope.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row for which a value does not exist.
+    /// `InvalidArgument` for a row for which a value cannot be computed.
     fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
         let names = names_of(rows.schema_ref().fields());
@@ -170,7 +172,7 @@ impl Assignments {
     /// Returns new rows with the assigned columns only.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row for which a value does not exist.
+    /// `InvalidArgument` for a row for which a value cannot be computed.
     fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
         let names = names_of(rows.schema_ref().fields());
@@ -192,7 +194,7 @@ impl Assignments {
         assigned.map(|assigned| assigned.value.of(rows, |name| names.find(name))).transpose()
     }
 
-    /// Returns a value as a column of the table. It has the type of the value, which may still have to be fitted.
+    /// Returns a value as a column of the table. It still has its own type, which may have to be converted.
     fn column(&self, index: usize, value: ArrayRef) -> Result<(Arc<Field>, ArrayRef)> {
         let missing = || Error::invalid_argument("a column of the table is missing");
         let field = self.table.fields().get(index).ok_or_else(missing)?.as_ref().clone();
@@ -201,7 +203,7 @@ impl Assignments {
     }
 }
 
-/// Returns the index of the column of the table that `name` is.
+/// Returns the index of the table's column with the given name.
 fn column_of(name: &str, table: &Schema, names: &FieldNames, alias: &str) -> Result<usize> {
     let path = ColumnPath::parse(name);
     let find = |name: &str| names.find(name);

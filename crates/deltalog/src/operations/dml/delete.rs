@@ -1,4 +1,4 @@
-//! `DELETE`: the rows for which a predicate is true.
+//! `DELETE`: deletes the rows for which a predicate is true.
 //!
 //! ```text
 //!   files that may have such a row
@@ -9,8 +9,8 @@
 //!   some such rows ──────► they are deleted by a deletion vector, if the table has these; else the others are copied
 //! ```
 //!
-//! - Files that are removed and vectors say what has changed. Only if rows were copied, change data files say it, for
-//!   the whole version. (PROTOCOL, "Change Data Files".)
+//! - Removed files and deletion vectors already tell readers of the change feed which rows were deleted. Only if rows
+//!   were copied are change data files written, and then for the whole version. (PROTOCOL, "Change Data Files".)
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -23,8 +23,8 @@ use crate::error::Result;
 use crate::operations::rewrite::{Candidate, Finder, RowWriter, candidates, live_rows, read_file};
 use crate::snapshot::Snapshot;
 
-/// Deletes the rows of `base` for which `predicate`, a condition in Spark's SQL, is true; without it all rows. Times
-/// without a zone are in UTC.
+/// Deletes the rows of `base` for which `predicate`, a condition in Spark's SQL, is true, or all rows if there is no
+/// predicate. Times without a zone are in UTC.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate that cannot be evaluated, and for an append-only table. `CommitConflict`,

@@ -1,9 +1,9 @@
-//! Files that lose all rows in a statement, when another writer has moved these rows concurrently.
+//! Files from which a statement deletes all rows, while another writer moves these rows to other files.
 //!
-//! Such a file is removed, which needs no position of a row. If an OPTIMIZE was faster, the file is gone, and the rows
-//! are in another one, beside rows that stay. Where they are follows from their positions in the old file
-//! ([`crate::commit::row_moves`]), so that these are needed after all: for the files that the newest version does not
-//! have.
+//! Removing such a file requires no positions of rows. But if a concurrent OPTIMIZE commits first, the file is gone,
+//! and its rows are in another file, beside rows that must stay. The new places of the rows follow from their positions
+//! in the old file ([`crate::commit::row_moves`]), so the positions are computed after all, for the files that the
+//! newest version no longer has.
 
 use roaring::RoaringTreemap;
 
@@ -19,24 +19,25 @@ use crate::write::FOOTER_THREADS;
 /// The maximum number of rows, over all files, whose positions are held in memory with a bit each.
 const MOST_ROWS: u64 = 1 << 28;
 
-/// Files that lose all rows.
+/// The files that lose all their rows.
 #[derive(Debug)]
 pub(super) struct Emptied {
     /// The files that are removed.
     pub(super) removed: Vec<Add>,
-    /// The files whose rows were moved and are deleted in their new places, with the positions of all their rows.
+    /// Files whose rows were moved by another writer, with the positions of all rows. The rows are deleted in their new
+    /// places.
     pub(super) rows: Vec<(Add, RoaringTreemap)>,
 }
 
 impl Emptied {
-    /// Returns the files as they are removed if their rows were not moved.
+    /// Returns the files to remove, assuming that no other writer has moved their rows.
     pub(super) fn unmoved(files: &[ListedFile]) -> Self {
         Self { removed: files.iter().map(|file| file.add.clone()).collect(), rows: Vec::new() }
     }
 
-    /// Returns the files after another writer has removed some of them, which is the reason of `conflict`. `None` if
-    /// the conflict is another one, if the table has no deletion vectors, if there are too many rows, or if it is not
-    /// certain how many.
+    /// Returns the files after another writer has removed some of them, which has caused `conflict`. Returns `None` if
+    /// the conflict has another cause, if the table has no deletion vectors, or if the files have too many rows or an
+    /// unknown number of rows.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -45,8 +46,8 @@ impl Emptied {
             return Ok(None);
         }
         let (live, gone) = apart(base, files)?;
-        // The statistics may come from another writer. Too few rows would leave some of them in the new
-        // file.
+        // The rows are counted, because the statistics may come from another writer. If too few were assumed, some
+        // would stay undeleted in the new file.
         let counted = match parallel::each(&gone, FOOTER_THREADS, |file| file.counted_in_footer(base)) {
             Ok(counted) => counted,
             Err(error) => {
@@ -79,7 +80,7 @@ fn is_about(conflict: &Conflict, files: &[ListedFile]) -> bool {
     }
 }
 
-/// Returns the files that are in the newest version, and the files that are not.
+/// Divides the files into those that the newest version still has, and those that it does not.
 fn apart<'f>(base: &Snapshot, files: &'f [ListedFile]) -> Result<(Vec<&'f ListedFile>, Vec<&'f ListedFile>)> {
     let newest = base.refresh()?;
     let adds: Vec<Add> = files.iter().map(|file| file.add.clone()).collect();

@@ -1,4 +1,4 @@
-//! Rows that are marked with their operation, in one task of a statement.
+//! Rows that are marked with what happens to them, in one task of a statement.
 //!
 //! | column | type | |
 //! | --- | --- | --- |
@@ -18,7 +18,7 @@ use arrow::datatypes::{ArrowPrimitiveType, Int32Type, Int64Type, Schema, SchemaR
 use crate::error::{Error, Result};
 use crate::write::{RowsByFile, StatementCounts, statement_report};
 
-/// The name of the column with what happens to a row.
+/// The name of the column that says what happens to a row.
 pub(super) const OPERATION: &str = "__deltalog_operation";
 /// The name of the column with the number of a row's file.
 pub(super) const FILE: &str = "__deltalog_file";
@@ -27,22 +27,22 @@ pub(super) const ROW: &str = "__deltalog_row";
 
 /// The row of the target is removed.
 const REMOVE: i32 = 1;
-/// The columns are written as a row of the table. Together with [`REMOVE`]: the row is changed.
+/// The columns are written as a row of the table. Together with [`REMOVE`], this means that the row is changed.
 const WRITE: i32 = 2;
 /// The row of the target matches a row of the source, and only one may match it.
 const MATCHED: i32 = 4;
 /// The clause is one of `WHEN NOT MATCHED BY SOURCE`.
 const BY_SOURCE: i32 = 8;
 
-/// Notes what happens to the rows of a task.
+/// Collects what happens to the rows of a task.
 #[derive(Debug, Default)]
 pub struct MarkedRows {
     removed: RowsByFile,
-    /// Rows that the task has removed before.
+    /// Rows that are marked as removed more than once.
     removed_again: RowsByFile,
-    /// Rows that match and are not changed.
+    /// Rows that match a row of the source and are not changed.
     staying: RowsByFile,
-    /// The pairs among them that the task has met before.
+    /// Rows that are marked as matching and unchanged more than once.
     staying_again: RowsByFile,
     counts: StatementCounts,
 }
@@ -55,7 +55,7 @@ impl MarkedRows {
         (!fields.is_empty()).then(|| Arc::new(Schema::new(fields)))
     }
 
-    /// Notes what happens to rows, and returns those to write, without the marker columns.
+    /// Records what happens to rows, and returns the rows to write, without the marker columns.
     ///
     /// # Errors
     /// `CorruptData` for rows without marker columns.
@@ -111,7 +111,7 @@ impl MarkedRows {
     /// Returns the report of the task.
     ///
     /// # Errors
-    /// `Unsupported` for a task that removes more rows than a report can have.
+    /// `Unsupported` for a task that removes more rows than a report can hold.
     pub fn report(self) -> Result<Vec<u8>> {
         let removed = [self.removed, self.removed_again];
         statement_report(&removed, &[self.staying, self.staying_again], &self.counts)

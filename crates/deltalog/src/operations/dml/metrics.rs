@@ -1,8 +1,8 @@
-//! The metrics of a statement in its commit, under the names of the JVM implementation. Only this module has these
+//! The metrics of a statement in its commit, under the names of the JVM implementation. Only this module knows these
 //! names.
 //!
-//! - Vectors that replace others count as updated, and as added and as removed.
-//! - Only files that lose all rows count as removed, with their bytes. A file that gets a vector does not count.
+//! - A deletion vector that replaces another one counts as updated, as added, and as removed.
+//! - A file counts as removed, with its bytes, only if it loses all rows. A file that gets a deletion vector does not.
 
 use serde_json::{Map, Value};
 
@@ -17,11 +17,11 @@ pub struct RowCounts {
     pub source: u64,
     /// The rows that were deleted; `None` if that is not known, because files were removed unread.
     pub deleted: Option<u64>,
-    /// How many of the deleted rows a clause `WHEN NOT MATCHED BY SOURCE` has deleted.
+    /// How many of the deleted rows were deleted by a clause `WHEN NOT MATCHED BY SOURCE`.
     pub deleted_by_source: u64,
     /// The rows that were changed.
     pub updated: u64,
-    /// How many of the changed rows a clause `WHEN NOT MATCHED BY SOURCE` has changed.
+    /// How many of the changed rows were changed by a clause `WHEN NOT MATCHED BY SOURCE`.
     pub updated_by_source: u64,
     /// The rows that were added.
     pub inserted: u64,
@@ -34,9 +34,10 @@ pub struct RowCounts {
 }
 
 impl RowCounts {
-    /// Counts what the tasks of an engine have reported. `source` is the number of rows of the source of a MERGE.
+    /// Adds up the rows that the tasks of an engine have reported. `source` is the number of rows of the source of a
+    /// MERGE.
     ///
-    /// A row that several tasks delete, as a MERGE may, was counted by each of them, but is deleted once.
+    /// If several tasks delete the same row, as can happen in a MERGE, each of them has counted it, but it counts once.
     pub fn of_tasks(reported: &Reported, source: u64) -> Self {
         let StatementCounts { updated, deleted, updated_by_source, deleted_by_source, inserted, copied } =
             reported.counts;
@@ -61,9 +62,9 @@ pub(super) struct FileCounts {
     pub(super) removed: u64,
     pub(super) removed_bytes: u64,
     pub(super) change_files: u64,
-    /// Files that had no vector and get one.
+    /// Files that had no deletion vector and get one.
     pub(super) new_vectors: u64,
-    /// Files that had a vector and get another.
+    /// Files that had a deletion vector and get another one.
     pub(super) updated_vectors: u64,
     /// Files with a vector that are removed.
     pub(super) removed_vectors: u64,

@@ -1,7 +1,8 @@
-//! Files by numbers, and rows with their positions, for an engine whose tasks find rows in several processes.
+//! Gives numbers to files, and reads rows with their positions, for an engine whose tasks find rows in several
+//! processes.
 //!
-//! - The number of a file is its index in the sorted paths of all files of a version. Every process computes the same
-//!   numbers, for any subset of the files, and for any form of the log.
+//! - The number of a file is its index in the sorted paths of all files of a version. Every process therefore computes
+//!   the same numbers, whichever files it reads and however the log is stored.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::once;
@@ -54,7 +55,7 @@ impl FileNumbers {
         u32::try_from(place).ok()
     }
 
-    /// Returns the files of `base`, the same version, with these numbers.
+    /// Returns the files with these numbers. `base` must be the version that was numbered.
     ///
     /// # Errors
     /// `CorruptData` for a number that no file has; `CorruptLog`, and errors of the store.
@@ -90,8 +91,8 @@ pub struct NumberedFile {
     pub vector: Option<DeletionVectorDescriptor>,
 }
 
-/// The rows of files that are not deleted, in batches that have the number of the file and the positions of the rows in
-/// it as their last columns.
+/// Reads the rows of files that are not deleted. The last columns of each batch are the number of the file and the
+/// positions of the rows in it.
 pub struct NumberedRows {
     scan: RowScan,
     vectors: DeletionVectors,
@@ -104,7 +105,7 @@ impl NumberedRows {
     /// Returns the rows of `files` with the columns of `scan`. `vectors` reads the deletion vectors of the table.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a column named like those for numbers.
+    /// `Unsupported` if the table has a column with the name of one of these last columns.
     pub fn new(scan: RowScan, vectors: DeletionVectors, files: Vec<NumberedFile>) -> Result<Self> {
         let schema = scan.schema();
         let is_taken =

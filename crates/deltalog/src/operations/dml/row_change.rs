@@ -1,10 +1,10 @@
-//! The commit of what a statement has done to the rows of a table.
+//! Commits what a statement has done to the rows of a table.
 //!
-//! - Deleted rows are given by their positions in a file of the base. Their deletion vectors are merged with vectors
-//!   that other writers have committed in the meantime; a row that both delete is a conflict. A file whose rows are all
-//!   gone is removed.
-//! - New files belong to the statement: if the commit fails for certain, or is no longer necessary, they are deleted.
-//!   While its state is unknown, they are kept.
+//! - Deleted rows are given by their positions in a file of the base. Their deletion vectors are merged with those that
+//!   other writers have committed in the meantime; if both delete the same row, that is a conflict. A file whose rows
+//!   are all gone is removed.
+//! - New files belong to the statement: they are deleted if the commit is known to have failed or is no longer
+//!   necessary, and kept while its outcome is unknown.
 //! - Small files are compacted after the commit, if the table or the session asks for it and files were added.
 //! - Nothing is committed if there is nothing to change and no progress of an application to record. A new schema is a
 //!   change, even if no row changes.
@@ -58,14 +58,14 @@ enum Reads {
     WholeTable,
 }
 
-/// The outcome of a statement, with its metrics by the names of the JVM implementation.
+/// The outcome of a statement, with its metrics under the names that the JVM implementation uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChangeOutcome {
     /// It was committed.
     Committed(Committed, StatementMetrics),
     /// There was nothing to change, so nothing was committed.
     Unchanged(StatementMetrics),
-    /// There was nothing to do: the table has recorded this statement of an application, or a later one.
+    /// There was nothing to do: the table has already recorded this statement, or a later one, of the same application.
     AlreadyApplied(AlreadyApplied),
 }
 
@@ -102,8 +102,8 @@ impl RowChange {
         })
     }
 
-    /// Records that the statement was begun at `started_ms`, in milliseconds since the epoch, and that `id` is the id
-    /// of its transaction, with which another process finds the commit. The id must be new.
+    /// Records when the statement began, in milliseconds since the epoch, and the `id` of its transaction, by which
+    /// another process finds the commit. The id must be new.
     pub(super) fn began(&mut self, started_ms: i64, id: &str) {
         self.started_ms = started_ms;
         self.id = Some(id.to_owned());
@@ -114,19 +114,20 @@ impl RowChange {
         &self.base
     }
 
-    /// Records what the statement has read to find its rows: those for which `predicate` may be true, or the whole
-    /// table.
+    /// Records which rows the statement has read to find the rows that it changes: those for which `predicate` may be
+    /// true, or the whole table if it is `None`.
     ///
     /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
     ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
     /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
-    ///   evaluates each row separately, but whose condition cannot be expressed, passes the predicate `true`.
+    ///   evaluates each row separately, but whose condition cannot be expressed as a predicate, passes the predicate
+    ///   `true`.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
         self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
     }
 
     /// Records the rows of the table that the source of a MERGE was computed from: a commit that changes them, or adds
-    /// such rows, is a conflict, except for blind appends under `WriteSerializable`.
+    /// rows of this kind, is a conflict, except for blind appends under `WriteSerializable`.
     pub fn computed_from(&mut self, rows: RowsRead) {
         self.source = rows;
     }
@@ -138,8 +139,8 @@ impl RowChange {
     }
 
     /// Deletes rows of a file of the base, by their positions in the file. `add` is the file with its statistics and
-    /// its deletion vector; rows that were deleted before need not be named. Changed rows are deleted, and added in a
-    /// new file. The table must allow deletion vectors.
+    /// its deletion vector; rows that were already deleted need not be included. A changed row is deleted here and
+    /// added in a new file. The table must allow deletion vectors.
     pub fn delete_rows(&mut self, add: Add, rows: RoaringTreemap) {
         if !rows.is_empty() {
             let (_, deleted) =
@@ -148,11 +149,12 @@ impl RowChange {
         }
     }
 
-    /// Takes rows out of a file of the base: by a vector, or by removing the file, whose other rows are in new files.
+    /// Removes rows from a file of the base, either by a deletion vector or by removing the file, if its remaining rows
+    /// are in new files.
     ///
     /// # Errors
-    /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
-    /// the store.
+    /// `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics; errors of the
+    /// store.
     pub fn take_out(&mut self, file: &ListedFile, rows: RoaringTreemap, by_vectors: bool) -> Result<()> {
         match by_vectors {
             true => self.delete_rows(file.counted(&self.base, rows.len())?, rows),
@@ -161,13 +163,13 @@ impl RowChange {
         Ok(())
     }
 
-    /// Removes a file of the base with all its rows. If another writer has moved them to another file in the
-    /// meantime, they are deleted there, in a table with deletion vectors.
+    /// Removes a file of the base with all its rows. If another writer has moved the rows to another file in the
+    /// meantime, they are deleted there, provided that the table has deletion vectors.
     pub fn empty_file(&mut self, file: ListedFile) {
         self.emptied.push(file);
     }
 
-    /// Removes a file of the base as a whole, whose other rows are in a new file.
+    /// Removes a file of the base as a whole. The rows that it keeps are in a new file.
     pub fn remove_file(&mut self, add: Add) {
         self.removed.push(add);
     }
@@ -183,10 +185,10 @@ impl RowChange {
         self.change_files.extend(files);
     }
 
-    /// Takes the new files of `writer`, with the values that identity columns have used.
+    /// Takes over the new files of `writer`, and records the values that identity columns have used.
     ///
     /// # Errors
-    /// Errors of the store. The files that the statement does not have yet are deleted then.
+    /// Errors of the store. Files that the statement does not own yet are deleted then.
     pub(super) fn finish(&mut self, mut writer: RowWriter) -> Result<()> {
         self.add_files(writer.finish_data()?);
         self.add_changes(writer.finish_changes()?);
@@ -201,7 +203,7 @@ impl RowChange {
         self.progress.extend(progress);
     }
 
-    /// Changes the table in the same commit: it gets the schema that new files have.
+    /// Changes the schema of the table in the same commit, to the schema of the new files.
     pub fn set_header(&mut self, header: TableHeader) {
         self.header = Some(header);
     }
@@ -216,7 +218,7 @@ impl RowChange {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
-    /// Returns why there is nothing to do, if an application has done the statement before.
+    /// Returns why there is nothing to do, if an application has already committed this statement.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -225,7 +227,8 @@ impl RowChange {
         AlreadyApplied::in_snapshot(&self.base, &self.progress)
     }
 
-    /// Commits what `statement` has done. `operation` says who does it; its name, parameters and metrics are set here.
+    /// Commits what `statement` has done. `operation` says who commits; its name, parameters and metrics are replaced
+    /// here.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `InvalidArgument` for changes that must not be in one commit, and errors
@@ -254,7 +257,7 @@ impl RowChange {
         discard_unused(outcome, RowChangeOutcome::is_committed, || self.abort())
     }
 
-    /// Abandons the statement: its new files are deleted, unless a version has them.
+    /// Abandons the statement: its new files are deleted, unless a version refers to them.
     pub fn abort(self) {
         delete_unused(self.base.storage(), self.added.into_iter().map(|add| add.path).collect());
         delete_unused_changes(&self.base, self.change_files.into_iter().map(|file| file.path).collect());
@@ -336,7 +339,7 @@ impl RowChange {
         Ok(transaction)
     }
 
-    /// Counts the files. Concurrent commits on the same files may change the result, which these counts ignore.
+    /// Counts the files as this statement has planned them. Concurrent commits on the same files may change the result.
     fn file_counts(&self) -> FileCounts {
         let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
         let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));
@@ -367,7 +370,7 @@ impl RowChange {
     }
 }
 
-/// The error for several matches of a row that may only have one.
+/// Returns the error for a row of the table that several rows of the source match, where only one may.
 pub fn cardinality_violation() -> Error {
     Error::invalid_argument(
         "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table, which could be updated \

@@ -1,4 +1,4 @@
-//! The common parts of all statements of this crate.
+//! What DELETE, UPDATE and MERGE have in common when this crate runs them itself.
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -17,7 +17,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::values::stats::with_num_records;
 
-/// The author and the time of a statement.
+/// The settings of a statement: what its commit records, and what it depends on.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// More fields of the commit, such as user metadata.
@@ -27,14 +27,14 @@ pub struct Request {
     /// The rows of the table itself, at the version that the statement is based on, that the source of a MERGE was
     /// computed from.
     pub source: RowsRead,
-    /// The columns of the source of a MERGE, if the table gets those that it lacks, in the same commit.
+    /// The columns of the source of a MERGE, if those that the table lacks are to be added to it in the same commit.
     pub new_columns: Option<StructType>,
     /// The clock and the ids.
     pub environment: Environment,
 }
 
 impl Request {
-    /// Creates a request without further facts.
+    /// Creates a request with defaults for everything else.
     pub fn new(environment: &Environment) -> Self {
         Self {
             operation: Operation::default(),
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// Carries out a statement on `base`: `work` says what it does. If that fails, all new files are deleted.
+/// Carries out a statement on `base`: `work` finds and writes the rows. If it fails, all new files are deleted.
 ///
 /// # Errors
 /// The errors of `work` and of [`RowChange::commit`].
@@ -71,8 +71,8 @@ pub(super) fn run(
     }
 }
 
-/// Prepares the write of the new files of a statement on exactly `base`, which the statement commits. The table gets
-/// the columns of data with the schema `data` that it lacks.
+/// Prepares a write for the new files of a statement on exactly `base`. The statement commits these files itself.
+/// Columns of the schema `data` that the table lacks are added to the table.
 ///
 /// # Errors
 /// As [`PendingWrite::on`].
@@ -89,7 +89,7 @@ pub fn files_of_statement(
     })
 }
 
-/// Parses the condition of a DELETE or an UPDATE; without one it is true.
+/// Parses the condition of a DELETE or an UPDATE. A missing condition is always true.
 ///
 /// # Errors
 /// `InvalidArgument` for a condition that is not understood.
@@ -97,8 +97,8 @@ pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicat
     predicate.map_or_else(|| Ok(Predicate::Value(lit(true))), |sql| parse(sql, "UTC", ParseMode::Strict))
 }
 
-/// Hands the rows `read` of a file to `chosen`, in batches with their positions, and takes all rows `found` out of it:
-/// by a vector, or by copying the others to a new file. In the second case it hands over all rows that were found.
+/// Removes all rows `found` from a file, by a deletion vector or by copying the other rows to a new file. Passes the
+/// rows `read` to `chosen`, in batches with their positions; if rows are copied, it passes all rows that were found.
 /// Returns how many rows were copied.
 ///
 /// # Errors

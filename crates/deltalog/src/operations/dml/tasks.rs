@@ -10,7 +10,7 @@
 //! - Tasks name removed rows by the numbers of their files ([`super::FileNumbers`]) and their positions there.
 //! - Without deletion vectors, the process that commits copies the other rows of the affected files.
 //! - All new files of tasks are below one directory, whose name is also the id of the transaction.
-//! - If the commit fails for certain, or has no effect, all files of the tasks are deleted.
+//! - If the commit is known to have failed, or has no effect, all files of the tasks are deleted.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ use crate::storage::Storage;
 use crate::write::row_copy::with_ids;
 use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 
-/// The data that a task of a statement and its commit need. It holds no credentials.
+/// The data that the tasks of a statement, and its commit, need. It holds no credentials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
@@ -41,11 +41,11 @@ pub struct StatementTask(WriteTask);
 pub struct StatementFragment {
     /// The files.
     pub files: Fragment,
-    /// The report of [`super::MarkedRows`].
+    /// The removed rows, as [`super::MarkedRows`] reports them.
     pub report: Vec<u8>,
 }
 
-/// A statement that tasks have carried out, for its commit.
+/// The results of a statement that tasks have carried out, ready for the commit.
 #[derive(Debug)]
 pub struct TaskedStatement {
     /// The text of the statement.
@@ -56,9 +56,10 @@ pub struct TaskedStatement {
     pub app_transactions: Vec<SetTransaction>,
     /// The rows that the statement has read; `None` for the whole table. See [`RowChange::reads`].
     pub reads: Option<Predicate>,
-    /// Whether unchanged rows matter as well, so that the statement depends on all files that it has read.
+    /// Whether the statement depends on all files that it has read, because rows that match but are not changed matter
+    /// as well.
     pub keeps_matches: bool,
-    /// Whether it is an error if several rows of the source match a row, as in most kinds of MERGE.
+    /// Whether it is an error if several rows of the source match the same row, as in most kinds of MERGE.
     pub matches_once: bool,
     /// The number of rows of the source of a MERGE.
     pub source_rows: u64,
@@ -67,8 +68,8 @@ pub struct TaskedStatement {
 }
 
 impl StatementTask {
-    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is the progress of
-    /// applications that the statement is to record.
+    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is recorded with the
+    /// commit, for applications that number their statements.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a change
@@ -100,7 +101,7 @@ impl StatementTask {
         Ok((Self(WriteTask::of(&pending, directory.to_owned())), applied))
     }
 
-    /// Reads what [`StatementTask::to_json`] has written.
+    /// Parses the text that [`StatementTask::to_json`] has returned.
     ///
     /// # Errors
     /// As [`WriteTask::from_json`].
@@ -121,8 +122,8 @@ impl StatementTask {
         self.0.table_url()
     }
 
-    /// Returns a writer of changed and new rows. Rows have their ids, as a scan returns them, if the table tracks rows,
-    /// and their values of identity columns.
+    /// Returns a writer of changed and new rows. The rows must include their values of identity columns and, if the
+    /// table tracks rows, their row ids as a scan returns them.
     ///
     /// # Errors
     /// As [`WriteTask::writer`].
@@ -130,7 +131,7 @@ impl StatementTask {
         self.0.writer_by(self.spec().map_err(|error| error.in_table(storage.url()))?, storage, environment)
     }
 
-    /// Returns what a task has done. Without a writer it has written no rows.
+    /// Returns the result of a task. Without a `writer`, the task has written no rows.
     ///
     /// # Errors
     /// As [`DataWriter::finish`].
@@ -150,7 +151,7 @@ impl StatementTask {
     /// Commits what the tasks have done to rows of `base`, the version that the statement has read.
     ///
     /// # Errors
-    /// The errors of [`RowChange::commit`]; `InvalidArgument` for a row that matches twice and must not,
+    /// The errors of [`RowChange::commit`]; `InvalidArgument` if a row matches several rows of the source but must not,
     /// and for fragments of another statement. `CorruptData`, and errors of the store.
     pub fn commit(
         &self,
@@ -183,7 +184,7 @@ impl StatementTask {
         }
     }
 
-    /// Returns the outcome, and the decoded paths of files that no fragment names.
+    /// Returns the outcome, and the decoded paths of files in the statement's directory that no fragment lists.
     fn try_commit(
         &self,
         base: &Snapshot,
@@ -235,7 +236,7 @@ fn read(change: &mut RowChange, reads: Option<Predicate>, keeps_matches: bool) -
     Ok(())
 }
 
-/// Takes the removed rows out of their files. Returns how many other rows were copied.
+/// Removes the rows from their files. Returns how many other rows were copied.
 fn take(
     change: &mut RowChange,
     reported: &Reported,

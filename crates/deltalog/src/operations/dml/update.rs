@@ -1,8 +1,9 @@
-//! `UPDATE`: new values for the rows for which a predicate is true.
+//! `UPDATE`: gives new values to the rows for which a predicate is true.
 //!
-//! - The rows are found by the columns that the predicate reads. Then they alone are read, if the table deletes rows by
-//!   vectors: they are deleted from their files, and added to a new one. Otherwise the files are written again.
-//! - With a change data feed, change data files hold all rows before and after. (PROTOCOL, "Change Data Files".)
+//! - To find the rows, only the columns of the predicate are read. If the table has deletion vectors, the rows found
+//!   are then read in full, deleted from their files and added to a new file. Otherwise the files are rewritten.
+//! - With a change data feed, change data files hold the changed rows, with their values before and after. (PROTOCOL,
+//!   "Change Data Files".)
 
 use super::assignments::{Assignments, Rows};
 use super::metrics::RowCounts;
@@ -16,12 +17,12 @@ use crate::operations::rewrite::{Candidate, Finder, RowWriter, candidates};
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// Gives new values to columns of the rows of `base` for which `predicate` is true; without it of all rows. `values`
-/// are columns and their values, in Spark's SQL. Times without a zone are in UTC.
+/// Gives new values to columns in the rows of `base` for which `predicate` is true, or in all rows if it is `None`.
+/// `values` are pairs of a column and its value in Spark's SQL. Times without a zone are in UTC.
 ///
 /// # Errors
 /// `InvalidArgument` for a predicate or a value that cannot be evaluated, for a row that the table does not allow, and
-/// for an append-only table. `SchemaMismatch` for values that a column cannot have. `CommitConflict`,
+/// for an append-only table. `SchemaMismatch` for values that a column cannot store. `CommitConflict`,
 /// `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn update(
     base: &Snapshot,

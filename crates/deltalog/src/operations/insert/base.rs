@@ -19,8 +19,8 @@ pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
     }
 }
 
-/// Returns the base of a write that replaces all rows of `read`: exactly that version. If the write was done before,
-/// it is the newest version, which has recorded its `progress`.
+/// Returns the base of a write that replaces all rows of the version `read`: exactly that version. If the write was
+/// already committed before, it is the newest version, which has recorded its `progress`.
 ///
 /// # Errors
 /// `CommitConflict` if another commit has changed files, protocol or metadata since; `CorruptLog`, and errors of the
@@ -33,7 +33,7 @@ pub(super) fn of_replacement(
     let Some(conflict) = Transaction::conflict_since(read, environment)? else {
         return Ok(read.clone());
     };
-    // The commit that conflicts may be this same write.
+    // The conflicting commit may be an earlier attempt of this same write.
     if !progress.is_empty() && conflict.reason != ConflictReason::TableReplaced {
         let newest = read.refresh()?;
         if AlreadyApplied::in_snapshot(&newest, progress)?.is_some() {

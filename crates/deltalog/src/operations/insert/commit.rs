@@ -1,4 +1,4 @@
-//! The commit of a write: its files become a transaction.
+//! Commits a write: turns its files into a transaction.
 //!
 //! Small files are compacted after the commit, if the table or the session asks for it.
 
@@ -18,8 +18,8 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
 impl PendingWrite {
-    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
-    /// kept.
+    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its outcome is unknown, they
+    /// are kept.
     ///
     /// # Errors
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
@@ -54,8 +54,8 @@ impl PendingWrite {
     /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
     ///
     /// # Errors
-    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; `TableAlreadyExists` in the
-    /// mode `Ignore` too; `InvalidArgument` for an empty write that skips its commit; also the errors of
+    /// `CommitConflict` with the reason `app_transaction` for a write that was already committed; `TableAlreadyExists`
+    /// also in the mode `Ignore`; `InvalidArgument` for an empty write that skips its commit; also the errors of
     /// [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
@@ -71,7 +71,7 @@ impl PendingWrite {
         }
     }
 
-    /// Commits `files`. Other files that are written for the commit are added to `written`.
+    /// Commits `files`. If further files are written for the commit, they are added to `written`.
     fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
@@ -129,13 +129,13 @@ impl PendingWrite {
         }
     }
 
-    /// Returns the outcome of a creation if another writer has created the table first.
+    /// Handles a creation for which another writer was faster, and returns the outcome.
     fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
             true => Some(Snapshot::open(&self.storage, None)?),
             false => None,
         };
-        // Only now is it known what the other creation recorded: it may be this same write.
+        // The creation by the other writer may be an earlier attempt of this same write. Only now can that be checked.
         if let Some(created) = &created
             && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
         {
@@ -144,7 +144,8 @@ impl PendingWrite {
         match (self.mode, created) {
             (SaveMode::Append, Some(created)) => append_to_created(conflict, transaction, &created),
             (SaveMode::Ignore, _) => Ok(WriteOutcome::TableExists(conflict)),
-            // A replacement is not refused because there is a table, but because another writer has just created it.
+            // A replacement may replace an existing table. It is refused because another writer has created this one
+            // concurrently.
             _ if self.definition == Some(CreationMode::CreateOrReplace) => {
                 Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
             }
@@ -153,7 +154,7 @@ impl PendingWrite {
     }
 }
 
-/// Appends to `created`, which another writer has created first, if it is as `transaction` would have created it.
+/// Appends to the table `created` by another writer, if it equals the table that `transaction` would have created.
 fn append_to_created(
     conflict: Conflict,
     transaction: Transaction,
@@ -166,7 +167,7 @@ fn append_to_created(
     }
 }
 
-/// The metrics that every writer of tables records.
+/// Adds the metrics that every Delta writer records.
 fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
     let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
     let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();

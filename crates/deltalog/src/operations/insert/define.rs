@@ -1,4 +1,4 @@
-//! Writes that define their table: they create it, or replace an existing one, with or without rows.
+//! Writes with a table definition: they create a table, or replace an existing one, with or without rows.
 
 use super::{PendingWrite, Target, base, spec_of};
 use crate::commit::{AlreadyApplied, Operation, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
@@ -11,13 +11,13 @@ use crate::storage::Storage;
 use crate::write::TableWriteSpec;
 
 impl PendingWrite {
-    /// Begins the creation of a table, or its replacement, in one commit. Rows that are written belong to the new
-    /// table. Returns `None` if the mode is `Ignore` and the table exists.
+    /// Begins to create or replace a table, in one commit together with the rows that are written. Returns `None` if
+    /// the mode is `Ignore` and the table exists.
     ///
     /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit since,
     /// except for those that only record the progress of other applications or change domains of users. Every writer
-    /// that has read the old table conflicts with it. If the new rows were computed from an older version, it must say
-    /// so through [`PendingWrite::define_on`], or commits in between are lost without a conflict.
+    /// that has read the old table conflicts with it. If the new rows were computed from an older version, use
+    /// [`PendingWrite::define_on`]; otherwise commits after that version are lost without a conflict.
     ///
     /// # Errors
     /// `TableAlreadyExists`; `SchemaMismatch` and `InvalidArgument` for a table that cannot exist, or that must not be
@@ -32,14 +32,14 @@ impl PendingWrite {
         Self::define_at(storage, base::newest(storage)?, definition, mode, app_transactions, environment)
     }
 
-    /// Begins the replacement of a table by a writer that has read it at `read`. Returns `None` if the mode is
+    /// Begins to replace a table from which the writer has read the version `read`. Returns `None` if the mode is
     /// `Ignore`.
     ///
     /// A replacement removes the files of exactly that version. If another commit has added or removed files since
     /// then, or changed the protocol or the metadata, it is a `CommitConflict`.
     ///
     /// # Errors
-    /// As [`PendingWrite::define`]; `CommitConflict` too.
+    /// As [`PendingWrite::define`]; also `CommitConflict`.
     pub fn define_on(
         read: &Snapshot,
         definition: &TableDefinition,
@@ -54,7 +54,7 @@ impl PendingWrite {
         Self::define_at(read.storage(), Some(base), definition, mode, app_transactions, environment)
     }
 
-    /// Begins the same on exactly `base`; `None` stands for a table that is to be created.
+    /// Begins to define the table on exactly `base`; `None` stands for a table that is to be created.
     fn define_at(
         storage: &Storage,
         base: Option<Snapshot>,
@@ -115,7 +115,7 @@ impl PendingWrite {
         }))
     }
 
-    /// Returns the description of a commit that defines its table, as the JVM implementation records it. `as_select`
+    /// Returns the description of a commit with a table definition, as the JVM implementation records it. `as_select`
     /// says whether rows are written.
     pub fn definition_operation(&self, as_select: bool) -> Operation {
         let mode = self.definition.unwrap_or(CreationMode::ErrorIfExists);

@@ -46,7 +46,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
 
-/// The table that a write goes to.
+/// The table that is written to.
 #[derive(Debug, Clone)]
 enum Target {
     /// A table, at the version that the write is based on.
@@ -55,27 +55,27 @@ enum Target {
     New(Box<TableHeader>),
 }
 
-/// A write that was checked and not yet committed.
+/// A write that has been checked but not committed yet.
 #[derive(Debug)]
 pub struct PendingWrite {
     storage: Storage,
     target: Target,
     mode: SaveMode,
-    /// How the write defines the table, if it does.
+    /// The mode of creation, if the write defines the table.
     definition: Option<CreationMode>,
     partition_overwrite: PartitionOverwrite,
-    /// Which rows of the table an overwrite replaces, if not all.
+    /// The predicate of the rows that an overwrite replaces; `None` if it replaces all.
     replaced: Option<Predicate>,
-    /// The same predicate as the caller passed it. New rows are checked with it.
+    /// The same predicate in the form in which the caller passed it. New rows are checked against it.
     replace_where: Option<ReplaceWhere>,
-    /// The rows of the table that the data are computed from.
+    /// The rows of the table from which the data was computed.
     reads: RowsRead,
     /// The table with the schema that the write gives it, if it changes the schema.
     evolved: Option<TableHeader>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
-    /// Whether nothing is committed if nothing changes.
+    /// Whether nothing is committed if the write changes nothing.
     skips_empty: bool,
     environment: Environment,
 }
@@ -84,8 +84,8 @@ impl PendingWrite {
     /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and
     /// the table exists.
     ///
-    /// The write is based on that version. If the data were computed from an older one, an overwrite must say
-    /// so through [`PendingWrite::begin_on`], or commits in between are lost without a conflict.
+    /// The write is based on that version. If the data was computed from an older version, an overwrite must use
+    /// [`PendingWrite::begin_on`]; otherwise commits after that version are lost without a conflict.
     ///
     /// # Errors
     /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
@@ -109,11 +109,11 @@ impl PendingWrite {
     /// Checks the request of a writer that has read the table at `read`. Returns `None` if the mode is
     /// `Ignore`.
     ///
-    /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
-    ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite
-    ///   of partitions or of the rows for which a predicate is true, only the files in question count.
-    /// - An append does not depend on any file of the table: it is based on the newest version. If its data are
-    ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read`, and depends on them.
+    /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files since
+    ///   then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite of
+    ///   partitions, or of the rows for which a predicate is true, only changes of the affected files count.
+    /// - An append does not depend on any file of the table: it is based on the newest version. If its data was
+    ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read` and depends on these rows.
     ///
     /// # Errors
     /// As [`PendingWrite::begin`].
@@ -128,7 +128,7 @@ impl PendingWrite {
             SaveMode::Overwrite if replaces_all => {
                 base::of_replacement(read, &request.app_transactions, environment)?
             }
-            // Which partitions are replaced is only known with the data.
+            // The partitions to replace are not known before the data.
             SaveMode::Overwrite => read.clone(),
             SaveMode::Append if !request.reads.is_nothing() => read.clone(),
             _ => read.refresh()?,
@@ -136,10 +136,9 @@ impl PendingWrite {
         Self::on(read.storage(), Some(base), request, environment)
     }
 
-    /// Checks the request of a writer that appends a few rows to the table at `read`, without asking the store for
-    /// newer versions, which the commit does anyway. Returns `None` if such a write would probably fail. A write
-    /// that fails may have failed because `read` is not the newest version. In both cases, [`PendingWrite::begin_on`]
-    /// returns the exact error.
+    /// Begins to append a few rows to the table at version `read` without looking for newer versions first, because the
+    /// commit does that anyway. Returns `None` if such a write would probably fail. If the write fails, the reason may
+    /// be that `read` is not the newest version. In both cases, [`PendingWrite::begin_on`] returns the exact error.
     #[doc(hidden)]
     pub fn begin_append_at(
         read: &Snapshot,
@@ -151,7 +150,7 @@ impl PendingWrite {
             && request.reads.is_nothing()
             && request.app_transactions.is_empty()
             && own_commits <= MOST_OWN_COMMITS
-            // Each write sets the metadata, so a second write on the same version is a conflict.
+            // With identity columns each write sets the metadata, so two writes on the same version conflict.
             && !read.protocol().supports(&TableFeature::IdentityColumns);
         let begun =
             is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
@@ -182,7 +181,7 @@ impl PendingWrite {
         if mode == SaveMode::Ignore {
             return Ok(None);
         }
-        // A repeated write may have created the table.
+        // The table may have been created by an earlier attempt of the same write.
         let already_applied = AlreadyApplied::in_snapshot(&snapshot, &request.app_transactions)?;
         if mode == SaveMode::ErrorIfExists && already_applied.is_none() {
             return Err(located(
@@ -229,11 +228,11 @@ impl PendingWrite {
         }))
     }
 
-    /// Returns a write that creates `table`, which another process may have resolved, as `request` says.
+    /// Returns a write as `request` describes it that creates `table`, which another process may have resolved.
     ///
     /// # Errors
-    /// `CorruptLog` if the table's schema or a property is not valid; `InvalidArgument` for a predicate of replaced
-    /// rows that does not fit the request.
+    /// `CorruptLog` if the table's schema or a property is not valid; `InvalidArgument` if `replace_where` does not fit
+    /// the rest of the request.
     #[doc(hidden)]
     pub fn creating(
         storage: &Storage,
@@ -267,8 +266,8 @@ impl PendingWrite {
         })
     }
 
-    /// Returns the record that makes the write have no effect, if an application has already done it. Committing such a
-    /// write deletes its files.
+    /// Returns the record of an earlier commit of the same write, if an application has made it. The write then has no
+    /// effect, and committing it deletes its files.
     pub fn already_applied(&self) -> Option<&AlreadyApplied> {
         self.already_applied.as_ref()
     }
@@ -293,7 +292,7 @@ impl PendingWrite {
         self.spec.configuration()
     }
 
-    /// Returns the rules for writers of the table's files.
+    /// Returns the rules that writers of the table's files must follow.
     #[doc(hidden)]
     pub fn spec(&self) -> &TableWriteSpec {
         &self.spec
@@ -322,7 +321,7 @@ impl PendingWrite {
         }
     }
 
-    /// Returns protocol and metadata of the table as the write leaves it.
+    /// Returns the protocol and metadata that the table will have after the write.
     pub(crate) fn table(&self) -> (&Protocol, &Metadata) {
         match (&self.target, &self.evolved) {
             (Target::New(table), _) => (&table.protocol, &table.metadata),
@@ -351,8 +350,8 @@ impl PendingWrite {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
-    /// Commits nothing if the write changes nothing: it has no rows, replaces none, and records no progress of an
-    /// application. The outcome is [`WriteOutcome::Unchanged`] then.
+    /// Skips the commit if the write changes nothing: if it has no rows, replaces none, and records no progress of an
+    /// application. The outcome is then [`WriteOutcome::Unchanged`].
     pub fn skip_if_empty(&mut self) {
         self.skips_empty = true;
     }
@@ -366,9 +365,9 @@ impl PendingWrite {
         DataWriter::new(self.storage.clone(), self.spec.clone(), options)
     }
 
-    /// Returns what the tasks of an engine report to have done (`write::task_report`), with durable files. The
-    /// engine enforced the table's rules (`TableWriteSpec::rules`). Files in the bytes `counting` of the
-    /// reports have the values of identity columns for which the engine has asked (`RowRules::identity_values`).
+    /// Returns what the tasks of an engine report to have written (`write::task_report`), after making their files
+    /// durable. The engine must have enforced the table's rules (`TableWriteSpec::rules`). The reports in the byte
+    /// range `counting` use the values of identity columns that the engine has asked for (`RowRules::identity_values`).
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the table; `FileNotFound` if a file is not in the table's location
@@ -377,8 +376,8 @@ impl PendingWrite {
     pub fn reported(&self, reports: &[u8], counting: Range<usize>) -> Result<Reported> {
         let reported =
             reported(reports, counting, &self.spec).map_err(|error| error.in_table(self.storage.url()))?;
-        // Engines leave it to the operating system when their files reach the disk, but a commit must not reach it
-        // before them.
+        // Engines let the operating system decide when their files reach the disk, but a commit must not reach it
+        // before the files do.
         let data = reported.files.iter().map(|add| &add.path);
         let changes = reported.changes.iter().map(|file| &file.path);
         let paths = data.chain(changes).map(|path| path::decode(path)).collect::<Result<Vec<_>>>()?;
@@ -386,8 +385,8 @@ impl PendingWrite {
         Ok(reported)
     }
 
-    /// Returns the metadata of the table with the values that identity columns have used in this write; `None` if they
-    /// have used none. (PROTOCOL, "Identity Columns".)
+    /// Returns the metadata of the table after this write has used values of identity columns; `None` if it has used
+    /// none. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// As [`StructType::try_new`].
@@ -401,10 +400,10 @@ impl PendingWrite {
         self.spec.counted_metadata(metadata)
     }
 
-    /// Deletes the files that the tasks of an engine report to have written for a write that was not committed.
+    /// Deletes the files of a write that was not committed, as the tasks of an engine report them.
     ///
     /// # Errors
-    /// `CorruptData` for a report that cannot be read; errors of the store, after an attempt for each file.
+    /// `CorruptData` for a report that cannot be read; errors of the store, after each file was tried.
     #[doc(hidden)]
     pub fn delete_reported(storage: &Storage, reports: &[u8]) -> Result<()> {
         let paths = reported_paths(reports).map_err(|error| error.in_table(storage.url()))?;
@@ -413,7 +412,7 @@ impl PendingWrite {
     }
 }
 
-/// Returns the spec of a table that a commit of these actions creates or replaces.
+/// Returns the write spec of a table that a commit with this protocol and metadata creates or replaces.
 fn spec_of(table: &TableHeader) -> Result<TableWriteSpec> {
     TableWriteSpec::clustered(
         &table.protocol,

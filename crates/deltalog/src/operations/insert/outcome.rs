@@ -8,18 +8,18 @@ use crate::error::Result;
 pub enum WriteOutcome {
     /// The write was committed.
     Committed(Committed),
-    /// There was nothing to do: the table has recorded this write of an application, or a later one.
+    /// There was nothing to do: the table has already recorded this write, or a later one, of the same application.
     AlreadyApplied(AlreadyApplied),
-    /// There was nothing to do: another writer has created the table first, and the mode is `Ignore`.
+    /// There was nothing to do: another writer has already created the table, and the mode is `Ignore`.
     TableExists(Conflict),
-    /// There was nothing to change, and the write was to skip an empty commit ([`PendingWrite::skip_if_empty`]).
+    /// There was nothing to change, and the write skips empty commits ([`PendingWrite::skip_if_empty`]).
     ///
     /// [`PendingWrite::skip_if_empty`]: crate::PendingWrite::skip_if_empty
     Unchanged,
 }
 
 impl WriteOutcome {
-    /// Returns the outcome of a write for the outcome of its transaction.
+    /// Converts the outcome of the transaction to the outcome of the write.
     ///
     /// # Errors
     /// `CommitConflict` or `TableAlreadyExists` for a conflict.

@@ -1,4 +1,4 @@
-//! Overwrites of the rows for which a predicate is true (`replaceWhere`).
+//! Overwrites that replace only the rows for which a predicate is true (`replaceWhere`).
 //!
 //! ```text
 //!   files that may have such a row
@@ -12,10 +12,10 @@
 //!
 //! - A row is replaced only if the predicate is true for it, not if it is false or NULL.
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
-//! - The predicate counts as read: a commit that adds a file that may have such a row is a conflict.
+//! - The write depends on the predicate: a concurrent commit that adds a file that may have such a row is a conflict.
 //! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
-//! - If rows are copied, change data files say what has changed, with the deleted rows and the new ones. These are read
-//!   back from their files, because it is not known earlier whether rows are copied. (PROTOCOL, "Change Data Files".)
+//! - If rows are copied, change data files record the deleted and the new rows. The new rows are read back from their
+//!   files, because it is not known before whether any rows are copied. (PROTOCOL, "Change Data Files".)
 
 use serde::{Deserialize, Serialize};
 
@@ -44,20 +44,21 @@ use crate::write::row_copy::RowCopy;
 pub struct ReplaceWhere {
     /// The predicate, in Spark's SQL.
     pub predicate: String,
-    /// The time zone of times without one in the predicate; empty if it is not known, so that none may be needed.
+    /// The time zone of times in the predicate that have none. If it is empty, the zone is unknown, and the predicate
+    /// must not need one.
     pub time_zone: String,
     /// Whether new rows must meet the predicate.
     pub checks_rows: bool,
 }
 
 impl ReplaceWhere {
-    /// Creates a request to replace the rows for which `predicate` is true by rows that meet it. Times without a zone
+    /// Requests to replace the rows for which `predicate` is true by new rows that also meet it. Times without a zone
     /// are in UTC.
     pub fn new(predicate: impl Into<String>) -> Self {
         Self { predicate: predicate.into(), time_zone: "UTC".to_owned(), checks_rows: true }
     }
 
-    /// Returns whether the predicate has times without a zone, so that the rows depend on `time_zone`.
+    /// Returns whether the predicate has times without a zone, so that its meaning depends on `time_zone`.
     ///
     /// # Errors
     /// `InvalidArgument` for a predicate that is not understood.
@@ -65,7 +66,7 @@ impl ReplaceWhere {
     pub fn depends_on_time_zone(&self) -> Result<bool> {
         let parsed = |zone| {
             let found = parse(&self.predicate, zone, ParseMode::Strict)?;
-            // Whether a comparison depends on it is known when the columns are.
+            // Whether a comparison depends on the zone is only known with the types of the columns.
             Ok::<_, Error>(match found {
                 Predicate::InZone { condition, .. } => format!("{condition:?}"),
                 found => format!("{found:?}"),
@@ -77,7 +78,7 @@ impl ReplaceWhere {
     /// Checks that a write in this mode can replace rows by a predicate.
     ///
     /// # Errors
-    /// `InvalidArgument` for a mode other than `Overwrite`, and together with the overwrite of partitions.
+    /// `InvalidArgument` for a mode other than `Overwrite`, and if the overwrite also replaces partitions.
     pub(crate) fn check_mode(&self, mode: SaveMode, partitions: PartitionOverwrite) -> Result<()> {
         let refuse = |what: String, hint| Err(Error::invalid_argument(what).with_hint(hint));
         if mode != SaveMode::Overwrite {
@@ -134,7 +135,7 @@ fn ensure_rewritable(base: &Snapshot) -> Result<()> {
     }
 }
 
-/// The table as an overwrite leaves it, and the files with its new rows.
+/// The table after an overwrite, and the files with its new rows.
 pub(crate) struct NewRows<'a> {
     pub(crate) protocol: &'a Protocol,
     pub(crate) metadata: &'a Metadata,
@@ -149,8 +150,9 @@ pub(crate) struct Written {
     pub(crate) changes: Vec<String>,
 }
 
-/// Replaces the rows of `base` for which `predicate` is true by `new` ones, as part of `transaction`. Files that are
-/// written for this belong to the transaction as well, and are added to `written`; the caller owns them.
+/// Adds to `transaction` the replacement of the rows of `base` for which `predicate` is true by the `new` ones. Files
+/// that are written for this also become part of the transaction. They are added to `written`, and the caller must
+/// delete them if the commit fails.
 ///
 /// # Errors
 /// `CorruptLog`, `CorruptData`, and errors of the store.
@@ -184,21 +186,21 @@ pub(crate) fn replace_matching(
     remover.finish(transaction, new, written)
 }
 
-/// Finds the rows to remove in files, and removes the rows of files that keep other rows.
+/// Finds the rows to replace, and removes them from the files that keep other rows.
 struct Remover<'a> {
     base: &'a Snapshot,
     finder: Finder<'a>,
     environment: &'a Environment,
     by_vectors: bool,
-    /// Copies the other rows of files, once there are some.
+    /// Copies the rows that files keep; `None` until there are some.
     writer: Option<RowWriter>,
-    /// The deleted rows, if the change data feed may need them.
+    /// The files with the replaced rows, if the change data feed may need them.
     removed: Vec<DataFile>,
 }
 
 impl Remover<'_> {
-    /// Removes rows of a file that keeps others. Returns whether the file is to be removed as well: because it has no
-    /// other rows, or because they were copied.
+    /// Removes the rows to replace from a file that may keep others. Returns whether the file must be removed: either
+    /// it has no other rows, or they were copied.
     fn visit(&mut self, file: ListedFile, transaction: &mut Transaction) -> Result<bool> {
         let found = self.finder.find(&file)?;
         if found.rows.is_empty() {
@@ -237,7 +239,7 @@ impl Remover<'_> {
     }
 }
 
-/// Writes change data files with the rows `removed` and the new ones.
+/// Writes change data files with the rows `removed` and the new rows.
 fn recorded(
     base: &Snapshot,
     removed: Vec<DataFile>,

@@ -25,13 +25,14 @@ use crate::write::TableWriteSpec;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteRequest {
-    /// The schema of the data; a new table gets it.
+    /// The schema of the data, which is also the schema of a table that is created.
     pub schema: StructType,
     /// What to do if the table exists.
     pub mode: SaveMode,
-    /// The rows that an overwrite replaces.
+    /// Whether an overwrite replaces all rows, or only some partitions.
     pub partition_overwrite: PartitionOverwrite,
-    /// The partition columns of a new table; an existing table must have the same. `None` accepts the table's.
+    /// The partition columns of a new table. An existing table must have the same ones. `None` accepts whatever the
+    /// table has.
     pub partition_by: Option<Vec<String>>,
     /// The properties of a new table.
     pub configuration: BTreeMap<String, String>,
@@ -39,25 +40,25 @@ pub struct WriteRequest {
     pub name: Option<String>,
     /// The description of a new table.
     pub description: Option<String>,
-    /// The progress of applications that is recorded with the write. If the table has recorded the same version of
-    /// one of them, or a later one, the write was done before and has no effect. Protocol: "Transaction
+    /// The progress of applications that is recorded with the write. If the table has recorded the same version of one
+    /// of them, or a later one, the write counts as already committed and has no effect. Protocol: "Transaction
     /// Identifiers".
     pub app_transactions: Vec<SetTransaction>,
-    /// The rows that an overwrite replaces; `None` for all, or as `partition_overwrite` says.
+    /// The predicate of the rows that an overwrite replaces. If `None`, `partition_overwrite` decides.
     pub replace_where: Option<ReplaceWhere>,
-    /// The rows of the table itself that the data are computed from, at the version that is passed to
+    /// The rows of the table itself from which the data was computed, at the version that is passed to
     /// [`PendingWrite::begin_on`](crate::PendingWrite::begin_on).
     ///
-    /// Commits after that version that change these rows, or add such rows, are conflicts: the data would be others.
-    /// Blind appends of others are none, unless the isolation level of the table is `Serializable`. A write that does
-    /// not say what it reads cannot conflict with the changes of it.
+    /// Commits after that version that change these rows, or add rows of this kind, are conflicts, because the data
+    /// would now be different. Blind appends by other writers are not, unless the isolation level of the table is
+    /// `Serializable`. A write that does not say what it has read cannot conflict with changes of it.
     pub reads: RowsRead,
     /// How the schema of the table changes.
     pub schema_mode: SchemaMode,
-    /// The size in bytes at which a file is closed and the next one is begun; `None` for the table's
+    /// The size in bytes at which a file is closed and the next one begun; `None` for the table's setting
     /// (`delta.targetFileSize`).
     pub target_file_size: Option<u64>,
-    /// The table after the schema mode is applied, if another process has done that.
+    /// The table with the changed schema, if another process has already applied the schema mode.
     #[doc(hidden)]
     pub evolved: Option<TableHeader>,
 }
@@ -83,11 +84,11 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec of a write for `request`: its rows meet the predicate of the rows that they replace, and
-/// its files have the size that it asks for.
+/// Returns the spec of a write for `request`: rows must meet the predicate of the rows that they replace, and files
+/// have the requested size.
 ///
 /// # Errors
-/// `InvalidArgument` for files of no size.
+/// `InvalidArgument` for a file size of zero.
 pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<TableWriteSpec> {
     let spec = checking(spec, request.replace_where.as_ref());
     match request.target_file_size {
@@ -98,8 +99,8 @@ pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<
     }
 }
 
-/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if it requires
-/// that.
+/// Returns the spec of a write whose rows replace the rows of `replaced`, and must meet its predicate if that is
+/// requested.
 pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
     match replaced.filter(|replaced| replaced.checks_rows) {
         Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),
@@ -107,7 +108,7 @@ pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) ->
     }
 }
 
-/// Returns the table with the schema that the request gives it, if it changes the schema.
+/// Returns the table with the schema that the write gives it; `None` if the schema does not change.
 pub(crate) fn evolved(
     base: &Snapshot,
     request: &WriteRequest,
@@ -125,7 +126,7 @@ pub(crate) fn evolved(
     }
 }
 
-/// Refuses to overwrite the schema if rows of the old one would remain.
+/// Refuses to overwrite the schema if rows with the old one would remain.
 fn check_schema_mode(request: &WriteRequest) -> Result<()> {
     if request.schema_mode != SchemaMode::Overwrite {
         return Ok(());

@@ -1,12 +1,13 @@
-//! The files in which a statement may find rows.
+//! Decides in which files a statement looks for rows.
 //!
-//! - A file is left out if partition values or statistics of any writer show that no row of it matches. So a statement
-//!   finds the rows that a read finds: if another writer's bounds are wrong, both miss some. A MERGE that misses a row
-//!   inserts it again, as the same statement of any other engine would; to read every file whose statistics are not
-//!   ours would make it a scan of the table.
-//! - A file whose rows all match need not be read, if partition values show it or statistics of our own. Bounds of
-//!   others show nothing here: the rows would go unseen. ([`crate::values::stats::is_own`].)
-//! - How many rows such a file has, is known from statistics of our own, else from its footer.
+//! - A file is skipped if its partition values or statistics show that none of its rows match, whichever writer
+//!   computed them. A statement then finds the same rows as a read: if another writer's bounds are wrong, both miss
+//!   some. A MERGE that misses a row inserts it again, as the same statement would in any other engine. Reading every
+//!   file with foreign statistics would turn each MERGE into a scan of the table.
+//! - A file need not be read if partition values, or statistics that this crate has computed, show that all its rows
+//!   match. Foreign bounds are not trusted for this, because rows would be removed unseen.
+//!   ([`crate::values::stats::is_own`].)
+//! - The number of rows of such a file comes from statistics that this crate has computed, otherwise from its footer.
 
 use arrow::array::{BooleanArray, RecordBatch};
 
@@ -28,8 +29,8 @@ pub(crate) struct Candidate {
     pub(crate) matches_whole: bool,
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true. `bound` is the same, bound to the
-/// table.
+/// Returns the files of `base` that may have rows for which `predicate` is true. `bound` is the same predicate, bound
+/// to the table.
 ///
 /// # Errors
 /// `InvalidArgument` for partition values for which the predicate has no value; `CorruptLog`, and errors of the store.
@@ -65,8 +66,7 @@ pub(crate) fn candidates(
     Ok(found)
 }
 
-/// Returns for each of `files` the number of its rows that are not deleted; `None` where it cannot be found out,
-/// because the file cannot be read.
+/// Returns for each of `files` the number of its rows that are not deleted; `None` for a file that cannot be read.
 ///
 /// # Errors
 /// None at present.
@@ -98,7 +98,7 @@ pub(crate) fn truth_in_partition(condition: &BoundPredicate, file: &DataFile) ->
     Ok(truth(condition, &RecordBatch::from(values.slice(row, 1)))?.value(0))
 }
 
-/// Returns a condition that is true for each row for which `predicate` is false, or NULL because a column is.
+/// Returns a condition that is true for every row for which `predicate` is false, or is NULL because a column is NULL.
 fn may_not_be_true(predicate: &Predicate, bound: &BoundPredicate) -> Predicate {
     let is_null = |column: &BoundColumn| Predicate::IsNull(Expr::Column(column.path.clone()));
     let mut any: Vec<Predicate> = bound.columns().iter().map(is_null).collect();
@@ -117,18 +117,19 @@ fn kept(filters: &[FileFilter], batch: &RecordBatch) -> Result<BooleanArray> {
     Ok(all.into())
 }
 
-/// The files of a snapshot that matter to a statement that removes all rows for which a condition is true.
+/// The files with rows for which a condition is true, for a statement that removes all such rows.
 #[derive(Debug, Default)]
 pub struct FilesApart {
-    /// Files that may have some matching rows, or that have only matching rows.
+    /// Files in which only some rows may match, and files with an unknown number of rows.
     pub others: Vec<ListedFile>,
-    /// Files that have only such rows, and need not be read.
+    /// Files in which all rows match. They need not be read.
     pub whole: Vec<ListedFile>,
     /// The number of rows of the files in `whole`.
     pub whole_rows: u64,
 }
 
-/// Returns the files of `base` that may have rows for which `condition` is true; None if it cannot be evaluated here.
+/// Returns the files of `base` that may have rows for which `condition` is true; `None` if the condition cannot be
+/// evaluated here.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.
@@ -145,7 +146,7 @@ pub fn listed_apart(base: &Snapshot, condition: &Predicate) -> Result<Option<Fil
     let rows = live_rows(base, &whole.iter().map(|candidate| &candidate.listed).collect::<Vec<_>>())?;
     for (candidate, rows) in whole.into_iter().zip(rows) {
         match rows {
-            // Without the number of its rows the statement could not say how many it has removed.
+            // Without the number of rows, the statement could not say how many rows it has removed.
             None => apart.others.push(candidate.listed),
             Some(rows) => {
                 apart.whole_rows += rows;

@@ -1,4 +1,4 @@
-//! Rows that remain when other rows of their file are removed: they are copied to a new file.
+//! Copies the rows that remain to a new file, when other rows of their file are removed.
 
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not};
@@ -10,8 +10,8 @@ use super::row_writer::RowWriter;
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 
-/// Copies the rows of a file of `base` that are not among `rows`, and hands these to `chosen`, in batches with their
-/// positions. Returns how many rows were copied.
+/// Copies the rows of a file of `base` that are not among `rows`, and passes the rows in `rows` to `chosen`, in batches
+/// with their positions. Returns how many rows were copied.
 ///
 /// # Errors
 /// The errors of `chosen`; `CorruptData`, and errors of the store.

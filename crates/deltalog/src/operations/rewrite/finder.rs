@@ -1,6 +1,6 @@
-//! The positions of rows in data files. Protocol: "Deletion Vectors".
+//! Finds the positions of rows in data files. Protocol: "Deletion Vectors".
 //!
-//! - A deleted row is not evaluated: a condition may have no value for it.
+//! - Conditions are not evaluated for deleted rows, where they might fail.
 
 use std::collections::HashSet;
 use std::iter::once;
@@ -126,7 +126,7 @@ impl<'a> Finder<'a> {
         };
         parallel::each(candidates, readers, |candidate| {
             let Candidate { listed, matches_whole } = candidate;
-            // Without data columns in the condition, the footer alone is read.
+            // If the condition reads no data columns, only the footer is read.
             let found = match (*matches_whole && listed.has_own_statistics(), listed.num_records()) {
                 (true, Some(all)) => self.whole(listed, all),
                 _ => self.find_by(&scan, listed),
@@ -170,10 +170,10 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns where `condition` is true, neither false nor NULL.
+/// Returns for which rows `condition` is true, rather than false or NULL.
 ///
 /// # Errors
-/// `InvalidArgument` for a row for which it has no value.
+/// `InvalidArgument` for a row for which it cannot be evaluated.
 pub(crate) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter_mask(condition, batch)?;
     Ok(if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask })

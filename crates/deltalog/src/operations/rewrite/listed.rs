@@ -1,4 +1,4 @@
-//! The files of a version, with the facts that a statement needs.
+//! The files of a version, with the properties that a statement needs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl ListedFile {
         self.live_among(self.num_records()?)
     }
 
-    /// Returns the number of rows that are not deleted, by the footer; `None` if the vector has more rows than the
-    /// file.
+    /// Returns the number of rows that are not deleted, according to the footer; `None` if the deletion vector has more
+    /// rows than the file.
     ///
     /// # Errors
     /// `CorruptData` for a file that is not Parquet; errors of the store.
@@ -66,13 +66,14 @@ impl ListedFile {
         DataFile { rows: chosen, ..self.file.clone() }
     }
 
-    /// Returns the number of all rows, if the statistics have it.
+    /// Returns the number of all rows, deleted ones included, if the statistics have it.
     pub(crate) fn num_records(&self) -> Option<u64> {
         self.add.stats.as_deref().and_then(num_records)
     }
 
-    /// Returns the action with the number of its rows, without which rows cannot be deleted. It comes from the footer
-    /// if the statistics do not have it, and if no row seems to be left when so many rows are `removed`.
+    /// Returns the action with the number of the file's rows, which is required to delete rows. The number comes from
+    /// the statistics. The footer is read if they do not have it, and to confirm it if no row would be left after
+    /// `removed` rows are deleted.
     ///
     /// # Errors
     /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of
@@ -86,7 +87,8 @@ impl ListedFile {
         }
     }
 
-    /// Returns the action with a number of rows that is certain: by statistics of our own, or by the footer.
+    /// Returns the action with a reliable number of rows: from statistics that this crate has computed, otherwise from
+    /// the footer.
     ///
     /// # Errors
     /// As [`ListedFile::counted_in_footer`].
@@ -97,8 +99,8 @@ impl ListedFile {
         }
     }
 
-    /// Returns all deleted rows, including `removed`; `None` if no row remains. If the number of rows is not known,
-    /// some may remain.
+    /// Returns all deleted rows, including `removed`; `None` if no row remains. If the number of rows is not known, it
+    /// is assumed that some remain.
     ///
     /// # Errors
     /// Errors of [`DeletionVectors::read`]; `CorruptData` for a file that is not Parquet, or that has another number of
@@ -133,8 +135,8 @@ pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Ve
     list(base, predicate, |_| true)
 }
 
-/// Returns the files of `base` that may have rows for which `predicate` is true, even if other writers' statistics are
-/// wrong.
+/// Returns the files of `base` that may have rows for which `predicate` is true. Statistics of other writers are not
+/// trusted.
 ///
 /// # Errors
 /// As [`listed_files`].

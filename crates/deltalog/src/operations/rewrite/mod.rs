@@ -1,4 +1,4 @@
-//! What statements and maintenance have in common: they find rows in the files of a version, and write files again.
+//! Code that statements and maintenance share: finding rows in the files of a version, and rewriting files.
 //!
 //! | file | what it does |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Files that are chosen by a predicate on partition columns.
+//! Chooses files by a predicate on partition columns.
 
 use super::candidates::{reads_partitions_only, truth_in_partition};
 use super::finder::condition_of;
@@ -11,10 +11,10 @@ use crate::snapshot::Snapshot;
 pub(crate) struct PartitionChoice(Option<BoundPredicate>);
 
 impl PartitionChoice {
-    /// Chooses the files of the partitions for which `predicate` is true; all files without one.
+    /// Chooses the files of the partitions for which `predicate` is true, or all files if it is `None`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a predicate that reads other than partition columns, or that cannot be evaluated.
+    /// `InvalidArgument` for a predicate that reads columns other than partition columns, or that cannot be evaluated.
     pub(crate) fn of(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Self> {
         let condition = predicate.map(|predicate| condition_of(base, predicate)).transpose();
         let condition = condition.map_err(|error| base.located(error))?;
@@ -31,7 +31,7 @@ impl PartitionChoice {
     /// Returns whether a file is chosen.
     ///
     /// # Errors
-    /// `InvalidArgument` if the predicate has no value for its partition.
+    /// `InvalidArgument` if the predicate cannot be evaluated for the file's partition.
     pub(crate) fn includes(&self, file: &DataFile) -> Result<bool> {
         self.0.as_ref().map_or(Ok(true), |condition| truth_in_partition(condition, file))
     }

@@ -1,4 +1,4 @@
-//! Files that are written again with the same rows. Protocol: "Add File and Remove File", "Row Tracking".
+//! Rewrites files with the same rows. Protocol: "Add File and Remove File", "Row Tracking".
 //!
 //! ```text
 //!   files of the base ── chosen ──► their live rows, with their ids ──► new files
@@ -9,10 +9,11 @@
 //! - Rows that deletion vectors delete are left out. All other rows are not changed, so constraints are not evaluated
 //!   and the change data feed does not show a rewrite.
 //! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
-//! - Only the files count as read: concurrently added rows do not matter, and a commit that removes one of the files
-//!   or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
-//! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
-//!   and protocol, metadata and clustering columns are the same.
+//! - A rewrite depends only on the files: concurrently added rows do not matter, and a commit that removes one of the
+//!   files or deletes rows in it is a conflict. A caller that also changes the metadata must state what else it has
+//!   read.
+//! - No file is rewritten again because other writers add rows: new files stay valid as long as the old files are live,
+//!   and the protocol, metadata and clustering columns do not change.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -28,8 +29,8 @@ use crate::snapshot::Snapshot;
 use crate::write::row_copy::RowCopy;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// How often concurrently added files are written again before the rewrite is given up. Each time there are only
-/// files that were added since the last.
+/// How often concurrently added files are also rewritten before the rewrite is given up. Each time, only files added
+/// since the last time are left.
 const MOST_CATCH_UPS: u32 = 100;
 
 /// Which files are rewritten, and in which form.
@@ -40,12 +41,12 @@ pub(crate) struct Rewriter<'a> {
     environment: &'a Environment,
 }
 
-/// Files that were written again, to be committed.
+/// Rewritten files, to be committed.
 pub(crate) struct Rewritten {
     base: Snapshot,
-    /// The `add` actions of the old files, in the form of the log.
+    /// The current `add` actions of the old files, in the form of the log.
     old: Vec<RecordBatch>,
-    /// The same files.
+    /// The same files, for lookup.
     old_files: FileSet,
     new: Vec<Add>,
 }
@@ -69,7 +70,7 @@ impl<'a> Rewriter<'a> {
         Ok(Self { copy, partitions, choose, environment })
     }
 
-    /// Writes the chosen files of `base` again.
+    /// Rewrites the chosen files of `base`.
     ///
     /// # Errors
     /// The errors of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left
@@ -85,9 +86,9 @@ impl<'a> Rewriter<'a> {
         Ok(rewritten)
     }
 
-    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If other writers
-    /// have added files in the meantime that the transaction depends on, the chosen ones among them are written again
-    /// as well. If the commit fails for certain, the new files are deleted.
+    /// Commits the rewritten files, together with what `begin` adds to a transaction on a version of the table. If
+    /// other writers have added files in the meantime that the transaction depends on, the chosen ones among them are
+    /// rewritten as well. If the commit is known to have failed, the new files are deleted.
     ///
     /// # Errors
     /// The errors of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the
@@ -134,8 +135,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Writes the chosen files that other writers have added since `base`, which becomes the newest version. Returns
-    /// false if what was written is of no use there.
+    /// Rewrites the chosen files that other writers have added since `base`, which becomes the newest version. Returns
+    /// false if the files rewritten so far can no longer be used there.
     fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
         let newest = base.refresh()?;
         let is_same_table = newest.protocol() == base.protocol()
@@ -145,8 +146,8 @@ impl<'a> Rewriter<'a> {
         Ok(is_same_table && self.add_to(rewritten, base)?)
     }
 
-    /// Writes the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old one
-    /// is not live any more or has another deletion vector.
+    /// Rewrites the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old
+    /// file is no longer live or has another deletion vector.
     fn add_to(&self, rewritten: &mut Rewritten, base: &Snapshot) -> Result<bool> {
         let located = |error| base.located(error);
         let (mut chosen, mut still_there) = (Vec::new(), 0);

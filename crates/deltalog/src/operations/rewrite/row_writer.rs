@@ -1,5 +1,5 @@
-//! The new files of a statement: data files, and files for the change data feed. Protocol: "Row Tracking", "Change Data
-//! Files".
+//! Writes the new files of a statement: data files, and files for the change data feed. Protocol: "Row Tracking",
+//! "Change Data Files".
 //!
 //! | row | data file | change data file |
 //! | --- | --- | --- |
@@ -25,12 +25,12 @@ use crate::write::{DataWriter, RowCompletion, TableWriteSpec, WriteOptions};
 pub(crate) struct RowWriter {
     base: Snapshot,
     environment: Environment,
-    /// The requirements of the table, without the columns for ids.
+    /// The requirements of the table, without the columns for row ids.
     spec: TableWriteSpec,
     copy: RowCopy,
     /// Completes changed rows. Created when the first row changes.
     changed: Option<RowCompletion>,
-    /// The same for new rows.
+    /// Completes new rows. Created in the same way.
     inserted: Option<RowCompletion>,
     data: Option<DataWriter>,
     /// The change data files, if changes are recorded.
@@ -59,7 +59,7 @@ impl RowWriter {
         })
     }
 
-    /// Returns a scan of all columns of rows that are written again, with their ids if they have some.
+    /// Returns a scan of all columns of rows that are rewritten, with their row ids if the table tracks rows.
     pub(crate) fn scan(&self) -> &RowScan {
         &self.copy.scan
     }
@@ -80,8 +80,8 @@ impl RowWriter {
         self.record(rows, Change::Delete)
     }
 
-    /// Replaces the rows `before` of the scan by the rows `after`, in the same order. `after` lacks the columns that
-    /// are generated again; it has the ids of the rows.
+    /// Replaces the rows `before` of the scan by the rows `after`, in the same order. `after` includes the row ids, but
+    /// not the generated columns, which are computed again.
     ///
     /// # Errors
     /// `SchemaMismatch` and `InvalidArgument` for rows that the table does not allow; errors of the store.
@@ -94,7 +94,7 @@ impl RowWriter {
             )?)?),
         };
         let after = match completion.complete(&without_commit_versions(after)?) {
-            // Values that are computed again may be far larger than the original ones.
+            // Recomputed values may be far larger than the original ones.
             Err(error) if is_too_large(&error) && after.num_rows() > 1 => {
                 let (former, new) = (halves(before), halves(after));
                 self.update(&former.0, &new.0)?;
@@ -107,7 +107,7 @@ impl RowWriter {
         self.record(&after, Change::After)
     }
 
-    /// Adds rows, which may lack columns.
+    /// Adds rows, which may lack some columns.
     ///
     /// # Errors
     /// As [`RowWriter::update`].
@@ -177,7 +177,7 @@ fn halves(rows: &RecordBatch) -> (RecordBatch, RecordBatch) {
     (rows.slice(0, middle), rows.slice(middle, rows.num_rows() - middle))
 }
 
-/// Returns changed rows, with the version of the commit as their commit version. (PROTOCOL, "Row
+/// Returns changed rows without their commit versions, so that they get the version of this commit. (PROTOCOL, "Row
 /// Tracking".)
 fn without_commit_versions(rows: &RecordBatch) -> Result<RecordBatch> {
     let Ok(index) = rows.schema_ref().index_of(ROW_COMMIT_VERSION) else { return Ok(rows.clone()) };

@@ -3,7 +3,7 @@
 /// The default number of files of a batch. The JVM connector has the same number.
 const FILES: u64 = 1000;
 
-/// The limits of a batch. A file is admitted as long as no limit is used up, so a batch has at least one file.
+/// The limits of a batch. Another file is admitted as long as no limit is used up, so a batch has at least one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {
     files: Option<u64>,
@@ -18,8 +18,8 @@ impl Default for StreamLimits {
 }
 
 impl StreamLimits {
-    /// Creates limits by the number of files and their bytes: with bytes alone, any number of files; with neither,
-    /// 1,000 files.
+    /// Creates limits by the number of files and by bytes. If only bytes are given, the number of files is not limited;
+    /// if neither is given, the limit is 1,000 files.
     pub fn new(files: Option<u64>, bytes: Option<u64>) -> Self {
         match (files, bytes) {
             (None, None) => Self::default(),
@@ -27,7 +27,7 @@ impl StreamLimits {
         }
     }
 
-    /// Admits all that there is.
+    /// Creates limits that admit all files.
     pub fn unlimited() -> Self {
         Self { files: None, bytes: None }
     }
@@ -45,7 +45,7 @@ impl StreamLimits {
 pub(super) struct Admission {
     files: u64,
     bytes: u64,
-    /// Whether a file was asked for.
+    /// Whether a file was admitted or refused before.
     has_admitted: bool,
 }
 
@@ -62,8 +62,8 @@ impl Admission {
         admits
     }
 
-    /// Returns whether so many files that must be read together belong to the batch: if they are the first, or if all
-    /// of them fit.
+    /// Returns whether a group of files that must be read together belongs to the batch: if it is the first, or if all
+    /// of its files fit.
     pub(super) fn admits_all(&mut self, files: u64, bytes: u64) -> bool {
         let admits = !self.has_admitted || files <= self.files && bytes <= self.bytes;
         self.take(files, bytes);

@@ -1,22 +1,22 @@
-//! How much of a table a stream has not read yet.
+//! Measures how much of a table a stream has not read yet.
 
 use super::offset::{Index, StreamOffset};
 use super::table_stream::TableStream;
 
-/// What comes after an offset of a stream, as far as the stream has seen it.
+/// The part of a stream that follows an offset, as far as the stream knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StreamBacklog {
-    /// The versions, among them the one in which the offset stands.
+    /// The number of versions, including the version that the offset is in.
     pub versions: u64,
-    /// The files of the snapshot with which the stream began, and of those commits that it has read.
+    /// The files of the snapshot with which the stream began, and of the commits that it has read.
     pub files: u64,
-    /// Their size.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
 impl TableStream {
-    /// Returns how much comes after the offset, without asking the store.
+    /// Returns how much follows the offset, without asking the store.
     pub fn backlog(&self, offset: &StreamOffset) -> StreamBacklog {
         let state = self.state();
         let next = state.commits.newest_version() + 1;

@@ -32,7 +32,7 @@ impl StreamBatch {
     }
 
     /// Returns a listing of the batch's files. Omits those that cannot contain a row for which `predicate` is true;
-    /// parts of it that are not understood are ignored.
+    /// parts of the predicate that cannot be evaluated are ignored.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -40,7 +40,7 @@ impl StreamBatch {
         let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
         let mut files = Vec::new();
         for part in self.parts()? {
-            // A file that is alone is not worth another request.
+            // For a single file, reading the statistics is not worth another request.
             let with_statistics = reads_statistics && part.files.len() > 1;
             files.extend(self.stream.files(&part, with_statistics)?);
         }
@@ -59,7 +59,7 @@ impl StreamBatch {
         self.stream.options().is_change_feed
     }
 
-    /// Returns the number of files of a stream of rows, also of the excluded ones.
+    /// Returns the number of files, for a stream of rows. Excluded files are counted as well.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -87,8 +87,9 @@ impl StreamBatch {
         Ok(size)
     }
 
-    /// Returns the changes of the batch, of a stream that reads the change data feed. Omits files that cannot contain a
-    /// row for which `predicate` is true; parts of it that are not understood are ignored. The caller filters the rows.
+    /// Returns the changes of the batch, for a stream of the change data feed. Omits files that cannot contain a row
+    /// for which `predicate` is true; parts of the predicate that cannot be evaluated are ignored. The caller filters
+    /// the rows.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -113,7 +114,8 @@ impl StreamBatch {
         !bound.columns().iter().all(is_partition)
     }
 
-    /// Returns the rows, with these columns or all. Files come in any order, and the rows of each in their order.
+    /// Returns the rows with the given columns, or with all. Files come in any order; the rows of a file keep their
+    /// order.
     ///
     /// # Errors
     /// As [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while reading are returned with the

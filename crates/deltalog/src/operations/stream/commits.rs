@@ -22,10 +22,10 @@ use crate::scan::changes::ChangeSequence;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The most commits that are read ahead.
+/// The maximum number of commits that are read ahead.
 const AHEAD: usize = 64;
 
-/// The columns that are kept of files.
+/// The columns that are kept for each file.
 pub(super) const COLUMNS: [FileColumn; 7] = [
     FileColumn::Path,
     FileColumn::Size,
@@ -40,16 +40,16 @@ pub(super) const COLUMNS: [FileColumn; 7] = [
 #[derive(Debug)]
 pub(super) struct StreamCommit {
     pub(super) content: Content,
-    /// Whether a stream that notes schemas stops before the files.
+    /// Whether a stream with schema tracking stops before the files of this commit.
     pub(super) is_barrier: bool,
 }
 
-/// What a commit has for a stream.
+/// The content of a commit that matters to a stream.
 #[derive(Debug)]
 pub(super) enum Content {
     /// Files that were added, in the order of the log and in its form.
     Files { files: RecordBatch, sizes: Arc<[u64]> },
-    /// What has changed.
+    /// The changes of the change data feed.
     Changes(ChangeSequence),
 }
 
@@ -68,9 +68,9 @@ impl Content {
     }
 }
 
-/// The commits of a table, as far as a stream has read them.
+/// The commits of a table that a stream has read so far.
 pub(super) struct Commits {
-    /// The snapshot with whose schema the stream reads.
+    /// The snapshot with the schema that all rows of the stream have.
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
@@ -81,7 +81,7 @@ pub(super) struct Commits {
     ahead: BTreeMap<u64, Commit>,
     /// The protocol of the last commit that was checked, if it has set one.
     protocol: Option<Protocol>,
-    /// The schemas that the stream has noted, if it notes them.
+    /// The schemas that the stream has recorded, if it tracks schemas.
     tracked: Option<TrackedSchema>,
 }
 
@@ -99,12 +99,12 @@ impl Commits {
         }
     }
 
-    /// Returns the schemas that the stream has noted.
+    /// Returns the recorded schemas, if the stream tracks schemas.
     pub(super) fn tracked(&self) -> Option<&TrackedSchema> {
         self.tracked.as_ref()
     }
 
-    /// Returns the schemas that the stream has noted, to note another one. It may change what commits mean.
+    /// Returns the recorded schemas so that another one can be recorded. Kept commits may then have another meaning.
     pub(super) fn tracked_mut(&mut self) -> Option<&mut TrackedSchema> {
         self.known.clear();
         self.tracked.as_mut()
@@ -115,14 +115,14 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless a look within the last `pause` has found none.
+    /// Looks for newer versions, unless another look found none within the last `pause`.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
     pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
         let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-        // A clock that was set back makes no stream wait.
+        // If the clock was set back, the stream must not wait longer.
         if self.looked_ms.is_some_and(|looked| (0..pause_ms).contains(&now.saturating_sub(looked))) {
             return Ok(());
         }
@@ -132,11 +132,12 @@ impl Commits {
         Ok(())
     }
 
-    /// Returns the commit of `version`, which is not after the newest.
+    /// Returns the commit of `version`, which must not be later than the newest version seen.
     ///
     /// # Errors
-    /// `Unsupported` for a commit that changes rows if the options do not say what that means; `SchemaMismatch`,
-    /// `TableReplaced`; `VersionNotFound` for a commit that was cleaned up; `CorruptLog`; errors of the store.
+    /// `Unsupported` for a commit that changes or deletes rows, if the options do not say how to treat it;
+    /// `SchemaMismatch`, `TableReplaced`; `VersionNotFound` for a commit that was cleaned up; `CorruptLog`; errors of
+    /// the store.
     pub(super) fn commit(&mut self, version: u64, options: &StreamOptions) -> Result<Arc<StreamCommit>> {
         if let Some(known) = self.known.get(&version) {
             return Ok(Arc::clone(known));
@@ -183,7 +184,7 @@ impl Commits {
         let kept = self.commit(version, options)?;
         let storage = self.read.storage();
         let read = match &kept.content {
-            // What was skipped is skipped again.
+            // A commit whose files were skipped is skipped again.
             Content::Files { sizes, .. } if sizes.is_empty() => return Ok(kept),
             Content::Changes(changes) if changes.is_recorded() => return Ok(kept),
             Content::Files { .. } => {
@@ -226,7 +227,7 @@ impl Commits {
         self.ahead = self.ahead.split_off(&version);
     }
 
-    /// Reads a commit, and some after it. Returns `None` for one that no longer exists.
+    /// Reads a commit, and some of the following ones ahead. Returns `None` if the commit no longer exists.
     fn read_commit(&mut self, version: u64) -> Result<Option<Commit>> {
         if let Some(commit) = self.ahead.remove(&version) {
             return Ok(Some(commit));
@@ -242,7 +243,7 @@ impl Commits {
         };
         let found = match parallel::each(&files, storage.readers(files.len()), read) {
             Ok(found) => found,
-            // A later commit may be damaged. The stream stops there, not here.
+            // If a later commit is damaged, the stream fails when it reaches that commit, not here.
             Err(_) => files.first().map(read).into_iter().collect::<Result<Vec<_>>>()?,
         };
         let mut found = found.into_iter();
@@ -307,7 +308,8 @@ fn read_lean(storage: &Storage, file: CommitFile) -> Result<Commit> {
     staged_or_published(file, |file| Commit::read_without_stats(storage, file))
 }
 
-/// Reads a commit. One that was staged when the stream saw it may have been published since, and its file deleted.
+/// Reads a commit. If it was staged when the stream saw it, it may have been published and the staged file deleted
+/// since.
 fn staged_or_published(file: CommitFile, read: impl Fn(CommitFile) -> Result<Commit>) -> Result<Commit> {
     match read(file) {
         Err(error)
@@ -325,7 +327,7 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     let removes = changing(&commit.removes)?;
     let removed =
         removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    // Newest first, as everywhere in the replay.
+    // Removed paths are used in the replay, where the newest come first.
     let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
     let files = match (removed, options.changes) {
         (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
@@ -337,7 +339,7 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     Ok(Content::Files { sizes: sizes(&files)?.into(), files })
 }
 
-/// Returns files that come newest first in the order of the log, with the columns that are kept and `more`.
+/// Reverses files that come newest first into the order of the log, with the columns that are kept and `more`.
 fn in_log_order(files: &RecordBatch, more: &[FileColumn]) -> Result<RecordBatch> {
     let columns = COLUMNS.iter().chain(more);
     let files = with_columns(files, columns.map(|column| column.field()).collect())?;

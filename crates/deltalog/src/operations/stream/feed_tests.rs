@@ -38,7 +38,7 @@ fn rows(stream: &TableStream, start: Option<&StreamOffset>, end: &StreamOffset) 
     Ok(rows)
 }
 
-/// The offsets of the batches from `start` to the newest version, with their changes.
+/// Returns the offsets of the batches from `start` to the newest version, with their changes.
 fn batches(
     stream: &TableStream,
     start: Option<StreamOffset>,
@@ -78,7 +78,7 @@ fn the_snapshot_comes_as_inserts_and_then_the_changes_of_each_commit() {
     );
 }
 
-/// The first batch is found again by its end alone, also after newer commits.
+/// The first batch can be found again from its end offset alone, even after newer commits.
 #[test]
 fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
     let mut table = table();
@@ -90,7 +90,8 @@ fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
     assert_eq!(rows(&stream(&table, feed()), None, &end).unwrap(), change("insert", [1], 1));
 }
 
-/// The JVM connector writes the same offsets: after change data files there is no place before the next version.
+/// The JVM connector writes the same offsets: no offset is between the change data files of a version and the next
+/// version.
 #[test]
 fn change_data_files_of_a_commit_come_together() {
     let mut table = table();
@@ -118,7 +119,7 @@ fn a_commit_that_does_not_fit_as_a_whole_waits_for_the_next_batch() {
     );
 }
 
-/// The rows that an UPDATE deletes by a vector and adds again are in two files.
+/// The rows that an UPDATE deletes by a deletion vector and adds again are in two files, which must come in one batch.
 #[test]
 fn commits_with_deletion_vectors_come_together() {
     let mut table = table();
@@ -235,7 +236,7 @@ fn a_batch_of_rows_has_no_changes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// For any limits, and for any offset at which the reader resumes, each change comes once.
+    /// For any limits, and wherever the reader resumes, each change comes exactly once.
     #[test]
     fn every_change_comes_once(
         before in prop::collection::vec(step(), 0..4),

@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 ///
 /// # Errors
 /// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema
-/// of `read`; as [`Snapshot::replay_files`].
+/// of `read`; also the errors of [`Snapshot::replay_files`].
 pub(super) fn sorted(read: &Snapshot, version: u64, most_memory: usize) -> Result<SortedFiles> {
     let snapshot = read.at_version(version).map_err(|error| match error.kind() {
         ErrorKind::VersionNotFound => error.with_hint(

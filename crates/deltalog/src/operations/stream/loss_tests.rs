@@ -1,4 +1,5 @@
-//! Streams whose start or whose commits are no longer there: they end with an error, and leave out no rows silently.
+//! Streams whose start or whose commits no longer exist: they must end with an error instead of silently leaving out
+//! rows.
 
 use std::fs;
 use std::time::Duration;
@@ -22,7 +23,7 @@ fn options() -> StreamOptions {
     StreamOptions::new().pause(Duration::ZERO)
 }
 
-/// A table with one row in each of versions 1 to `versions`: the number of the version.
+/// A table in which each of the versions 1 to `versions` adds one row with its number.
 fn table(versions: i64) -> Table {
     let mut table = Table::empty();
     table.commit(vec![protocol(), metadata(SCHEMA, &[], false)]);
@@ -105,7 +106,8 @@ fn a_first_batch_is_read_from_the_snapshot_with_which_it_began() {
     let end = latest(&first, None).unwrap().unwrap();
     assert_eq!(end, place(4, -1, false));
     assert_eq!(ids(&first, None, &end).unwrap(), [1, 2, 3]);
-    // Where it began is not recorded: the newest snapshot that it can have begun with has the rows that are left.
+    // It is not recorded where the stream began. The newest snapshot that it can have begun with has the remaining
+    // rows.
     assert_eq!(ids(&stream(&table, options()), None, &end).unwrap(), [2, 3]);
 }
 
@@ -229,7 +231,7 @@ fn publish(table: &Table, version: u64) {
     fs::rename(staged, log_file(table, &format!("{version:020}.json"))).unwrap();
 }
 
-/// A table that a catalog manages.
+/// A table that is managed by a catalog.
 fn managed() -> Table {
     let mut table = Table::empty();
     let mut metadata = metadata(SCHEMA, &[], false);

@@ -1,4 +1,4 @@
-//! The places of a stream, and how they are written.
+//! The positions of a stream, and their JSON form.
 
 use std::fmt;
 
@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The index before the first file of a version, as offsets of version 1 and 3 write it.
+/// The index that stands for the position before the first file, in version 1 and in version 3 of the format.
 const BASE: [i64; 2] = [-1, -100];
 
-/// The indexes at which a stream stops for a change of the schema. (JVM connector: `schemaTrackingLocation`.)
+/// The indexes of the positions at which a stream stops for a change of the schema. (JVM connector:
+/// `schemaTrackingLocation`.)
 const SCHEMA_CHANGE: i64 = -20;
 const AFTER_SCHEMA_CHANGE: i64 = -19;
 
@@ -18,19 +19,20 @@ const AFTER_SCHEMA_CHANGE: i64 = -19;
 pub(super) enum Index {
     /// Before the first file.
     Base,
-    /// Before the change of the schema, whose version's files are read with the new one.
+    /// Before a change of the schema. The files of this version are read with the new schema.
     SchemaChange,
-    /// At the same place, for engines that do not commit an offset until they see another one.
+    /// The same position with another offset, for engines that do not commit an offset until they see the next one.
     AfterSchemaChange,
     /// After this file.
     File(u64),
-    /// After the last file. It is the same position as the base of the next version, and is written as that.
+    /// After the last file. This is the same position as the base of the next version, and is written like that.
     End,
 }
 
-/// A place in a stream: what was handled up to there is not handled again.
+/// A position in a stream. Everything before it has been handled and is not read again.
 ///
-/// It is written as JSON, in the form of the JVM connector: [`Display`](fmt::Display) and [`StreamOffset::parse`].
+/// It is written as JSON in the form of the JVM connector, by [`Display`](fmt::Display), and read by
+/// [`StreamOffset::parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOffset {
     table_id: String,
@@ -39,7 +41,7 @@ pub struct StreamOffset {
     is_initial: bool,
 }
 
-/// The JSON, with the fields in their order.
+/// The JSON form. The order of the fields matters.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -63,7 +65,8 @@ impl StreamOffset {
     /// Reads an offset.
     ///
     /// # Errors
-    /// `InvalidArgument` for a text that is no offset; `Unsupported` for an offset of an unknown version.
+    /// `InvalidArgument` for a text that is not an offset; `Unsupported` for an offset in an unknown version of the
+    /// format.
     pub fn parse(text: &str) -> Result<Self> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
             Error::invalid_argument(format!("this is no offset of a stream: {text}"))
@@ -103,7 +106,7 @@ impl StreamOffset {
         &self.table_id
     }
 
-    /// Returns whether the offset stands in the snapshot with which the stream began.
+    /// Returns whether the offset is inside the snapshot with which the stream began.
     pub fn is_initial(&self) -> bool {
         self.is_initial
     }
@@ -134,7 +137,7 @@ impl StreamOffset {
 impl fmt::Display for StreamOffset {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = Written {
-            // Older readers must not take the place of a change for another one.
+            // With the newer format, older readers do not mistake these indexes for other positions.
             source_version: match self.index {
                 Index::SchemaChange | Index::AfterSchemaChange => 3,
                 Index::Base | Index::File(_) | Index::End => 1,

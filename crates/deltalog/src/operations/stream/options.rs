@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// How long a stream without new versions waits before it looks at the store again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a stream begins that has no offset yet.
+/// Where a stream begins if it has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamStart {
@@ -45,7 +45,7 @@ pub enum ChangeHandling {
     Skip,
 }
 
-/// The content that a stream reads.
+/// What a stream reads, and how.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub(super) start: StreamStart,
@@ -77,14 +77,14 @@ impl StreamOptions {
         Self::default()
     }
 
-    /// Sets where a stream begins that has no offset.
+    /// Sets where a stream begins if it has no offset yet.
     #[must_use]
     pub fn start(mut self, start: StreamStart) -> Self {
         self.start = start;
         self
     }
 
-    /// Sets what commits mean that remove rows.
+    /// Sets how commits that remove rows are treated.
     #[must_use]
     pub fn changes(mut self, changes: ChangeHandling) -> Self {
         self.changes = changes;
@@ -93,15 +93,15 @@ impl StreamOptions {
 
     /// Reads the change data feed instead of the rows: what each commit has inserted, updated and deleted, with the
     /// columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the first snapshot are inserts of
-    /// its version. [`StreamOptions::changes`] has no meaning then.
+    /// its version. [`StreamOptions::changes`] then has no effect.
     #[must_use]
     pub fn change_feed(mut self, is_change_feed: bool) -> Self {
         self.is_change_feed = is_change_feed;
         self
     }
 
-    /// Leaves out files in whose path in the log the regular expression `pattern` matches somewhere. They count for
-    /// limits and offsets.
+    /// Leaves out files whose path in the log contains a match of the regular expression `pattern`. They still count
+    /// for limits and offsets.
     ///
     /// # Errors
     /// `InvalidArgument` for a text that is no regular expression.
@@ -116,24 +116,22 @@ impl StreamOptions {
         Ok(self)
     }
 
-    /// Passes over commits that were cleaned up before the stream has read them, instead of failing. Their rows are
-    /// lost.
+    /// Skips commits that were cleaned up before the stream has read them, instead of failing. Their rows are lost.
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
         self
     }
 
-    /// Sets how long the stream answers from memory after a look at the store that has found nothing new. It is a
-    /// second without this.
+    /// Sets how long the stream does not ask the store again after it has found nothing new. The default is one second.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// Notes the schemas with which the stream reads, so that it goes on after any change of the schema: it ends before
-    /// the change, and opened again, it reads on with the new schema.
+    /// Records the schemas with which the stream reads, so that it can continue after any change of the schema: the
+    /// stream ends before the change and, opened again, continues with the new schema.
     #[must_use]
     pub fn track_schema(mut self, tracking: SchemaTracking) -> Self {
         self.tracking = Some(tracking);

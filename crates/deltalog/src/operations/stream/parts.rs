@@ -48,7 +48,7 @@ impl TableStream {
         })
     }
 
-    /// Returns the changes of parts; those that cannot match are left out.
+    /// Returns the changes of parts. Changes that `pruner` excludes are left out.
     pub(super) fn changes(&self, parts: &[Part], pruner: Option<&FeedPruner>) -> Result<Vec<FeedCommit>> {
         self.located(|| {
             let mut state = self.state();
@@ -69,7 +69,7 @@ impl TableStream {
                 }
                 let with_statistics = pruner.is_some_and(FeedPruner::reads_statistics) && files.len() > 1;
                 let commit = self.commit(&mut state, version, with_statistics)?;
-                // A commit that was lost has no changes.
+                // A commit that no longer exists has no changes to return.
                 let Content::Changes(changes) = &commit.content else { continue };
                 if times.is_none() {
                     times = Some(state.commits.times()?);

@@ -1,4 +1,4 @@
-//! Whether rows of another version can be read with the schema of a stream.
+//! Checks whether rows of another version can be read with the schema of a stream.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
@@ -26,7 +26,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
     let has_mapping =
         mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
-    // The stream would miss columns that one of the schemas lacks.
+    // The stream would miss columns that only one of the schemas has.
     let lost = if has_mapping { older.obstacle(newer) } else { None };
     if let Some(lost) = lost {
         return Err(Error::schema_mismatch(format!(
@@ -69,7 +69,7 @@ pub(super) fn ensure_same_table(read: &Snapshot, version: u64, metadata: &Metada
     Ok(())
 }
 
-/// Checks that the change data feed is on in a version with this metadata.
+/// Checks that the change data feed is enabled in a version with this metadata.
 ///
 /// # Errors
 /// `VersionNotFound`.

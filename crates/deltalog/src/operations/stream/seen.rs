@@ -1,4 +1,4 @@
-//! Whether the log still reaches as far as a stream has read it.
+//! Checks that the log still has the versions that a stream has read.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::environment::Environment;
 
 impl TableStream {
-    /// Checks that the versions up to a place from which the stream goes on are there.
+    /// Checks that the log has the versions up to the position at which a stream continues.
     ///
     /// # Errors
     /// As [`ensure_seen`].
     pub(super) fn ensure_reached(&self, state: &mut State, place: Position) -> Result<()> {
-        // Nothing of the version was read before its base.
+        // At the base of a version, nothing of that version has been read yet.
         let is_base = !place.is_initial && place.index <= Some(Index::Base);
         let version = if is_base { place.version.saturating_sub(1) } else { place.version };
         ensure_seen(state, version, self.environment())
     }
 }
 
-/// Checks that a version is there that a stream has seen, perhaps in another process. Looks at once if it is newer than
-/// the newest that is known.
+/// Checks that the log has a version that the stream has seen, perhaps in another process. If it is newer than the
+/// newest known version, the store is asked at once.
 ///
 /// # Errors
 /// `VersionNotFound`; errors of the store.

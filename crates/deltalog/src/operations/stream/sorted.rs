@@ -5,8 +5,8 @@
 //!                  └─ sorted, if that was all                                             read in blocks, by position
 //! ```
 //!
-//! - Positions are the indexes of offsets. So the order is total, and the same in any process.
-//! - Temporary files have no name: they are gone as soon as they are closed, also after a crash.
+//! - The positions are the indexes in offsets, so the order must be total and the same in every process.
+//! - Temporary files have no name: they disappear when they are closed, also after a crash.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -24,7 +24,7 @@ use arrow_ipc::writer::FileWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::FileColumn;
 
-/// The memory from which on files are sorted on disk, in bytes.
+/// The size in bytes at which files are no longer sorted in memory but on disk.
 pub(super) const MOST_MEMORY: usize = 64 << 20;
 
 /// The files of a block on disk.
@@ -151,7 +151,7 @@ impl Blocks {
 struct Writer {
     schema: SchemaRef,
     blocks: FileWriter<BufWriter<File>>,
-    /// The rows that do not fill a block yet.
+    /// Rows that do not fill a block yet.
     rest: RecordBatch,
 }
 
@@ -202,7 +202,7 @@ struct Run {
 }
 
 impl Run {
-    /// Reads the next block, if all rows of this one are done.
+    /// Reads the next block once all rows of this one have been merged.
     fn load(&mut self) -> Result<()> {
         while self.row == self.files.num_rows() && self.next_block < self.blocks.count() {
             self.files = self.blocks.read(self.next_block)?;

@@ -1,4 +1,4 @@
-//! Where a stream begins.
+//! Determines where a stream begins.
 
 use super::offset::{Index, StreamOffset};
 use super::options::StreamStart;
@@ -9,7 +9,7 @@ use super::walk::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::ColumnMappingMode;
 
-/// Returns the place before the commit of `version`.
+/// Returns the position before the commit of `version`.
 fn tail(version: u64) -> Position {
     Position { version, index: None, is_initial: false }
 }
@@ -64,7 +64,8 @@ impl TableStream {
         .with_hint("choose one of these versions, or leave out the start to begin with all rows"))
     }
 
-    /// Returns where the first batch begins, which ends at `end`: before this process it may have been begun already.
+    /// Returns where the first batch begins, given its `end`. The batch may already have been begun by an earlier
+    /// process.
     pub(super) fn first(&self, end: &StreamOffset) -> Result<Position> {
         let initial = |version: u64| Position { version, index: None, is_initial: true };
         match self.options().start {
@@ -75,8 +76,8 @@ impl TableStream {
                 if let Some(known) = known {
                     return Ok(known);
                 }
-                // It has passed the end of the snapshot. The snapshot before its last version has the same rows as an
-                // earlier one and the commits between them.
+                // The batch has passed the end of its snapshot. Reading a later snapshot, up to the version before
+                // `end`, gives the same rows as the earlier snapshot and the commits between them.
                 end.version().checked_sub(1).map(initial).ok_or_else(|| {
                     Error::invalid_argument(format!(
                         "no first batch that begins with a snapshot ends at {end}"
@@ -86,12 +87,12 @@ impl TableStream {
             _ => {
                 let mut state = self.state();
                 let start = match (self.options().start, state.start) {
-                    // The next commit is another one by now. No row is lost if the stream begins with the commit after
-                    // the snapshot with which it was opened.
+                    // By now, the next commit is another one than when the stream was opened. No row is lost if the
+                    // stream begins with the commit after the snapshot with which it was opened.
                     (StreamStart::Latest, None) => tail(self.table().version() + 1),
                     _ => self.begin(&mut state)?,
                 };
-                // A first batch has a commit.
+                // A first batch contains at least one commit.
                 if (start.version, Index::Base) >= (end.version(), end.index()) {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,
@@ -111,9 +112,9 @@ impl TableStream {
         }
     }
 
-    /// Checks once that the rows of the version from which the stream is read first can be read with its schema.
+    /// Checks once that the rows of the first version that is read can be read with the schema of the stream.
     pub(super) fn check_start(&self, state: &mut State, from: Position) -> Result<()> {
-        // A stream that notes schemas stops where they change.
+        // A stream with schema tracking stops where the schema changes.
         let is_tracked = state.commits.tracked().is_some_and(TrackedSchema::is_active);
         let may_differ = !is_tracked && !from.is_initial && from.version < self.table().version();
         let needs_check = self.options().is_change_feed || may_differ;
@@ -122,10 +123,10 @@ impl TableStream {
         }
         let first = match self.table().at_version(from.version) {
             Ok(first) => Some(first),
-            // A commit may be there without what is needed to read its version. The snapshot of an initial batch is
+            // The commit may exist although its version can no longer be read. The snapshot of an initial batch is
             // checked when its files are sorted.
             Err(error) if error.kind() == ErrorKind::VersionNotFound => {
-                // A column may have been dropped or renamed since, which only the schema of the version shows.
+                // A column may have been dropped or renamed since, and only the schema of that version would show it.
                 if may_differ && self.snapshot().mapped_schema().mode() != ColumnMappingMode::None {
                     return Err(Error::new(
                         ErrorKind::VersionNotFound,

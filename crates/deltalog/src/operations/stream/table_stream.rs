@@ -49,7 +49,7 @@ pub struct TableStream(Arc<Inner>);
 struct Inner {
     /// The table with the schema with which the stream reads.
     snapshot: Snapshot,
-    /// The table as it is.
+    /// The table with its own schema.
     table: Snapshot,
     options: StreamOptions,
     environment: Environment,
@@ -61,28 +61,28 @@ pub(super) struct State {
     pub(super) commits: Commits,
     /// The files of the snapshot with which the stream begins, and its version.
     pub(super) initial: Option<(u64, SortedFiles)>,
-    /// Where the stream begins, once that is found out.
+    /// Where the stream begins, once that is known.
     pub(super) start: Option<Position>,
     pub(super) bound: Bound,
-    /// Whether the schema of the version was checked from which the first batch is read.
+    /// Whether the schema of the version with which the first batch begins has been checked.
     pub(super) is_start_checked: bool,
 }
 
-/// How far the stream goes.
+/// The version at which the stream ends.
 pub(super) enum Bound {
     None,
-    /// To the newest version at the next look.
+    /// At the newest version, which the next look at the store finds.
     ToBeFound,
     At(u64),
 }
 
 impl TableStream {
-    /// Opens the stream. Its rows have the schema of `snapshot`, with whose rows it begins if the options do not say
-    /// otherwise; or the schema that the stream has noted last. No rows and no commits are read yet.
+    /// Opens the stream. Unless the options say otherwise, it begins with the rows of `snapshot`. Its rows have the
+    /// schema of `snapshot` or, with schema tracking, the schema that was recorded last. Nothing is read yet.
     ///
     /// # Errors
-    /// Only for a stream that notes schemas: see [`StreamOptions::track_schema`]; `InvalidArgument` if it is to
-    /// tolerate loss, too.
+    /// Only for a stream with schema tracking: see [`StreamOptions::track_schema`]; also `InvalidArgument` if such a
+    /// stream is to tolerate loss.
     pub fn open(snapshot: &Snapshot, options: StreamOptions, environment: &Environment) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let (tracked, read) = match &options.tracking {
@@ -131,16 +131,16 @@ impl TableStream {
         &self.0.options
     }
 
-    /// Ends the stream at the version that is the newest at the next call of [`TableStream::latest`].
+    /// Ends the stream at the version that will be the newest at the next call of [`TableStream::latest`].
     pub fn end_at_newest(&self) {
         self.state().bound = Bound::ToBeFound;
     }
 
-    /// Returns the offset of the next batch, which begins at `start`, or where the stream begins: `start` itself if
-    /// there is nothing new, or `None` if there is nothing at all yet.
+    /// Returns the offset at the end of the next batch, which begins at `start`, or where the stream begins if that is
+    /// `None`. Returns `start` itself if there is nothing new, or `None` if there is nothing at all yet.
     ///
-    /// Costs one listing if all commits that were seen are behind `start`, but no more than one a second; and reads
-    /// the commits that the batch needs.
+    /// Lists the log if `start` is after all commits seen so far, but at most once a second. Reads the commits that the
+    /// batch needs.
     ///
     /// # Errors
     /// `VersionNotFound` for a start that is not in the log, and for a commit that was cleaned up. `TableReplaced` for
@@ -172,8 +172,8 @@ impl TableStream {
                 Bound::At(version) => Some((version, Index::Base)),
                 Bound::None | Bound::ToBeFound => None,
             };
-            // The first batch of a feed ends with the snapshot. If it went on with commits, it could not be found
-            // again, because the rows of a later snapshot are not the same changes.
+            // The first batch of a feed ends with the snapshot. If it also contained commits, it could not be found
+            // again later, because the rows of a newer snapshot are not the same changes.
             let end_of_snapshot = (from.version + 1, Index::Base);
             let until = match start.is_none() && from.is_initial && self.0.options.is_change_feed {
                 true => Some(until.map_or(end_of_snapshot, |until: (u64, Index)| until.min(end_of_snapshot))),
@@ -191,8 +191,8 @@ impl TableStream {
         })
     }
 
-    /// Returns the batch from `start`, or from where the stream begins, to `end`. Its files are found when it is
-    /// read, so that a batch costs nothing until then.
+    /// Returns the batch from `start`, or from where the stream begins, to `end`. Its files are only looked up when it
+    /// is read, so creating a batch costs nothing.
     ///
     /// # Errors
     /// `TableReplaced` for an offset of another table; `InvalidArgument` for offsets in the wrong order.
@@ -214,13 +214,13 @@ impl TableStream {
         })
     }
 
-    /// Drops the data that is only needed for batches that end at `end` or before it. To be called when their rows were
-    /// handled.
+    /// Drops the data that is only needed for batches that end at or before `end`. Call it when the rows of these
+    /// batches have been handled.
     ///
     /// # Errors
-    /// Only of a stream that notes schemas, after a batch that ends before a change of the schema: `SchemaMismatch`, as
-    /// the stream ends there and has to be opened again; `VersionNotFound` if the commit that changes the schema was
-    /// cleaned up; errors of the stores.
+    /// Only for a stream with schema tracking, after a batch that ends before a change of the schema: `SchemaMismatch`,
+    /// because the stream ends there and has to be opened again; `VersionNotFound` if the commit that changes the
+    /// schema was cleaned up; errors of the stores.
     pub fn release(&self, end: &StreamOffset) -> Result<()> {
         self.located(|| {
             let mut state = self.state();
@@ -240,12 +240,12 @@ impl TableStream {
         &self.0.is_closed
     }
 
-    /// Returns whether the stream ends at a version that is known.
+    /// Returns whether the stream ends at a version that is already known.
     pub(super) fn is_bounded(&self) -> bool {
         matches!(self.state().bound, Bound::At(_))
     }
 
-    /// Looks for newer versions, unless that was done a moment ago.
+    /// Looks for newer versions, unless it has just done so.
     pub(super) fn look(&self, state: &mut State) -> Result<()> {
         state.commits.look(&self.0.environment, self.0.options.pause)
     }

@@ -60,7 +60,7 @@ fn ids(stream: &TableStream, start: Option<&StreamOffset>, end: &StreamOffset) -
     Ok(ids)
 }
 
-/// The offsets of the batches from `start` to the newest version, with their rows.
+/// Returns the offsets of the batches from `start` to the newest version, with their rows.
 fn batches(
     stream: &TableStream,
     start: Option<StreamOffset>,
@@ -83,7 +83,7 @@ pub(super) fn offset(version: u64, index: i64, is_initial: bool) -> String {
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
-/// The results of the JVM connector for the same table and the same limits.
+/// The JVM connector returns the same results for the same table and the same limits.
 #[test]
 fn the_snapshot_comes_first_and_then_each_commit() {
     let mut table = table();
@@ -136,7 +136,7 @@ fn a_stream_starts_where_it_is_told_to() {
     assert_eq!(latest.latest(None, StreamLimits::default()).unwrap(), None);
 }
 
-/// A row is not read again because a commit rewrites its file.
+/// Rewriting a file must not make a stream read its rows again.
 #[test]
 fn commits_that_move_rows_have_none() {
     let mut table = table();
@@ -174,7 +174,7 @@ fn commits_that_remove_rows_mean_what_the_options_say() {
     assert_eq!(of(2, ChangeHandling::Skip).unwrap(), [0; 0]);
 }
 
-/// A vector stays with its file: deleted rows are not rows of the stream.
+/// A deletion vector stays with its file: deleted rows are not part of the stream.
 #[test]
 fn deleted_rows_of_the_snapshot_are_not_read() {
     let mut table = table();
@@ -195,7 +195,7 @@ fn excluded_files_count_for_offsets() {
     assert_eq!(found[1].0, offset(1, 1, true));
 }
 
-/// The stream continues where it is opened again.
+/// After it is opened again, the stream continues at the same place.
 #[test]
 fn a_new_column_ends_a_stream_until_it_is_opened_again() {
     let mut table = table();
@@ -254,7 +254,8 @@ fn offsets_of_other_tables_and_in_the_wrong_order_are_refused() {
     assert_eq!(ids(&stream, Some(&early), &late).unwrap(), [1]);
 }
 
-/// Spark requests the first batch again, without its start, if it does not know whether it was written.
+/// If Spark does not know whether the first batch was written, it requests it again, with its end but without its
+/// start.
 #[test]
 fn the_first_batch_is_found_again() {
     let mut table = table();
@@ -284,7 +285,7 @@ fn a_stream_ends_at_the_version_that_was_the_newest() {
     assert_eq!(stream.latest(Some(&end), StreamLimits::default()).unwrap(), Some(end));
 }
 
-/// Spark asks 84 times a second.
+/// Spark asks 84 times a second; the store is asked only once.
 #[test]
 fn a_stream_without_news_asks_the_store_once_a_second() {
     let mut table = table();
@@ -303,7 +304,7 @@ fn a_stream_without_news_asks_the_store_once_a_second() {
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
 }
 
-/// An environment whose time passes only by pauses, and how often it has paused.
+/// Returns an environment in which time only passes by pauses, and the number of pauses.
 fn pausing() -> (Environment, Arc<AtomicI64>) {
     let now = Arc::new(AtomicI64::new(EPOCH));
     let (clock, sleeper) = (Arc::clone(&now), Arc::clone(&now));
@@ -328,7 +329,7 @@ fn a_stream_waits_for_a_commit_and_looks_once_a_second() {
     assert_eq!(now.load(Ordering::Relaxed), EPOCH + 1_000);
     assert_eq!(stream.wait(Some(&end), forever, Some(Duration::ZERO)).unwrap(), None);
     append(&mut table, &[2]);
-    // It has just looked, so it sees the commit after a second.
+    // The stream has just looked at the store, so it sees the commit only a second later.
     let next = stream.wait(Some(&end), forever, None).unwrap().unwrap();
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
     assert_eq!(now.load(Ordering::Relaxed), EPOCH + 2_000);
@@ -423,7 +424,7 @@ fn files_that_are_sorted_on_disk_have_the_same_order() {
             })
             .collect()
     };
-    // Many equal times, so that paths decide.
+    // Many files have equal times, so that their paths decide.
     let rows: Vec<_> =
         (0..20_000_i64).map(|row| (format!("{:x}", row * 7_919 % 100_003), row * 31 % 40)).collect();
     let mut wanted: Vec<_> = rows.iter().map(|(path, time)| (*time, path.clone())).collect();
@@ -497,7 +498,7 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any limits, and for any offset at which the reader resumes, each row comes once.
+    /// For any limits, and wherever the reader resumes, each row comes exactly once.
     #[test]
     fn every_row_comes_once(
         before in prop::collection::vec(step(), 0..5),
@@ -518,7 +519,7 @@ proptest! {
                     break;
                 }
                 found.extend(ids(&reader, done.as_ref(), &next).unwrap());
-                // In another process, the batch is the same.
+                // The batch is the same in another process.
                 if *begins_again {
                     let other = stream(&history.table, StreamOptions::new());
                     let parts = |stream: &TableStream| stream.batch(done.as_ref(), &next).unwrap().parts().unwrap();

@@ -1,4 +1,4 @@
-//! Waiting for what is new.
+//! Lets a reader wait for new rows.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::table_stream::TableStream;
 use crate::error::Result;
 use crate::runtime::interrupt;
 
-/// The longest pause of a stream that waits, after which it looks whether it was closed.
+/// The maximum pause of a waiting stream. After each pause it checks whether it was closed.
 const SLICE: Duration = Duration::from_millis(100);
 
 impl TableStream {
@@ -39,7 +39,7 @@ impl TableStream {
             }
             let waited = Duration::from_millis(environment.ms_since(began_ms));
             let left = patience.map_or(SLICE, |patience| patience.saturating_sub(waited));
-            // Nothing new below the bound means that it is reached.
+            // If there is nothing new and the stream is bounded, its end has been reached.
             if left.is_zero() || self.is_bounded() {
                 return Ok(None);
             }
@@ -48,7 +48,7 @@ impl TableStream {
         }
     }
 
-    /// Ends all waits for what is new, also of other threads. Later ones return at once.
+    /// Ends all waits for new rows, also in other threads. Later waits return at once.
     pub fn close(&self) {
         self.is_closed().store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The way of a stream through the files of the snapshot and of the commits.
+//! Moves through the files of the snapshot and of the commits of a stream.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::sorted::{MOST_MEMORY, SortedFiles};
 use super::table_stream::{State, TableStream};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A place in the stream. `None` is before the base of the version.
+/// A position in the stream. The index `None` is before the base of the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) version: u64,
@@ -37,8 +37,8 @@ impl TableStream {
         Ok(&mut state.initial.insert((version, found)).1)
     }
 
-    /// Goes from one place on, up to another, to the end of what is admitted, or to the newest version. Returns the
-    /// place that was reached, if it is another one.
+    /// Moves from one position to the next: up to the position `until`, to the limits of the batch, or to the newest
+    /// version. Returns the position that was reached, if it is another one.
     pub(super) fn walk(
         &self,
         state: &mut State,
@@ -53,11 +53,11 @@ impl TableStream {
         let mut after = from.index;
         let mut reached = None;
         loop {
-            // There is nothing in a version before its first file, so it is not read for that.
+            // A version has nothing before its first file, so the commit need not be read to stop there.
             if until.is_some_and(|until| (version, Index::AfterSchemaChange) >= until) {
                 return Ok(reached);
             }
-            // As the JVM connector, a feed looks at no further commit when nothing is left.
+            // Like the JVM connector, a feed reads no further commit when a limit is used up.
             if self.options().is_change_feed && !admission.has_room() {
                 return Ok(reached);
             }
@@ -74,7 +74,7 @@ impl TableStream {
                 }
                 match state.commits.commit(version, self.options()) {
                     Ok(commit) => Sequence::of(commit.as_ref()),
-                    // The rows before it can be read. The next batch begins with it, and ends with the error.
+                    // The rows before this commit can still be read. The next batch begins with this commit and fails.
                     Err(error) if way == Way::Ahead && reached.is_some() && is_refusal(&error) => {
                         return Ok(reached);
                     }
@@ -137,12 +137,12 @@ impl TableStream {
     }
 }
 
-/// Returns whether a commit was refused for what it has, and not because it could not be read.
+/// Returns whether a commit was refused because of its content, rather than because it could not be read.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::SchemaMismatch)
 }
 
-/// Why a stream goes its way.
+/// The purpose of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// To find the end of the next batch.
@@ -151,10 +151,10 @@ pub(super) enum Way {
     Again,
 }
 
-/// The files of a version, as a stream goes through them.
+/// The files of a version in the order in which a stream reads them.
 struct Sequence {
     sizes: Arc<[u64]>,
-    /// Whether they are read together.
+    /// Whether the files must be in the same batch.
     is_indivisible: bool,
     /// Whether a version has a position after its last file. Versions of change data files do not, as in the JVM
     /// connector.

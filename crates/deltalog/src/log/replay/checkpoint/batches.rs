@@ -1,9 +1,10 @@
 //! The batches of a Parquet file of a checkpoint, bounded by bytes.
 //!
-//! - A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]): the statistics of a file with
-//!   many columns may have a megabyte.
-//! - If the footer says too little, as for texts that a dictionary repeats, a batch that is too large is handed on in
-//!   pieces. One that no array can hold is no damage: it is decoded again, with fewer rows at once.
+//! - A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]), because the statistics of a
+//!   single file with many columns may take a megabyte.
+//! - If the footer understates the size, for example of strings that a dictionary repeats, a batch that is too large is
+//!   returned in pieces. If it exceeds what an array can hold, that is not damage: it is decoded again, with fewer rows
+//!   at once.
 
 use std::collections::VecDeque;
 
@@ -20,7 +21,7 @@ use crate::runtime::panics::catch;
 use crate::runtime::row_bytes::{BatchBytes, is_overflow, weight_of};
 use crate::storage::FileReader;
 
-/// How many times fewer rows are decoded at once after more than an array can hold.
+/// By which factor the number of rows decoded at once is reduced after they exceeded what an array can hold.
 const FEWER: usize = 8;
 
 /// Creates the filters of a read, which may be repeated.
@@ -52,13 +53,14 @@ pub(super) struct Batches {
 
 /// Why rows could not be decoded.
 enum Failure {
-    /// They are more than an array can hold.
+    /// The rows are more than an array can hold.
     TooLarge,
     Failed(Error),
 }
 
 impl Request {
-    /// Begins after the first `done` of the rows that pass the filters, with `rows` rows at once.
+    /// Opens a reader that begins after the first `done` of the rows that pass the filters, and decodes `rows` rows at
+    /// once.
     fn open(&self, rows: usize, done: usize) -> Result<ParquetRecordBatchReader, Failure> {
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone())
@@ -136,8 +138,8 @@ impl Batches {
     }
 }
 
-/// Opens a reader, which has run the filters. Returns it with the rows that it decodes at once, which are fewer if they
-/// were too many for the filters.
+/// Opens a reader, which runs the filters. Returns it with the number of rows that it decodes at once, which is lower
+/// if there were too many for the filters.
 fn begun(request: &Request, mut rows: usize, done: usize) -> Result<(ParquetRecordBatchReader, usize)> {
     loop {
         match request.open(rows, done) {

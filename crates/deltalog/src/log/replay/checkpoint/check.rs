@@ -1,4 +1,4 @@
-//! Checking a checkpoint before something is deleted that only it replaces.
+//! Checks a checkpoint before files are deleted that it alone replaces.
 
 use std::sync::Arc;
 

@@ -58,7 +58,7 @@ pub(crate) struct Checkpoint {
     top: OnceLock<Arc<Top>>,
     /// Shared by all copies, so that each of them avoids a checkpoint that failed halfway.
     is_damaged: Arc<AtomicBool>,
-    /// Whether it had to be replaced. Shared by all copies.
+    /// Whether the checkpoint had to be replaced. Shared by all copies.
     is_lost: Arc<AtomicBool>,
     replacement: OnceLock<Arc<State>>,
 }
@@ -239,7 +239,7 @@ impl Checkpoint {
         self.replace(Error::corrupt_log("a part of the checkpoint is damaged")).ok()
     }
 
-    /// Returns whether it could not be read, so that a newer one is looked for.
+    /// Returns whether the checkpoint could not be read, so that a newer one should be looked for.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }

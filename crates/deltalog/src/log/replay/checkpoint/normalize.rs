@@ -1,4 +1,4 @@
-//! Conversion of other writers' variations (names inside maps, integer widths, absent columns) to the form of
+//! Converts the variants that other writers use (names inside maps, integer widths, absent columns) to the form of
 //! [`crate::log::replay::FileColumn`].
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //!   position.
 //! - A row group is not read if the statistics of a required field show that it has no rows of the requested
 //!   action.
-//! - Batches of wide rows have fewer of them ([`super::batches`]).
+//! - Batches with wide rows have fewer rows ([`super::batches`]).
 //! - A damaged file is an error, even if it makes the decoder panic.
 
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ use crate::values::int96::int96_as_micros;
 /// The maximum number of rows in a batch.
 const BATCH_ROWS: usize = 8 * 1024;
 
-/// Fewer rows are not worth splitting.
+/// Row groups with fewer rows than this are not worth splitting.
 const PIECE_ROWS: usize = 2 * BATCH_ROWS;
 
 /// A row group, or some of its rows.
@@ -52,7 +52,7 @@ impl From<usize> for Piece {
     }
 }
 
-/// A file with its footer. Cheap to clone.
+/// A file whose footer has been read. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ParquetFile {
     pub(super) path: Arc<str>,
@@ -60,7 +60,7 @@ pub(super) struct ParquetFile {
     footer: ArrowReaderMetadata,
     /// The footer with the locations of pages, read when some of them may be skipped.
     with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
-    /// Whether `file` already knows what is read of it.
+    /// Whether `file` has been told which parts of it will be read.
     is_planned: bool,
     limits: BatchBytes,
 }
@@ -107,7 +107,7 @@ impl ParquetFile {
         self.with_pages.get_or_init(|| guarded(read).unwrap_or_else(|_| self.footer.clone())).clone()
     }
 
-    /// Returns whether reading the file means waiting for a network.
+    /// Returns whether reading the file involves waiting for a network.
     pub(super) fn waits(&self) -> bool {
         self.file.waits()
     }
@@ -297,7 +297,8 @@ impl ParquetFile {
                 continue;
             }
             let rows = filter_record_batch(&batch, &present).map_err(|error| located(damaged_by(error)))?;
-            // These are few rows: as JSON they go through the same parser as the lines of a commit.
+            // There are only few rows, so they are converted to JSON and go through the same parser as the lines of a
+            // commit.
             let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
             writer.write(&rows).and_then(|()| writer.finish()).map_err(|error| located(damaged_by(error)))?;
             for line in String::from_utf8_lossy(&writer.into_inner()).lines() {

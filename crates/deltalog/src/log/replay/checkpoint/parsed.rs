@@ -3,8 +3,8 @@
 //!
 //! - Digits are never lost: numbers, decimals and microseconds are written in full.
 //! - A value without a text form is omitted, which means that it is unknown.
-//! - The text of a struct never says that this crate has computed it: the writer of the struct may have changed
-//!   it. ([`crate::values::stats::is_own`].)
+//! - Statistics from a struct are never marked as computed by this crate, because the writer of the struct may have
+//!   changed them. ([`crate::values::stats::is_own`].)
 
 use std::sync::Arc;
 

@@ -277,8 +277,8 @@ impl Sequential {
 /// Splits the groups that remain after each thread got the same number of whole groups, so that all threads
 /// share them.
 ///
-/// This helps only when filters apply. Without filters a thread that is ahead waits for the caller, which
-/// more pieces would not change.
+/// This helps only when filters apply. Without filters, a thread that is ahead waits for the caller, and more pieces
+/// would not change that.
 fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     let whole = groups.len() - groups.len() % threads.max(1);
     let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {

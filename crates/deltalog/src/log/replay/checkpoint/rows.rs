@@ -106,7 +106,7 @@ impl Columns {
         let has_parsed = |name: &str| file.has_below(&[self.action, name]);
         let has_map = file.has_below(&[self.action, "partitionValues"]);
         let stats = match &self.parsed_stats {
-            // Structs in the old calendar are ignored: their dates differ from the texts'.
+            // Structs with dates in the old calendar are ignored, because they differ from the dates in the texts.
             _ if is_old || !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
             Some(paths) if !(self.prefers_text && has("stats")) => Form::Struct(Arc::clone(paths)),
             _ if has("stats") => Form::Text,
@@ -166,8 +166,8 @@ impl RowRequest {
         groups
     }
 
-    /// Returns the filters for a row group. The first of them counts the files that it sees, from 0 on: it may have to
-    /// begin again.
+    /// Returns the filters for a row group. The first filter counts the files that it sees. The count starts from 0
+    /// because the filters may have to run again.
     fn predicates(
         &self,
         file: &ParquetFile,
@@ -343,7 +343,7 @@ impl Decoding {
 /// The batches of a piece of a file.
 pub(super) struct RowBatches {
     decoding: Decoding,
-    /// Counts the rows, if no filter does.
+    /// Counts the rows, if no filter counts them.
     counts: Option<Arc<AtomicU64>>,
     path: Arc<str>,
     batches: Batches,

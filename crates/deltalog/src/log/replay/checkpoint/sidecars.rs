@@ -1,9 +1,9 @@
-//! The sidecars of a checkpoint one by one, for a writer that uses some of them again. Protocol: "Sidecar Files",
-//! "Sidecar File Information".
+//! Opens the sidecars of a checkpoint one by one, for a writer that reuses some of them in a new checkpoint. Protocol:
+//! "Sidecar Files", "Sidecar File Information".
 //!
-//! - A sidecar can be used again as it is if no commit after the checkpoint has an action for one of its files.
+//! - A sidecar can be reused as it is if no commit after the checkpoint has an action for one of its files.
 //! - The Bloom filters of its paths nearly always show that. They are used only if the writer has recorded that all
-//!   paths are plain ([`PLAIN_PATHS`]), because another spelling of a path is another entry of a filter.
+//!   paths are plain ([`PLAIN_PATHS`]), because a filter does not recognize a path in another spelling.
 //! - Otherwise paths and deletion vectors are decoded until such a file is found.
 //! - The numbers of rows come from the footers.
 

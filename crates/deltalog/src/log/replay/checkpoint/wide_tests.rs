@@ -25,7 +25,7 @@ use crate::upkeep::checkpoint::write_checkpoint;
 const FILES: usize = 600;
 const BYTES: usize = 4_000;
 
-/// Returns a log that consists of a checkpoint with the statistics `of` each file.
+/// Returns a log that consists of a checkpoint. `of` returns the statistics of each file.
 fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     let log = directory.join("_delta_log");
     std::fs::create_dir(&log).unwrap();
@@ -54,7 +54,7 @@ fn checkpoint(directory: &Path, of: impl Fn(usize) -> String) -> Storage {
     storage.with_batch_bytes(BYTES)
 }
 
-/// Writes the checkpoint again with dictionaries, and a footer that does not show how often they repeat a value.
+/// Rewrites the checkpoint with dictionaries, and with a footer that does not show how often they repeat a value.
 fn understate(directory: &Path) {
     let path = directory.join("_delta_log/00000000000000000000.checkpoint.parquet");
     let rows = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap();
@@ -102,7 +102,7 @@ fn wide_statistics_are_read_a_few_at_once() {
             lengths
         };
         assert_eq!(sorted(lengths(&storage, AddRequest::new(FileColumns::all()))), sorted(expected.clone()));
-        // A filter that reads them, and one that does not.
+        // One column makes a filter read the statistics, the other does not.
         for column in [FileColumn::Stats, FileColumn::Path] {
             let filter = FileFilter {
                 columns: FileColumns::default().with(column),
@@ -116,7 +116,7 @@ fn wide_statistics_are_read_a_few_at_once() {
     }
 }
 
-/// A checkpoint whose statistics are more than an array can hold is not damaged. Arrays end at 64 batches here, and
+/// Statistics that exceed what an array can hold are not damage. In this test an array holds at most 64 batches, and
 /// nothing can replace the checkpoint.
 #[test]
 fn statistics_beyond_the_offsets_of_an_array_are_no_damage() {

@@ -1,9 +1,9 @@
 //! Clustering columns. Protocol: "Writer Requirements for Clustered Table".
 //!
 //! - "If a new column is included in the clustering columns list, it is required for all table files to have statistics
-//!   for these added columns": a file without them is a refusal. Rows that another writer adds in the meantime have
-//!   statistics for the old columns, so they are a conflict.
-//! - A table that is not clustered any more has an empty list.
+//!   for these added columns": so the change is refused if a file lacks them. A concurrent writer adds files with
+//!   statistics for the old columns only, so such a commit conflicts with the change.
+//! - A table that is no longer clustered keeps the domain, with an empty list of columns.
 
 use arrow::array::{Array, AsArray};
 
@@ -15,7 +15,7 @@ use crate::log::replay::{FileColumn, FileColumns, path_of};
 use crate::operations::define::checked_clustering;
 use crate::protocol::{TableFeature, clustering_domain};
 
-/// Clusters the table by `columns`; an empty list ends that.
+/// Clusters the table by `columns`; an empty list turns clustering off.
 ///
 /// # Errors
 /// `InvalidArgument` for columns by which the table cannot be clustered, and if a file has no statistics of a new one.
@@ -29,7 +29,7 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
     for path in &added {
         ensure_statistics(draft, path)?;
     }
-    // It is unknown for which columns the files of concurrent commits have statistics.
+    // The files that concurrent commits add may lack statistics for the new columns.
     draft.depends_on_rows |= !added.is_empty();
     let supported = draft.base.protocol().supports(&TableFeature::Clustering);
     if new != old || (!supported && !new.is_empty()) {

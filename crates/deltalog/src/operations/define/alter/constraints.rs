@@ -1,7 +1,7 @@
 //! CHECK constraints. Protocol: "CHECK Constraints".
 //!
-//! - "When adding a CHECK constraint to a table, a writer must validate the existing data": all rows are read, so
-//!   concurrently added rows are a conflict.
+//! - "When adding a CHECK constraint to a table, a writer must validate the existing data": all rows are read, and a
+//!   concurrent commit that adds rows is a conflict.
 //! - Names are compared ignoring case and kept in lower case, as the JVM implementation does.
 
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Re
     }
     ensure_met(draft, &checks)?;
     draft.depends_on_rows = true;
-    // Another constraint may be left over from a protocol that does not support the feature.
+    // The table may still have constraints from a time when its protocol did not support the feature. This enables the
+    // feature for them as well.
     draft.features.push(TableFeature::CheckConstraints);
     let operation = Operation::new("ADD CONSTRAINT");
     match constraints {
@@ -53,7 +54,7 @@ pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Re
 /// Drops the constraint `name`.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none, unless `if_exists`.
+/// `InvalidArgument` if there is no such constraint, unless `if_exists`.
 pub(super) fn drop(draft: &mut Draft<'_>, name: &str, if_exists: bool) -> Result<Operation> {
     let operation = Operation::new("DROP CONSTRAINT").parameter("name", name);
     match find(draft, name) {

@@ -1,4 +1,4 @@
-//! A table as it will be after a change, and what must be read and written for it.
+//! The draft of a changed table: its future protocol and metadata, and what must be read and written for the change.
 
 use super::iceberg;
 use crate::commit::{IsolationLevel, Objection, Operation, Transaction};
@@ -23,7 +23,7 @@ pub(super) struct Draft<'a> {
     /// The metadata without the schema.
     pub(super) metadata: Metadata,
     pub(super) schema: StructType,
-    /// The versions of readers and writers that the protocol has at least.
+    /// The minimum reader and writer versions of the protocol.
     pub(super) versions: (i32, i32),
     /// The features that the change itself requests, in addition to the features that the metadata requires.
     pub(super) features: Vec<TableFeature>,
@@ -35,7 +35,7 @@ pub(super) struct Draft<'a> {
     pub(super) objection: Option<Objection>,
     /// The configurations of domains that the protocol reserves.
     pub(super) domains: Vec<DomainMetadata>,
-    /// Files of the table that are added again with other facts about them.
+    /// Files that the table already has, added again with changed actions.
     pub(super) files: Vec<RecordBatch>,
 }
 
@@ -61,12 +61,13 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Asks for `features`, and for those that they require: a property that was not in force may be from then on.
+    /// Requests `features` and the features that they require. This may activate properties that had no effect until
+    /// now.
     pub(super) fn ask_for(&mut self, features: impl IntoIterator<Item = TableFeature>) {
         self.features.extend(with_required(features));
     }
 
-    /// Returns how columns of files are found before the change.
+    /// Returns how the columns of files are found before the change.
     pub(super) fn column_mapping(&self) -> ColumnMappingMode {
         self.base.mapped_schema().mode()
     }
@@ -87,10 +88,12 @@ impl<'a> Draft<'a> {
         let has_timestamps = |protocol: &Protocol, metadata: &Metadata| {
             Ok::<_, Error>(InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never)
         };
-        // The metadata records where timestamps begin, even if only the protocol was missing.
+        // The metadata records when in-commit timestamps begin, even if the change only adds the feature to the
+        // protocol.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
-        // Concurrent changes of the metadata may need the feature.
+        // A concurrent change of the metadata may use the feature, so the metadata is committed as well to make that a
+        // conflict.
         let sets_metadata = self.metadata != *base.metadata() || begins_timestamps || self.dropped.is_some();
         let sets_protocol = protocol != *base.protocol();
         if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {
@@ -134,8 +137,8 @@ impl<'a> Draft<'a> {
         Ok(TableHeader::new(protocol, self.metadata))
     }
 
-    /// Returns the protocol that supports what the change requires. Features that the table required before without its
-    /// protocol supporting them are left as they were.
+    /// Returns the protocol that supports what the change requires. If the table already required a feature that its
+    /// protocol does not support, that feature is not added.
     pub(super) fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
         let required = required_features(&self.schema, &self.metadata)?;
@@ -159,7 +162,8 @@ impl<'a> Draft<'a> {
         }
         match ensure_rules_apply(protocol, &self.metadata) {
             Ok(()) => Ok(()),
-            // An expression could not be evaluated before. What it may refer to is checked with each change of columns.
+            // The table already had an expression that cannot be evaluated. Whether expressions refer to a column is
+            // checked when that column changes.
             Err(_)
                 if TableWriteSpec::new(protocol, &self.metadata).is_ok()
                     && ensure_rules_apply(self.base.protocol(), self.base.metadata()).is_err() =>
@@ -174,7 +178,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Returns `features`, each followed by those that it requires.
+/// Returns `features`, each followed by the features that it requires.
 fn with_required(features: impl IntoIterator<Item = TableFeature>) -> Vec<TableFeature> {
     let mut all = Vec::new();
     for feature in features {

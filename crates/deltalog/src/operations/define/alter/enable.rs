@@ -24,12 +24,12 @@ const MODE: &str = "delta.columnMapping.mode";
 const ROW_TRACKING: &str = "delta.enableRowTracking";
 const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 
-/// Does what follows from the properties that the draft has changed.
+/// Makes the changes that follow from the properties that the draft has changed.
 ///
 /// # Errors
 /// `InvalidArgument` for a change of the column mapping that would make files unreadable. `CorruptData` for a file that
-/// is not Parquet, or has another number of rows than its statistics, if the number is needed. `CorruptLog`, and errors
-/// of the store, while the files are read.
+/// is not Parquet, or whose number of rows differs from its statistics, if the number is needed. `CorruptLog`, and
+/// errors of the store, while the files are read.
 pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     map_columns(draft)?;
     // A property without its feature is not in force.
@@ -42,7 +42,7 @@ pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
         track_rows(draft)?;
     }
     if !draft.metadata.is_enabled(TIMESTAMPS) {
-        // They would be wrong as soon as timestamps are enabled again.
+        // These entries would be wrong as soon as timestamps are enabled again.
         draft.metadata.configuration.remove(ENABLEMENT_VERSION);
         draft.metadata.configuration.remove(ENABLEMENT_TIMESTAMP);
     }
@@ -56,7 +56,7 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    // A mode without the feature is not in force, and does not come into force unless the change asks for it.
+    // A mode without the feature has no effect, and this change must not activate it unless it asks for that.
     let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
     if before.name() == after || !asks {
         return Ok(());
@@ -76,7 +76,7 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Names the columns for the ids of moved rows, and gives ids to the rows of files that have none.
+/// Chooses names for the hidden columns with the ids of moved rows, and gives ids to the rows of files that have none.
 fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
     name_row_tracking_columns(&mut draft.metadata.configuration, draft.environment);
     let mut files = Vec::new();
@@ -89,7 +89,7 @@ fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
         }
         Ok(())
     })?;
-    // With too small a number, rows of two files would have the same ids.
+    // The rows are counted: if the statistics stated too few, rows of two files would get the same ids.
     let counted = parallel::each(&files, FOOTER_THREADS, |file| {
         let add = match file.add.base_row_id {
             None => file.counted_certainly(draft.base)?,

@@ -1,13 +1,14 @@
-//! The schema that a table gets from the data of a write. Protocol: "Change Metadata", "Type Widening".
+//! The schema that a table gets when a write brings data with other columns. Protocol: "Change Metadata", "Type
+//! Widening".
 //!
-//! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
-//!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
-//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. A void column gets the type
-//!   of the data. Nothing else changes, and data is converted to the types of the table.
+//! - *Merge*: columns and fields that the data has and the table lacks are added at the end of the table or of a nested
+//!   struct, also inside arrays and maps. They are nullable, because rows of older files have NULL there. Types become
+//!   wider if the table allows it and, for a table with Iceberg compatibility, if Iceberg has the change. A void column
+//!   gets the type of the data. Nothing else changes, and the data is converted to the types of the table.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
-//!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
-//!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
-//!   with `deltalake`; the JVM implementation drops them then, unnoticed.
+//!   and type keeps its metadata, except for its recorded type changes, because no file with an older type remains.
+//!   CHECK constraints and generated columns must still apply. If the write does not name partition columns, the table
+//!   keeps its own, as with `deltalake`; the JVM implementation silently drops them.
 //!
 //! Names are compared ignoring case.
 
@@ -27,7 +28,7 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// Returns the table with what `data` has and `base` lacks; `None` if it has all of it.
+/// Returns the table extended by the columns that `data` has and `base` lacks; `None` if `base` has all of them.
 ///
 /// # Errors
 /// `SchemaMismatch` for a name or a type that a column cannot have. `InvalidArgument` for a type that cannot change,
@@ -46,7 +47,7 @@ pub(crate) fn merged(
     if changes.is_empty() { Ok(None) } else { draft.into_table().map(Some) }
 }
 
-/// Adds the changes to `changes` after which the struct at `path` can hold values of `data`.
+/// Appends to `changes` what must change in the struct at `path` so that it can hold values of `data`.
 fn compare(
     table: &StructType,
     data: &StructType,
@@ -63,7 +64,7 @@ fn compare(
             None => {
                 let column = NewColumn::new(ColumnPath::new(path), nullable(given));
                 match changes.last_mut() {
-                    // Many columns of one struct are added at once.
+                    // New columns of one struct are added together.
                     Some(TableChange::AddColumns(columns))
                         if columns.last().is_some_and(|last| last.parent == column.parent) =>
                     {
@@ -135,8 +136,8 @@ impl Widening {
     }
 }
 
-/// Returns whether data of type `to` widen a column of type `from`. Whole numbers become no fractions by themselves, as
-/// in the JVM implementation: only a change of the table does that.
+/// Returns whether data of type `to` widen a column of type `from`. As in the JVM implementation, a write never turns
+/// integers into fractional numbers; only an explicit change of the table does.
 fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
     let is_whole = matches!(
         from,
@@ -146,7 +147,7 @@ fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
     is_widening(from, to) && !(is_whole && is_fraction)
 }
 
-/// Returns a field that may be NULL at every depth, with no metadata but comments.
+/// Returns the field made nullable at every depth, with comments as its only metadata.
 fn nullable(field: &StructField) -> StructField {
     let comment = field.metadata.get(COMMENT).filter(serde_json::Value::is_string);
     StructField {
@@ -173,8 +174,8 @@ fn nullable_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Returns the table with the schema of `data`, for a write that replaces all rows; `None` if that is the table's, and
-/// none of its types was changed. Without `partition_by` the table keeps its partition columns.
+/// Returns the table with the schema of `data`, for a write that replaces all rows; `None` if the table has this schema
+/// already and has never changed a type. Without `partition_by` the table keeps its partition columns.
 ///
 /// # Errors
 /// `SchemaMismatch` for a schema or a partitioning that no table can have. `Unsupported` and `InvalidArgument` if the

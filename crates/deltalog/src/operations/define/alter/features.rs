@@ -1,4 +1,4 @@
-//! Features that the protocol supports from now on. Protocol: "Supported Features".
+//! Adds features to those that the protocol of a table supports. Protocol: "Supported Features".
 
 use serde_json::json;
 
@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::protocol::TableFeature;
 use crate::protocol::features::{READER_VERSION, WRITER_VERSION};
 
-/// Adds the features `names`, and those that they require.
+/// Adds the features `names` and the features that they require.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown feature. The draft refuses those that cannot be written. Also the errors of
-/// [`enable::follow_up`].
+/// `InvalidArgument` for an unknown feature. Features that cannot be written are refused later, by the draft. Also the
+/// errors of [`enable::follow_up`].
 pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> {
     for name in names {
         draft.ask_for([named(name)?]);

@@ -3,12 +3,12 @@
 //!
 //! - Every change gives ids to the parts of arrays and maps that have none: to new columns, and to all columns when
 //!   the compatibility begins.
-//! - When it begins, the files that the table has must be such as writers write from then on. Otherwise a conversion to
-//!   Iceberg would find columns that it cannot name, or rows that are deleted. Of files that are there already, the
-//!   protocol only speaks in version 1 ("any Parquet data file that is present in the table"). In versions 2 and 3 it
-//!   speaks of files that are written: that all files are checked is a stricter rule of this crate. The JVM
-//!   implementation writes the files again when version 2 begins ("REORG TABLE … UPGRADE UNIFORM"), and lets no table
-//!   with row tracking begin with version 3.
+//! - When it begins, the existing files must already be as writers must write them from then on. Otherwise a conversion
+//!   to Iceberg would find columns that it cannot name, or rows that are deleted. The protocol requires this of
+//!   existing files only in version 1 ("any Parquet data file that is present in the table"); in versions 2 and 3 it
+//!   speaks of newly written files, so checking all files is a stricter rule of this crate. The JVM implementation
+//!   rewrites the files when version 2 begins ("REORG TABLE … UPGRADE UNIFORM"), and does not allow version 3 to begin
+//!   on a table with row tracking.
 
 use super::draft::Draft;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()
 /// Checks the files of the table if the compatibility begins with the change.
 ///
 /// # Errors
-/// `InvalidArgument` for a file that is not as writers write it from then on. Also errors of the store.
+/// `InvalidArgument` for a file that does not meet the requirements for new files. Also errors of the store.
 pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let base = draft.base;
     let begins = match IcebergCompat::of(protocol, &draft.metadata)? {
@@ -67,7 +67,7 @@ pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<
     Ok(())
 }
 
-/// Returns what is wrong with a file of the table.
+/// Returns why a file of the table does not meet the requirements.
 fn fault(base: &Snapshot, add: &Add, spec: &TableWriteSpec) -> Result<Option<String>> {
     if add.deletion_vector.is_some() && !spec.iceberg().is_some_and(IcebergCompat::allows_vectors) {
         return Ok(Some("the file has a deletion vector".to_owned()));

@@ -18,8 +18,8 @@
 //! | `files` | facts about the files of the table |
 //! | `iceberg` | what Iceberg compatibility asks of the table and of its files |
 //!
-//! - A change is a value. It is planned on the snapshot that the user has read, and is refused before anything is
-//!   written if the table after it would break a rule or could not be written by this crate.
+//! - A change is a value. It is planned on the snapshot that the user has read. It is refused, before anything is
+//!   written, if the changed table would break a rule or this crate could not write it.
 //! - The protocol gets the features that the new metadata require. It is never lowered, except by `drop_feature`.
 //! - A change conflicts with every other change of the metadata. It is rebased over new rows, unless it is only valid
 //!   for rows that it has checked.
@@ -86,8 +86,8 @@ pub enum TableChange {
     },
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
-    /// Makes these the columns of the table, in their order. A column of the same name is the same one, with the new
-    /// comment, the wider type, or the permission to be NULL.
+    /// Makes these the columns of the table, in this order. A column that keeps its name stays the same column; it may
+    /// get a new comment, a wider type, or become nullable.
     ReplaceColumns(StructType),
     /// Drops columns or nested fields.
     DropColumns(Vec<ColumnPath>),
@@ -138,7 +138,7 @@ pub enum TableChange {
         /// The name of the column.
         column: ColumnPath,
     },
-    /// Clusters the table by at most four columns, or with an empty list no longer.
+    /// Clusters the table by at most four columns. An empty list turns clustering off.
     ClusterBy(Vec<ColumnPath>),
     /// Adds CHECK constraints: names with their conditions in Spark's SQL.
     AddConstraints(Vec<(String, String)>),

@@ -1,8 +1,8 @@
-//! Columns by path: finding them, and making a schema with other fields at a place. Protocol: "Schema Serialization
-//! Format".
+//! Finds columns by path, and makes schemas in which the field at a path is another one. Protocol: "Schema
+//! Serialization Format".
 //!
 //! - Names are compared ignoring case, as Spark does.
-//! - The part of an array is `element`, and the parts of a map are `key` and `value`.
+//! - In a path, `element` leads into an array, and `key` and `value` lead into a map.
 
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
@@ -71,7 +71,7 @@ pub(super) fn position(fields: &[StructField], name: &str) -> Option<usize> {
     fields.iter().position(|field| is_named(field, name))
 }
 
-/// Returns whether one of the columns contains the other, or they are the same.
+/// Returns whether the columns are the same or one of them contains the other.
 pub(super) fn overlap(one: &[String], other: &[String]) -> bool {
     one.iter().zip(other).all(|(one, other)| one.to_lowercase() == other.to_lowercase())
 }

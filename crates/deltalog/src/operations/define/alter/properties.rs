@@ -1,6 +1,6 @@
 //! Table properties, the table's name and its description. Protocol: "Change Metadata".
 //!
-//! Which properties can be set is decided where tables are defined.
+//! Which properties users can set is decided in `define::properties`.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::write::check_bloom_filters;
 
 const FEATURE: &str = "delta.feature.";
 const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
-/// The property of SQL that is the description of the table, as in the JVM implementation.
+/// The property with which SQL sets the description of the table, as in the JVM implementation.
 const COMMENT: &str = "comment";
 
 /// Sets `properties`. The property `comment` is the description of the table.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
-/// that has its own change. Also the errors of [`enable::follow_up`].
+/// that another kind of change sets. Also the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
     ensure_settable(properties)?;
     check_bloom_filters(properties, &draft.schema)?;
@@ -46,7 +46,7 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
     Ok(Operation::new("SET TBLPROPERTIES").parameter("properties", json!(properties).to_string()))
 }
 
-/// Returns protocol and metadata of another table that has the files of `base`, and these properties as well.
+/// Returns the protocol and metadata of a new table that has the files of `base`, and these properties in addition.
 ///
 /// # Errors
 /// As [`set`], and as [`Draft::finish`].
@@ -69,8 +69,8 @@ pub(crate) fn with_properties(
 /// Removes the properties `names`. The property `comment` is the description of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that has its own change.
-/// Also the errors of [`enable::follow_up`].
+/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that another kind of change
+/// sets. Also the errors of [`enable::follow_up`].
 pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) -> Result<Operation> {
     for name in names {
         ensure_free(name)?;
@@ -93,7 +93,7 @@ pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) ->
 pub(super) fn set_name(draft: &mut Draft<'_>, name: &str) -> Operation {
     draft.metadata.name = Some(name.to_owned());
     let update = json!({ "name": name, "description": Value::Null });
-    // The JVM implementation never changes the name. This is the operation of delta-rs.
+    // The JVM implementation never changes a table's name, so this is the operation that delta-rs records.
     Operation::new("UPDATE TABLE METADATA").parameter("metadataUpdate", update.to_string())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Opera
     Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ COMMENT: description }).to_string())
 }
 
-/// Refuses a property that has its own change, or that the table keeps itself.
+/// Refuses a property that another kind of change sets, or that the table maintains itself.
 fn ensure_free(name: &str) -> Result<()> {
     if name.starts_with(CHECK) {
         return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))
@@ -112,8 +112,8 @@ fn ensure_free(name: &str) -> Result<()> {
     ensure_not_kept(name)
 }
 
-/// Returns the features that these properties ask for, even if the table has the same properties already and its
-/// protocol does not support the feature.
+/// Returns the features that these properties request, also if the table already has these properties and its protocol
+/// does not support the feature.
 fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
     let is_on = |name: &str| {
         let value = properties.get(name).map_or("", |value| value.trim());

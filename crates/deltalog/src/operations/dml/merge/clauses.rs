@@ -1,4 +1,4 @@
-//! The clauses of a MERGE, bound to the two tables.
+//! The clauses of a MERGE, resolved against the columns of the two tables.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -40,19 +40,19 @@ impl When {
     }
 }
 
-/// The action of a clause. Values are SQL by column.
+/// The action of a clause. Columns and their values are pairs of a name and a SQL expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClauseAction {
     /// Gives new values to columns.
     Update(Vec<(String, String)>),
-    /// Gives the columns of the source, except for these, to the columns of the same names. Those that the table lacks
-    /// are left out.
+    /// Assigns each column of the source, except for these, to the table's column of the same name. Columns that the
+    /// table lacks are ignored.
     UpdateAll(Vec<String>),
     /// Deletes the row.
     Delete,
     /// Adds a row with these values.
     Insert(Vec<(String, String)>),
-    /// Adds a row with the columns of the source, except for these and for columns that the table lacks.
+    /// Adds a row with the columns of the source, except for these. Columns that the table lacks are ignored.
     InsertAll(Vec<String>),
 }
 
@@ -69,11 +69,12 @@ impl ClauseAction {
 /// A clause of a MERGE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// Whether it is for rows of the table without a match. Rows of the source without one are inserted.
+    /// Whether the clause is for rows of the table without a match (`NOT MATCHED BY SOURCE`). If not, a clause that
+    /// inserts is for rows of the source without a match.
     pub by_source: bool,
-    /// Which of these rows it is for, in Spark's SQL.
+    /// The condition that a row must also meet, in Spark's SQL.
     pub condition: Option<String>,
-    /// Its action.
+    /// What to do with the row.
     pub action: ClauseAction,
 }
 
@@ -88,7 +89,7 @@ impl Clause {
     }
 }
 
-/// A clause, bound to the rows that it is for.
+/// A clause, resolved against the columns of the rows that it is for.
 pub(super) struct Bound {
     pub(super) condition: Option<BoundPredicate>,
     /// The new values; `None` for a DELETE.
@@ -130,8 +131,8 @@ impl Clauses {
     /// Binds the clauses of `merge`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a MERGE without clauses, for a clause after one for all of its rows, and for a condition
-    /// or a value that is not understood; also as [`Assignments::bind`].
+    /// `InvalidArgument` for a MERGE without clauses, for a clause that is never reached because the clause before it
+    /// applies to all rows, and for a condition or a value that is not understood; also as [`Assignments::bind`].
     pub(super) fn bind(base: &Snapshot, merge: &Merge, source: &Schema) -> Result<Self> {
         if merge.clauses.is_empty() {
             return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause")
@@ -201,7 +202,7 @@ impl Clauses {
         })
     }
 
-    /// Returns whether a clause satisfies `is`.
+    /// Returns whether any clause satisfies `is`.
     pub(super) fn have(&self, is: impl Fn(&Bound) -> bool) -> bool {
         self.matched.iter().chain(&self.not_matched_by_source).any(is)
     }
@@ -215,13 +216,13 @@ impl Clauses {
         }
     }
 
-    /// Returns whether a row is changed, and not deleted.
+    /// Returns whether the fate of a row is to be changed, not deleted.
     pub(super) fn update(&self, fate: &Fate) -> bool {
         let clauses = if fate.source.is_some() { &self.matched } else { &self.not_matched_by_source };
         clauses.get(fate.clause).is_some_and(Bound::is_update)
     }
 
-    /// Counts the fates of rows.
+    /// Adds the fates of rows to the counts.
     pub(super) fn count(&self, fates: &[Fate], counts: &mut RowCounts) {
         for fate in fates {
             let by_source = u64::from(fate.source.is_none());
@@ -235,11 +236,11 @@ impl Clauses {
         }
     }
 
-    /// Writes the fates of rows of the table, at these positions of their file. `fates` are in the order of the
+    /// Carries out the fates of rows of the table, at these positions of their file. `fates` are in the order of the
     /// positions.
     ///
     /// # Errors
-    /// As [`RowWriter::update`]; `InvalidArgument` for a row for which a value does not exist.
+    /// As [`RowWriter::update`]; `InvalidArgument` for a row for which a value cannot be computed.
     pub(super) fn apply(
         &self,
         sides: &Sides<'_>,
@@ -249,7 +250,7 @@ impl Clauses {
         positions: &[u64],
     ) -> Result<()> {
         let limits = sides.limits;
-        // The rows of the batch by their clause, with the row of the source.
+        // Groups the rows of the batch by clause; for each row, also the row of the source.
         let mut groups: BTreeMap<(bool, usize), (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for (row, position) in (0u32..).zip(positions) {
             let Ok(index) = fates.binary_search_by_key(position, |fate| fate.position) else { continue };
@@ -284,11 +285,11 @@ impl Clauses {
     }
 }
 
-/// Decides which of `clauses` applies to each of `open`, which are rows or pairs of rows: the first one whose condition
-/// is true. `rows` returns some of them with the columns that a condition reads.
+/// Decides which of `clauses` applies to each item of `open`, which are rows or pairs of rows: the first clause whose
+/// condition is true. `rows` returns the rows for some items, with the columns that a condition reads.
 ///
-/// Returns the rows to which a clause applies, with the index of the clause, in the order of the clauses; and whether
-/// there are other rows.
+/// Returns the items to which a clause applies with the index of the clause, in the order of the clauses, and whether
+/// any items remain.
 ///
 /// # Errors
 /// The errors of `rows`; `InvalidArgument` for a row for which a condition has no value.
@@ -324,7 +325,7 @@ fn split<T: Copy>(open: &mut Vec<T>, mask: impl Iterator<Item = bool>) -> Vec<T>
     chosen
 }
 
-/// Refuses columns of the table that are not compared byte by byte.
+/// Refuses columns of the table whose collation does not compare strings byte by byte.
 pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Snapshot) -> Result<()> {
     let of_target = |column: &BoundColumn| {
         let (first, inner) = column.path.parts().split_first()?;
@@ -336,7 +337,7 @@ pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Sn
     ensure_bytes(&columns, base.schema())
 }
 
-/// Returns the columns of the source that the table has, except for some, as values of the columns of the same names.
+/// Returns assignments of the source's columns, except for some, to the table's columns of the same names.
 fn all_columns(
     source: &Schema,
     target: &Schema,

@@ -1,7 +1,7 @@
-//! The rows of the source by their keys: the values that the condition compares for equality.
+//! An index of the rows of the source by key. Keys are the values that the condition compares for equality.
 //!
-//! - Keys are compared by their bytes, as `arrow::row` orders them. Only types are keys for which this is exact; other
-//!   comparisons are left to the condition.
+//! - Keys are compared by their bytes, as `arrow::row` encodes them. Only types for which that is exact are used as
+//!   keys; other comparisons are left to the condition.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(super) struct KeyIndex {
 /// Keys of rows, to be looked up.
 pub(super) struct LookedUp {
     rows: Rows,
-    /// Where no key is NULL, unless it is compared by `<=>`.
+    /// Marks the rows in which no key is NULL. Keys that are compared by `<=>` may be NULL.
     valid: Option<NullBuffer>,
 }
 
@@ -99,7 +99,7 @@ impl KeyIndex {
             hasher: DefaultHashBuilder::default(),
             rows,
         };
-        // From the last row on, so that rows with one key are found in their order.
+        // Rows are added from the last to the first, so that each chain lists them in ascending order.
         for row in (0..u32::try_from(count).unwrap_or(END)).rev() {
             if is_valid.get(row as usize) != Some(&true) {
                 continue;
@@ -131,7 +131,7 @@ impl KeyIndex {
         Ok(LookedUp { rows: self.converter.convert_columns(&keys).map_err(incomparable)?, valid })
     }
 
-    /// Returns the rows of the source with the keys of row `row`.
+    /// Returns the rows of the source that have the keys of row `row`.
     pub(super) fn rows<'a>(&'a self, of: &LookedUp, row: usize) -> impl Iterator<Item = u32> + use<'a> {
         let is_null = of.valid.as_ref().is_some_and(|valid| valid.is_null(row));
         let first = if is_null {
@@ -145,8 +145,8 @@ impl KeyIndex {
     }
 }
 
-/// Returns keys in the types in which they are compared, and where none of them is NULL, unless it is compared by
-/// `<=>`.
+/// Returns keys in the types in which they are compared, and marks the rows in which none of them is NULL. Keys that
+/// are compared by `<=>` may be NULL.
 fn comparable_keys(
     keys: &[ArrayRef],
     types: &[DataType],

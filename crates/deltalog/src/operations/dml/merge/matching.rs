@@ -1,4 +1,4 @@
-//! The fates of the rows of one file of the table.
+//! Decides what happens to each row of one file of the table: its fate.
 
 use std::collections::BTreeSet;
 use std::iter::once;
@@ -30,7 +30,7 @@ pub(super) struct Fate {
     pub(super) position: u64,
     /// The row of the source that matches; `None` if none does.
     pub(super) source: Option<u32>,
-    /// The number of the clause among the clauses for such rows.
+    /// The index of the clause that applies, among the clauses for such rows.
     pub(super) clause: usize,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct FileMatches {
     pub(super) fates: Vec<Fate>,
     /// The rows of the source that match a row of the file.
     pub(super) matched: RoaringBitmap,
-    /// Whether a row with a match is not changed.
+    /// Whether a row that matches is left unchanged.
     pub(super) has_kept: bool,
 }
 
-/// An equality of a value of the table and one of the source.
+/// An equality between a value of the table and a value of the source.
 pub(super) struct Equality {
     /// The value of the table, as it was parsed.
     pub(super) target: Expr,
@@ -65,10 +65,10 @@ pub(super) struct Matcher<'a> {
     sides: &'a Sides<'a>,
     scan: RowScan,
     pub(super) equalities: Vec<Equality>,
-    /// The parts of the condition that read the table only, in the names of the scope.
+    /// The parts of the condition that only read the table, with the names of the scope.
     pub(super) of_target: Vec<Predicate>,
     index: Option<KeyIndex>,
-    /// The part of the condition that the keys do not decide.
+    /// The part of the condition that remains to be evaluated after keys were compared.
     rest: Option<BoundPredicate>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Matcher<'a> {
         Ok(Self { base, clauses, sides, scan, equalities, of_target, index, rest })
     }
 
-    /// Returns whether the rows of the table without a match matter.
+    /// Returns whether rows of the table without a match have to be read.
     pub(super) fn reads_all(&self) -> bool {
         !self.clauses.not_matched_by_source.is_empty()
     }
@@ -118,8 +118,8 @@ impl<'a> Matcher<'a> {
     /// Determines the fates of the rows of a file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row with several matches, and for one for which a condition has no value; `CorruptData`,
-    /// and errors of the store.
+    /// `InvalidArgument` for a row with several matches, and for a row for which a condition cannot be evaluated;
+    /// `CorruptData`, and errors of the store.
     pub(super) fn find(&self, file: &ListedFile) -> Result<FileMatches> {
         let mut positions = Positions::of(self.base, file)?;
         let mut found = FileMatches::default();
@@ -205,7 +205,8 @@ impl<'a> Matcher<'a> {
         Ok(all)
     }
 
-    /// Moves the `pairs` for which the rest of the condition is true to `all`, if there are at least `enough`.
+    /// Evaluates the rest of the condition for `pairs`, if there are at least `enough`, and moves the pairs for which
+    /// it is true to `all`.
     fn flush(
         &self,
         batch: &RecordBatch,
@@ -271,7 +272,7 @@ fn columns_of_target<'a>(
     of_target.chain(conditions(&clauses.not_matched_by_source).flat_map(columns))
 }
 
-/// Returns the rows of the source by the values of `equalities`, if there are any.
+/// Returns an index of the rows of the source by the values of `equalities`; `None` without equalities.
 fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     if equalities.is_empty() {
         return Ok(None);
@@ -285,7 +286,7 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     KeyIndex::new(&keys, types, null_safe).map(Some)
 }
 
-/// Returns the parts of a condition that must all be true. Each is in the time zone of the whole.
+/// Splits a condition into the parts that must all be true. Each keeps the time zone of the whole.
 fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
     match condition {
         Predicate::And(all) => all,
@@ -297,10 +298,10 @@ fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
     }
 }
 
-/// Returns the equality of a value of the table and one of the source that `conjunct` is, if it is one, and if they can
-/// be compared as keys.
+/// Returns `conjunct` as an equality between a value of the table and a value of the source, if it is one and the
+/// values can be compared as keys.
 fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> Result<Option<Equality>> {
-    // The zone is the scope's.
+    // The scope has already applied the time zone.
     let compared = match conjunct {
         Predicate::InZone { condition, .. } => condition.as_ref(),
         plain => plain,
@@ -342,7 +343,8 @@ mod tests {
     const DAY: i64 = 86_400_000_000;
     const HOUR: i64 = DAY / 24;
 
-    /// Comparing keys gives the same result as the condition, even where a day begins later than at midnight.
+    /// Comparing keys gives the same result as the condition, even in time zones where a day may begin later than
+    /// midnight.
     #[test]
     fn times_of_different_types_are_keys_in_every_time_zone() {
         // In 2018, the clocks of São Paulo went from midnight to one o'clock on 4 November, day 17,839.

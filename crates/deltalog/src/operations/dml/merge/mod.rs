@@ -29,9 +29,9 @@
 //!   | none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
 //!   | none | NOT MATCHED BY SOURCE, and others | refused |
 //!   | any others, such as DELETE with a condition | any | refused |
-//! - If the table gets columns of the source, its files are read, and new ones written, by the schema that it has after
-//!   the commit: [`Snapshot::seen_with`]. The transaction is based on the version as it is, so that another change of
-//!   the metadata is a conflict.
+//! - If the MERGE adds columns of the source to the table, files are read and written with the schema that the table
+//!   will have after the commit: [`Snapshot::seen_with`]. The transaction is still based on the version without these
+//!   columns, so that a concurrent change of the metadata is a conflict.
 //! - A matched row that is not changed still counts as read, because it decides that rows of the source are not
 //!   inserted.
 
@@ -101,8 +101,8 @@ impl Merge {
 ///
 /// # Errors
 /// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
-/// that the table does not allow, and for an append-only table. `SchemaMismatch` for values that a column
-/// cannot have. `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// that the table does not allow, and for an append-only table. `SchemaMismatch` for values that a column cannot store.
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn merge(
     base: &Snapshot,
     merge: &Merge,
@@ -160,7 +160,7 @@ pub fn merge(
     })
 }
 
-/// Returns the table with these columns; `change` adds the ones that it lacks.
+/// Returns the table with these columns; `change` adds the columns that it lacks.
 fn with_columns(
     base: &Snapshot,
     columns: Option<StructType>,
@@ -177,7 +177,7 @@ fn with_columns(
 /// The maximum number of rows of the source that are inserted at once.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Inserts the rows of the source that have no match. Returns how many.
+/// Inserts the rows of the source that have no match. Returns the number of inserted rows.
 fn insert(
     clauses: &Clauses,
     sides: &Sides<'_>,

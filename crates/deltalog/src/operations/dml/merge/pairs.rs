@@ -1,4 +1,4 @@
-//! Rows of the table and of the source, side by side.
+//! Pairs of rows, one of the table and one of the source, side by side in one batch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::expression::predicate::Scope;
 use crate::runtime::by_name::names_of;
 use crate::runtime::row_bytes::{BatchBytes, weight, widest};
 
-/// The source of a MERGE, and the scope of pairs of rows of both tables.
+/// The source of a MERGE, and the scope in which conditions see rows of both tables.
 pub(super) struct Sides<'a> {
     scope: &'a Scope,
     pub(super) source: &'a MergeSource,
@@ -28,8 +28,8 @@ impl<'a> Sides<'a> {
         Self { scope, source, limits, widest: source.widest() }
     }
 
-    /// Divides pairs of a row of `target` and one of the source, with the `columns` of the scope, into parts that are a
-    /// batch each.
+    /// Divides pairs of a row of `target` and a row of the source, with the `columns` of the scope, into parts that
+    /// each fit in a batch.
     pub(super) fn parts<'b>(
         &'b self,
         target: &'b RecordBatch,
@@ -56,15 +56,15 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// Divides rows of the source into parts that are a batch each.
+    /// Divides rows of the source into parts that each fit in a batch.
     pub(super) fn parts_of_source<'b>(&'b self, rows: &'b [u32]) -> impl Iterator<Item = &'b [u32]> {
         let columns: Vec<usize> = (0..self.widest.len()).collect();
         let most = self.widest.iter().sum();
         self.limits.parts(rows, most, move |row| self.source.bytes(*row, &columns))
     }
 
-    /// Returns pairs of rows with the `columns` of the scope: rows `of_target` of a batch of the table (all rows, if
-    /// it is `None`), and rows `of_source`.
+    /// Returns pairs of rows with the `columns` of the scope. The rows of the table are those at `of_target` in a
+    /// batch, or all rows of the batch if it is `None`; the rows of the source are `of_source`.
     ///
     /// # Errors
     /// `InvalidArgument` if a batch lacks a column.
@@ -96,7 +96,7 @@ impl<'a> Sides<'a> {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(unpaired)
     }
 
-    /// Returns the rows of the source, by the names of the scope.
+    /// Returns the rows of the source with the column names of the scope.
     ///
     /// # Errors
     /// Never.
@@ -104,7 +104,7 @@ impl<'a> Sides<'a> {
         self.source.batches().iter().map(|batch| self.named(1, batch)).collect()
     }
 
-    /// Returns rows of one table, by the names of the scope.
+    /// Returns rows of one table with the column names of the scope.
     ///
     /// # Errors
     /// Never for rows of the table.

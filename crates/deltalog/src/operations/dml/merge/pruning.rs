@@ -1,7 +1,8 @@
-//! The condition that a row of the table meets if it has a match: what the statement reads.
+//! A condition that every row of the table with a match meets. It limits which files the statement reads.
 //!
-//! - Keys of the source are a list, or their least and greatest value if there are many. NaN is the greatest.
-//! - If rows without a match matter too, all rows are read.
+//! - The condition lists the keys of the source, or only compares with the least and the greatest of them if there are
+//!   many. NaN is the greatest.
+//! - If rows without a match matter as well, all rows are read.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use crate::runtime::row_bytes::weight;
 const MOST_KEYS: usize = 200;
 const MOST_BYTES: usize = 4 << 20;
 
-/// Returns a condition on columns of the table that is true for each row that may have a match; true, if other rows
-/// matter too.
+/// Returns a condition on columns of the table that is true for each row that may have a match. It is always true if
+/// other rows matter as well.
 ///
 /// # Errors
 /// `InvalidArgument` for keys that need too much memory.
@@ -45,7 +46,7 @@ pub(super) fn pruning(matcher: &Matcher<'_>, clauses: &Clauses) -> Result<Predic
     })
 }
 
-/// Returns conditions on a column that follow from the keys with which it is compared.
+/// Returns conditions on a column that follow from the keys it is compared with.
 fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     let Expr::Column(_) = &equality.target else { return Ok(Vec::new()) };
     let batches: Vec<ArrayRef> = equality.source.iter().map(with_one_nan).collect();
@@ -87,7 +88,7 @@ fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     }])
 }
 
-/// The different keys of rows, sorted; or only the least and the greatest, if there are many or if they are large.
+/// The distinct keys of rows, sorted; only the least and the greatest if there are many or they are large.
 struct FewKeys {
     keys: ArrayRef,
     are_all: bool,
@@ -112,7 +113,7 @@ impl FewKeys {
         Ok(Self { keys: take(&sorted, &rows, None).map_err(unsorted)?, are_all })
     }
 
-    /// Returns the intersection of both.
+    /// Returns the keys of both together.
     fn and(&self, other: &Self, most_bytes: usize) -> Result<Self> {
         let both = concat(&[self.keys.as_ref(), other.keys.as_ref()]).map_err(unsorted)?;
         let both = Self::of(&both, most_bytes)?;
@@ -168,8 +169,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// No matter how many batches there are and how large keys are, only little is kept of them, including the
-        /// least and the greatest key.
+        /// However many batches there are and however large the keys are, only a few keys are kept, including the least
+        /// and the greatest.
         #[test]
         fn few_keys_are_kept_of_many_batches(
             batches in prop::collection::vec(prop::collection::vec(prop::option::of(0..400_u32), 0..30), 1..40),

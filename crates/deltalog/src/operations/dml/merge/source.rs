@@ -17,7 +17,8 @@ use crate::write::fit;
 /// The maximum number of small batches. Rows are taken from all batches at once, which costs time for each batch.
 const MOST_SMALL: usize = 64;
 
-/// The rows and bytes from which a batch is not small. So many small ones are still a batch.
+/// A batch with at least this many rows or bytes is not small. When there are too many small batches, joining them
+/// still makes an ordinary batch.
 const SMALL: (usize, usize) = (8192, 512 << 10);
 
 fn is_small(batch: &RecordBatch) -> bool {
@@ -45,7 +46,7 @@ impl MergeSource {
         // How many of the last batches are small.
         let mut small = 0;
         for batch in batches {
-            // The offsets of few rows fit in 32 bits, which tables use.
+            // The arrays of a table have 32-bit offsets, which suffice for pieces with few rows.
             for piece in BatchBytes::default().pieces(&batch?) {
                 source.add(fit(&piece, &source.schema)?)?;
                 small = if source.batches.last().is_some_and(is_small) { small + 1 } else { 0 };
@@ -58,7 +59,7 @@ impl MergeSource {
         Ok(source)
     }
 
-    /// Puts the last `count` batches together, which are small.
+    /// Joins the last `count` batches, which are small, into one.
     fn join(&mut self, count: usize) -> Result<()> {
         let first = self.batches.len().saturating_sub(count);
         let joined = concat_batches(&self.schema, &self.batches.split_off(first)).map_err(|error| {
@@ -94,7 +95,7 @@ impl MergeSource {
         &self.batches
     }
 
-    /// Returns the batch of a row and its index there.
+    /// Returns the batch that a row is in and the row's index there.
     fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         (batch, (row - self.starts.get(batch).copied().unwrap_or_default()) as usize)
@@ -140,7 +141,7 @@ impl MergeSource {
         arrays.map(|array| weight(array, row, 1)).sum()
     }
 
-    /// Returns the most bytes of a row in each column.
+    /// Returns the size of the largest value in each column, in bytes.
     pub(super) fn widest(&self) -> Vec<usize> {
         let of_column = |column: usize| {
             let arrays = self.batches.iter().filter_map(|batch| batch.columns().get(column));

@@ -1,7 +1,7 @@
-//! Copying files from one store to another, through memory, in parallel.
+//! Copies files from one store to another, through memory and in parallel.
 //!
 //! - A file is copied in pieces, so that memory is bounded by the number of files that are copied at the same time.
-//! - A copy must have as many bytes as the source's file and the log, or it is an error. It is durable when this
+//! - It is an error if a copy does not have the size that its source and the log state. Copies are durable when this
 //!   returns.
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The file actions of a clone.
+//! Computes the file actions of a clone.
 
 use std::collections::HashMap;
 
@@ -21,12 +21,12 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::row_counts::{Counted, with_certain_counts};
 
-/// How a clone has the files of its source.
+/// How a clone gets the files of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By their absolute paths.
+    /// It refers to them by absolute paths.
     Shallow,
-    /// As copies.
+    /// It copies them.
     Deep,
 }
 
@@ -34,12 +34,12 @@ pub(super) enum Way {
 pub(super) struct ClonedFiles {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
-    /// The files that are removed, as the `add` actions that they have.
+    /// The files that are removed, given by their current `add` actions.
     pub(super) removes: Vec<RecordBatch>,
     pub(super) metrics: CloneMetrics,
     /// The data files that are copied.
     copies: Vec<DataCopy>,
-    /// The files of vectors that are copied.
+    /// The files with deletion vectors that are copied.
     vectors: Vec<Copy>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct DataCopy {
     pub(super) size: u64,
     /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
     pub(super) directory: String,
-    /// The unique part of the name: copies never replace a file.
+    /// The unique part of the name, which ensures that a copy never replaces a file.
     unique: Uuid,
     /// The rest of the name.
     pub(super) name: String,
@@ -68,8 +68,8 @@ impl ClonedFiles {
     /// Copies nothing yet.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store. `Unsupported` for files of the source outside of the roots that its
-    /// caller has allowed.
+    /// `CorruptLog`, and errors of the store. `Unsupported` for files of the source outside the roots that the caller
+    /// has allowed.
     pub(super) fn of(
         source: &Snapshot,
         target: &Storage,
@@ -78,7 +78,7 @@ impl ClonedFiles {
         tracks_rows: bool,
         environment: &Environment,
     ) -> Result<Self> {
-        // Files that are kept would have no row ids.
+        // If row tracking begins with this clone, files that were kept would have no row ids.
         let begins_ids =
             tracks_rows && base.is_some_and(|base| !base.protocol().supports(&TableFeature::RowTracking));
         let resolver = PathResolver::new(target.root())?;
@@ -114,7 +114,7 @@ impl ClonedFiles {
             metrics.source_bytes += bytes;
             let adds = adds_of(&batch)?;
             let cloned = adds.iter().map(|add| making.clone_of(add.clone())).collect::<Result<Vec<_>>>()?;
-            // The files of the source by the paths that their clones have.
+            // Maps the paths of the clone's files to the paths of the source's files.
             let sources: HashMap<&str, &str> = cloned
                 .iter()
                 .zip(&adds)
@@ -189,7 +189,8 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files that the engine copied exist and are durable. Copies the files of vectors.
+    /// Makes sure that the data files that the engine has copied exist and are durable. Also copies the files with
+    /// deletion vectors.
     ///
     /// # Errors
     /// As [`Storage::sync_reported`] and [`copy_all`].
@@ -202,10 +203,10 @@ impl ClonedFiles {
         }
     }
 
-    /// Records the unique parts of the names of the copies that the engine made, in their order.
+    /// Changes the names of the copies to the ones that the engine has chosen, given by their unique parts in order.
     ///
     /// # Errors
-    /// `CorruptLog`, never: the actions are those that were made.
+    /// `CorruptLog`, but this never happens, because the actions were made here.
     pub(super) fn rename(&mut self, unique: impl IntoIterator<Item = Uuid>) -> Result<()> {
         let mut names = HashMap::with_capacity(self.copies.len());
         for (copy, unique) in self.copies.iter_mut().zip(unique) {
@@ -217,7 +218,7 @@ impl ClonedFiles {
         for batch in &self.adds {
             let mut files = adds_of(batch)?;
             for file in &mut files {
-                // A file that the clone has already keeps its name.
+                // A file that the clone already has keeps its name.
                 if let Some(name) = names.get(&file.path) {
                     file.path.clone_from(name);
                 }
@@ -229,22 +230,22 @@ impl ClonedFiles {
     }
 }
 
-/// The making of file actions.
+/// Makes the file actions of a clone.
 struct Making<'a> {
     source: &'a Snapshot,
     way: Way,
     environment: &'a Environment,
-    /// The files of the target that are copies, by their original files.
+    /// The files of the target that are copies, keyed by the files they were copied from.
     copied: HashMap<(String, String), Add>,
     copies: Vec<DataCopy>,
-    /// The new id of each file of vectors that is copied.
+    /// The new id of each copied file with deletion vectors.
     vector_ids: HashMap<LogPath, Uuid>,
     vectors: Vec<Copy>,
 }
 
 impl Making<'_> {
     fn clone_of(&mut self, file: Add) -> Result<Add> {
-        // Row ids of the source do not apply to the clone.
+        // The row ids of the source have no meaning in the clone.
         let file = Add { data_change: true, base_row_id: None, default_row_commit_version: None, ..file };
         match self.way {
             Way::Shallow => self.referring(file),
@@ -254,9 +255,10 @@ impl Making<'_> {
 
     fn referring(&self, file: Add) -> Result<Add> {
         let resolver = self.source.resolver();
-        // The spelling of Hadoop: the JVM implementation compares these texts with those that Spark has of a file.
+        // Paths are spelled as Hadoop spells them, because the JVM implementation compares them as text with the paths
+        // that Spark reports.
         let absolute = |path: &LogPath| resolver.absolute(path).to_uri().replacen("file:///", "file:/", 1);
-        // If the source itself may not read a file, its clone may not either.
+        // If the source is not allowed to read a file, its clone is not allowed either.
         let allowed = |path: &LogPath| match path {
             LogPath::Relative(_) => Ok(()),
             LogPath::Absolute(path) => resolver.resolve(&path.to_uri()).map(drop),
@@ -290,7 +292,7 @@ impl Making<'_> {
             return Ok(known.clone());
         }
         let (path, row_ids) = match known {
-            // The rows are the same, and keep the ids that they have.
+            // The rows are the same as in the earlier copy, so they keep their ids.
             Some(known) => (known.path.clone(), (known.base_row_id, known.default_row_commit_version)),
             None => {
                 let copy = self.new_copy(&file)?;
@@ -321,7 +323,8 @@ impl Making<'_> {
         Ok(DataCopy { from, size, directory, unique: self.environment.uuid(), name })
     }
 
-    /// Returns the descriptor of a vector whose file is copied, once for all of its vectors.
+    /// Returns the descriptor of a deletion vector for the clone. The file of the vector is copied once, even if it
+    /// holds several vectors.
     fn vector(&mut self, vector: &DeletionVectorDescriptor) -> Result<DeletionVectorDescriptor> {
         let resolver = self.source.resolver();
         let Some(from) = vector_path(vector, resolver)? else { return Ok(vector.clone()) };
@@ -341,8 +344,8 @@ impl Making<'_> {
     }
 }
 
-/// Returns the actions `adds` with numbers of rows that are certain. `sources` are the files of `source` by the paths
-/// of their clones.
+/// Returns the actions `adds` with reliable numbers of rows. `sources` maps the paths of the clone's files to the files
+/// of `source`.
 fn with_counted_rows(
     source: &Snapshot,
     adds: &RecordBatch,
@@ -355,7 +358,7 @@ fn with_counted_rows(
     batches_of_adds(&with_certain_counts(source, &files)?)
 }
 
-/// Returns the files of a table that are copies, by the files that they are copies of. A file outside of the table is
+/// Returns the files of a table that are copies, keyed by the files they were copied from. A file outside the table is
 /// not a copy, even if it has the tag: a shallow clone of a deep clone may have kept the tag.
 fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((String, String), Add)>> {
     let is_inside = |path: &LogPath| matches!(path, LogPath::Relative(_));
@@ -373,8 +376,8 @@ fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((Strin
     Ok(copies)
 }
 
-/// Returns the part that a copy's name takes from the name of its original: without the part of an earlier copy, so
-/// that copies of copies do not get ever longer names, and not all of a very long name.
+/// Returns the part of the original's name that a copy's name contains. It omits the unique part of an earlier copy, so
+/// that copies of copies do not get ever longer names, and shortens very long names.
 fn name_in_copy(name: &str) -> &str {
     const MOST: usize = 200;
     let is_unique = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,7 +1,7 @@
-//! Deleting what an engine has copied for a clone that it could not end.
+//! Deletes files that an engine has copied for a clone that was not completed.
 //!
-//! - Tasks that the engine has given up do not report their copies, which are found by the mark in their names. No
-//!   version has a file with this mark.
+//! - Tasks that the engine has abandoned do not report their copies, but the copies can be found by the mark in their
+//!   names. No version refers to a file with this mark.
 //! - Hadoop keeps the checksum of a local file in a hidden file next to it.
 
 use std::collections::BTreeSet;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// Deletes the files in `directories`, decoded and relative to the table, whose names begin with the mark. What cannot
-/// be deleted now is left for VACUUM: what the caller reports is why the clone has failed.
+/// Deletes the files in `directories`, decoded and relative to the table, whose names begin with the mark. Files that
+/// cannot be deleted are left for VACUUM without an error, so that the caller reports why the clone itself has failed.
 pub(super) fn delete_marked(target: &Storage, directories: BTreeSet<&str>, mark: u64) {
     let mark = format!("{mark:016x}");
     let directories: Vec<&str> = directories.into_iter().collect();

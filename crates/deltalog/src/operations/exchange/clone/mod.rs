@@ -1,4 +1,4 @@
-//! CLONE: a version of a table becomes a table of its own, elsewhere. Protocol: "Add File and Remove File" (paths),
+//! CLONE: makes a new table, in another place, from a version of a table. Protocol: "Add File and Remove File" (paths),
 //! "Deletion Vector Descriptor Schema" (absolute paths), "Change Metadata".
 //!
 //! ```text
@@ -18,14 +18,15 @@
 //! | `marked` | deletes the files that an engine has copied for a clone that failed |
 //!
 //! - A shallow clone needs the files of its source. Its readers must allow them (`SnapshotBuilder::allow_root`), and a
-//!   VACUUM of the source, whose log does not name the clone, breaks it. VACUUM of the clone only deletes files
-//!   below its own root.
-//! - A deep clone does not depend on its source. If it is repeated, only what is new is copied, and a clone of the same
+//!   VACUUM of the source may delete files that the clone needs, because the source does not know its clones. VACUUM of
+//!   the clone only deletes files below its own root.
+//! - A deep clone does not depend on its source. Repeating it copies only new files, and repeating it for the same
 //!   version changes nothing.
-//! - The commit depends on all files of the target, as an overwrite does: a later commit by another writer is a
-//!   conflict.
+//! - The commit depends on all files of the target, as an overwrite does: if another writer has changed them in the
+//!   meantime, it is a conflict.
 //! - Files that were copied for a commit that has failed are deleted.
-//! - Rows get new ids with row tracking, as in the JVM implementation: ids of the source count in the source.
+//! - With row tracking, rows get new ids, as in the JVM implementation, because the ids of the source are only unique
+//!   within the source.
 
 mod copy;
 mod files;
@@ -53,18 +54,18 @@ pub struct CloneRequest {
     pub is_shallow: bool,
     /// What to do if a table exists at the clone's location.
     pub mode: CreationMode,
-    /// Properties that the clone has instead of its source's.
+    /// Properties of the clone that override the properties of the source.
     pub properties: BTreeMap<String, String>,
-    /// Whether nothing is copied and committed: the metrics then say what would be done.
+    /// Whether to only return the metrics of what would be done, without copying or committing anything.
     pub dry_run: bool,
-    /// The name of the source, which the commit records; its location if `None`.
+    /// The name of the source that the commit records; its location if `None`.
     pub source_name: Option<String>,
     /// More fields of the commit, such as user metadata.
     pub operation: Operation,
 }
 
 impl CloneRequest {
-    /// Requests a shallow or a deep clone where there is no table yet.
+    /// Requests a shallow or a deep clone, to a location where no table exists yet.
     pub fn new(is_shallow: bool) -> Self {
         Self {
             is_shallow,
@@ -81,8 +82,7 @@ impl CloneRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cloned {
-    /// The commit; `None` if the table is as the clone would be already, or there is a table and the request ignores
-    /// that.
+    /// The commit; `None` if the table already equals the clone, or if a table exists and the mode is `Ignore`.
     pub committed: Option<Committed>,
     /// The metrics.
     pub metrics: CloneMetrics,

@@ -1,26 +1,26 @@
-//! The origin of a copied file, which a tag of its `add` action records. (PROTOCOL, "Add File and Remove
+//! The origin of a copied file, which is recorded in a tag of the copy's `add` action. (PROTOCOL, "Add File and Remove
 //! File": `tags`.)
 //!
 //! ```text
 //!   deltalog.clonedFrom: <id of the source> <path in its log> <id of its vector> <id of the vector's copy>
 //! ```
 //!
-//! - By it, a repeated clone recognizes the data files that it has copied before. A file of a table is never changed,
-//!   so that the same path of the same table is the same content.
-//! - The deletion vector of a file may have changed since, in the source and in the clone. Ids of vectors in files are
-//!   noted, `-` stands for any other.
+//! - The tag lets a repeated clone recognize the data files that it has already copied. Data files are never changed,
+//!   so the same path of the same table always has the same content.
+//! - The deletion vector of a file may have changed since, in the source or in the clone. Therefore the tag also has
+//!   the ids of vectors that are stored in files; `-` stands for any other vector.
 
 use crate::protocol::{Add, DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// The tag.
+/// The name of the tag.
 pub(super) const TAG: &str = "deltalog.clonedFrom";
 
 /// The origin of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The data file: table id and path.
+    /// The data file: the id of its table, and its path there.
     pub(super) file: (String, String),
-    /// The id of its vector in the source.
+    /// The id of its deletion vector in the source.
     pub(super) vector: String,
     /// The id of the copy of that vector.
     pub(super) copy: String,

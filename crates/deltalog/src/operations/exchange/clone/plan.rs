@@ -1,18 +1,18 @@
-//! A clone between its plan and its commit.
+//! A planned clone: its copies can be made by this process or by an engine before it is committed.
 //!
 //! ```text
 //!   plan_clone ──► ClonePlan ──┬─ execute ─────────────────────────────────────┬──► one commit
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses the rest of the unique
-//!   part for each attempt, so an attempt that is presumed dead but continues writes to a file that no version refers
-//!   to.
-//! - What an engine reports is compared with the plan: each file once, with the size that the log has. The copies must
-//!   be where this process sees the table.
-//! - If the engine fails, its copies are found by their mark, because the engine does not report the copies
-//!   that it has given up.
-//! - The files of vectors, which are small, are always copied here.
+//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses another rest of the
+//!   unique part for each attempt, so an attempt that continues although it is presumed dead writes to a file that no
+//!   version refers to.
+//! - The engine's report is compared with the plan: each file must be there once, with the size that the log states.
+//!   This process must also find the copies in the location of the table.
+//! - If the engine fails, its copies are found by their mark, because the engine does not report the copies of
+//!   abandoned attempts.
+//! - The files with deletion vectors are small and always copied here.
 
 use super::files::{ClonedFiles, DataCopy, Way};
 use super::marked::delete_marked;
@@ -31,12 +31,12 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use uuid::Uuid;
 
-/// A clone that is planned: nothing is copied yet.
+/// A planned clone. Nothing has been copied yet.
 pub struct ClonePlan {
     source: Snapshot,
     target: Storage,
     environment: Environment,
-    /// The first half of the unique part in the names of an engine's copies.
+    /// The first half of the unique part in the names of the copies that an engine makes.
     mark: u64,
     cloned: Cloned,
     /// `None` if there is nothing to do.
@@ -52,14 +52,15 @@ struct Work {
     operation: Operation,
 }
 
-/// A data file that is to be copied. The path of the copy is `<start><what is unique>-<name>`.
+/// A data file that is to be copied. The path of the copy is `<start><unique>-<name>`, where the engine chooses
+/// `<unique>`.
 #[derive(Debug, Clone)]
 pub struct FileCopy<'a> {
     /// The file of the source.
     pub from: &'a LogPath,
     /// Its size, in bytes.
     pub size: u64,
-    /// The beginning of the decoded path of the copy, relative to the clone: its directory and the mark of the plan.
+    /// The beginning of the copy's path, decoded and relative to the clone: the directory, and the mark of the plan.
     pub start: String,
     /// The end of the name of the copy.
     pub name: &'a str,
@@ -68,9 +69,9 @@ pub struct FileCopy<'a> {
 /// A data file that an engine has copied.
 #[derive(Debug, Clone, Copy)]
 pub struct CopiedFile {
-    /// The number of the file among the [`ClonePlan::copies`].
+    /// The index of the file in [`ClonePlan::copies`].
     pub number: usize,
-    /// The unique part of the name of the copy: 16 hexadecimal digits after the mark of the plan.
+    /// The unique part of the copy's name: the number whose 16 hexadecimal digits follow the mark of the plan.
     pub unique: u64,
     /// The size of the copy, in bytes.
     pub size: u64,
@@ -135,7 +136,7 @@ pub fn plan_clone(
 }
 
 impl ClonePlan {
-    /// Returns the data files that are to be copied, in the order of their numbers.
+    /// Returns the data files that are to be copied, in the order of their indices.
     pub fn copies(&self) -> impl ExactSizeIterator<Item = FileCopy<'_>> {
         self.data_copies().iter().map(|copy| FileCopy {
             from: &copy.from,
@@ -162,7 +163,7 @@ impl ClonePlan {
         self.commit(ClonedFiles::copy)
     }
 
-    /// Commits what an engine has copied. If the commit fails, the copies are deleted.
+    /// Commits the copies that an engine has made. If the commit fails, the copies are deleted.
     ///
     /// # Errors
     /// As [`super::clone_table`]. `CorruptData` if a report does not fit the plan; `FileNotFound` if copies are not in
@@ -182,13 +183,13 @@ impl ClonePlan {
         self.commit(ClonedFiles::complete)
     }
 
-    /// Deletes what an engine has copied before it failed, including copies that it has not reported.
+    /// Deletes the copies that an engine has made before it failed, including copies that it has not reported.
     pub fn abandon(self) {
         let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
         delete_marked(&self.target, directories, self.mark);
     }
 
-    /// Returns the unique parts of the names of the copies, in the order of their numbers.
+    /// Returns the unique parts of the names of the copies, in the order of [`ClonePlan::copies`].
     fn unique_names(&self, copied: &[CopiedFile]) -> Result<Vec<Uuid>> {
         let all = self.data_copies();
         let mut found = vec![None; all.len()];
@@ -235,7 +236,7 @@ fn faulty(text: String) -> Error {
 }
 
 impl Work {
-    /// Commits the clone. Returns `None` if another writer has created a table, and the mode ignores that.
+    /// Commits the clone. Returns `None` if another writer has created a table and the mode is `Ignore`.
     fn commit(
         self,
         target: &Storage,
@@ -274,7 +275,7 @@ impl Work {
     }
 }
 
-/// Describes the commit by the names of the JVM implementation.
+/// Describes the commit with the names that the JVM implementation uses.
 fn described(
     mut operation: Operation,
     source: String,

@@ -25,11 +25,12 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The properties that concern the log of a table, and the ids that it has assigned.
+/// The properties that belong to the log of a particular table or to the ids that it has assigned. A clone does not
+/// take them from its source.
 const OF_THE_TABLE: [&str; 5] =
     [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN];
 
-/// The table-level actions of the clone's commit.
+/// The protocol, metadata and domains of the clone's commit.
 pub(super) struct ClonedTable {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,
@@ -38,7 +39,7 @@ pub(super) struct ClonedTable {
 }
 
 impl ClonedTable {
-    /// Returns the table-level actions of a clone of `source`, which replaces `base` if there is one.
+    /// Returns the protocol, metadata and domains of a clone of `source`, which replaces `base` if that is given.
     ///
     /// # Errors
     /// `InvalidArgument` for properties that the table cannot have. `Unsupported` if it could not be written.
@@ -50,7 +51,7 @@ impl ClonedTable {
         environment: &Environment,
     ) -> Result<Self> {
         let (mut protocol, mut metadata) = with_properties(source, properties, environment)?;
-        // It is about checkpoints of versions that the clone does not have.
+        // The feature protects checkpoints of versions that the clone does not have.
         protocol = protocol.without(&TableFeature::CheckpointProtection);
         OF_THE_TABLE.iter().for_each(|name| drop(metadata.configuration.remove(*name)));
         match base {

@@ -1,10 +1,11 @@
-//! The footers of the files: their schemas, and their statistics. Protocol: "Delta Data Type to Parquet Type Mappings",
+//! Reads the footers of the files: their schemas and statistics. Protocol: "Delta Data Type to Parquet Type Mappings",
 //! "Per-file Statistics".
 //!
-//! - Footers are read in parallel, some thousand files at a time. What is kept of a file is its `add` action, so that
+//! - Footers are read in parallel, some thousand files at a time. Only its `add` action is kept of each file, so that
 //!   memory does not depend on the sizes of the footers.
-//! - Files with the same schema share its conversion.
-//! - Statistics are bounds, as for files that engines report ([`crate::values::stats`]): no page is read.
+//! - Files with the same schema share its converted form.
+//! - Statistics are bounds from the footers, as for files that engines report ([`crate::values::stats`]); no page is
+//!   read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,30 +29,30 @@ use crate::values::int96::fields_with_micros;
 use crate::values::stats::{CollectOptions, collect_stats};
 use crate::write::{FOOTER_THREADS, read_footer, selected_columns};
 
-/// The number of files whose `add` actions are structs at the same time.
+/// The number of files whose `add` actions are held as structs at the same time.
 const CHUNK: usize = 4096;
 
-/// How many schemas are kept, so that files with the same are recognized.
+/// How many schemas are remembered to recognize files with the same schema.
 const SCHEMAS: usize = 64;
 
 /// How footers are read.
 pub(super) struct Footers<'a> {
     pub(super) storage: &'a Storage,
-    /// The properties of the table, which say for which columns there are statistics.
+    /// The properties of the table, which decide which columns have statistics.
     pub(super) configuration: &'a BTreeMap<String, String>,
     pub(super) partition_by: &'a StructType,
-    /// Whether there are statistics other than the number of rows.
+    /// Whether to keep statistics other than the number of rows.
     pub(super) statistics: bool,
 }
 
-/// The columns of files that have the same schema.
+/// The columns that several files with the same schema share.
 struct Shared {
     /// The schema in the files.
     parquet: Type,
-    /// One of the files.
+    /// The path of one of the files.
     path: String,
     columns: StructType,
-    /// The same in Arrow.
+    /// The schema in Arrow's types.
     arrow: Schema,
     options: CollectOptions,
 }
@@ -125,7 +126,7 @@ impl Footers<'_> {
         Ok((shared, add))
     }
 
-    /// Returns the columns of a file. Files with the same schema share them.
+    /// Returns the columns of a file. Files with the same schema share one value.
     fn shared(
         &self,
         path: &str,
@@ -150,7 +151,7 @@ impl Footers<'_> {
         }
         let arrow = columns.to_arrow()?;
         let indexed = selected_columns(self.configuration, &arrow).map_err(|error| {
-            // It is not in a log yet.
+            // These errors are not about a log, because the schema is not in a log yet.
             Error::invalid_argument(error.to_string())
         })?;
         let options = CollectOptions { columns: indexed, is_own: false };
@@ -173,9 +174,9 @@ impl Footers<'_> {
 #[derive(Default)]
 struct Merged {
     columns: Option<StructType>,
-    /// The names of those that each file has.
+    /// The names of the columns that every file has.
     common: BTreeSet<String>,
-    /// Some of the schemas that were merged, to name a file in an error.
+    /// Some of the merged schemas, so that an error can name a file.
     schemas: Vec<Arc<Shared>>,
 }
 
@@ -202,7 +203,7 @@ impl Merged {
     }
 
     fn refusal(&self, clash: &Clash, shared: &Shared) -> Error {
-        // The merged type may come from yet another file.
+        // The type in the merged schema may come from a third file.
         let alone = self.schemas.iter().find_map(|known| {
             let other = merge(&known.columns, &shared.columns).err()?;
             (other.column == clash.column).then(|| (known.path.as_str(), other))
@@ -220,13 +221,13 @@ impl Merged {
     }
 }
 
-/// Returns the columns of a file, as readers of a table take them.
+/// Returns the columns of a file, with the types that readers of a table see.
 ///
 /// # Errors
 /// `Unsupported` for a type that a column of a table cannot have.
 fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
     let descriptor = footer.file_metadata().schema_descr();
-    // The writer's Arrow types do not matter to other readers.
+    // The Arrow types that the writer noted are ignored, as other readers ignore them.
     let arrow = parquet_to_arrow_schema(descriptor, None)
         .map_err(|error| Error::corrupt_data("the file's schema cannot be read").with_source(error))?;
     let fields = fields_with_micros(arrow.fields(), descriptor, Some("UTC"));

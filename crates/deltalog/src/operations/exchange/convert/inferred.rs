@@ -1,4 +1,4 @@
-//! The types of partition columns that are inferred from the names of directories, as Spark does
+//! Infers the types of partition columns from the names of directories, as Spark does
 //! (`PartitioningUtils.inferPartitionColumnValue`).
 //!
 //! | values | type |
@@ -8,8 +8,8 @@
 //! | `yyyy-MM-dd`, with or without a time | date, timestamp |
 //! | anything else, also a mixture | string |
 //!
-//! NULL has any type; a column with nothing else is a string. Texts such as `1d` and `0x1p3` are numbers for Java, and
-//! so for Spark. Here they are texts, so a conversion does not change them.
+//! NULL has any type; a column with nothing else is a string. Java, and therefore Spark, takes texts such as `1d` and
+//! `0x1p3` for numbers. Here they stay strings, so the conversion does not change them.
 
 use crate::protocol::PrimitiveType;
 use crate::protocol::text::{parse_date, parse_exact_timestamp};
@@ -54,7 +54,7 @@ fn is_double(text: &str) -> bool {
             && text.parse::<f64>().is_ok())
 }
 
-/// Returns the type that both have values of (`PartitioningUtils.findWiderTypeForPartitionColumn`).
+/// Returns a type that can hold the values of both (`PartitioningUtils.findWiderTypeForPartitionColumn`).
 fn wider(a: PrimitiveType, b: PrimitiveType) -> PrimitiveType {
     use PrimitiveType as P;
     match (a, b) {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest! {
-        /// The order of the files does not matter.
+        /// The result does not depend on the order of the files.
         #[test]
         fn the_wider_type_has_no_order(
             values in prop::collection::vec("[0-9]{1,22}|[0-9]\\.[0-9]|20[0-9]{2}-0[1-9]-1[0-9]|[a-c]", 1..5)

@@ -1,4 +1,4 @@
-//! The files of a list that the caller has, such as a manifest.
+//! Reads the files to convert from a list that the caller passes, such as a manifest.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ pub(super) struct List {
 /// Reads the list.
 ///
 /// # Errors
-/// `SchemaMismatch` if it lacks a column, or has one of another type, or of one that no table has. `InvalidArgument`
-/// for a row without a value, for a path outside the directory, and for one that occurs twice.
+/// `SchemaMismatch` if the list lacks a column, or has one of the wrong type or of a type that no table has.
+/// `InvalidArgument` for a row with a missing value, and for a path that is outside the directory or occurs twice.
 pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<List> {
     let resolver = PathResolver::new(storage.root())?;
     let partition_columns = match files.schema().column_with_name("partition_values") {
@@ -67,7 +67,7 @@ pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<L
     Ok(List { files: found, partitions, columns: partition_columns })
 }
 
-/// Returns the partition columns that a struct has the values of.
+/// Returns the partition columns that the fields of a struct describe.
 fn typed_columns(values: &DataType) -> Result<Option<StructType>> {
     let DataType::Struct(fields) = values else { return Ok(None) };
     let columns = StructType::types_from_arrow(&Schema::new(fields.clone()))?;

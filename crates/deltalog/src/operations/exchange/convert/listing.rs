@@ -1,11 +1,13 @@
-//! The files of a directory.
+//! Finds the files to convert in a directory.
 //!
 //! - Names that begin with `_` or `.` are hidden, except for the directories of partition columns (`_p=1`), as in
 //!   Spark.
-//! - Links to directories are not followed, as by VACUUM: what is behind them is not in the directory.
-//! - A directory with its own log is another table, and only that log says which of its files are live: it is refused.
-//! - So is the output of a stream of Spark, whose log says which files count: files of batches that were tried again do
-//!   not.
+//! - Links to directories are not followed, and VACUUM does not follow them either, because their files are not in the
+//!   directory.
+//! - A directory with its own log is another table, and only that log tells which of its files are live, so it is
+//!   refused.
+//! - The output of a Spark stream is refused as well: its log tells which files count, and files from failed attempts
+//!   do not.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +20,15 @@ use crate::log::LOG_DIRECTORY;
 use crate::operations::maintain::vacuum::{is_hidden, name_of};
 use crate::storage::{FileMeta, Storage};
 
-/// The log of what Spark's streams have written to a directory.
+/// The log of a Spark stream that writes files to a directory.
 const STREAM_LOG: &str = "_spark_metadata";
 
 /// Returns the files below the root, and the partitions that their directories name. `columns` are the partition
 /// columns that the caller knows.
 ///
 /// # Errors
-/// `InvalidArgument` for a directory that contains a table, or that names no partition although it has the form of one.
-/// Also errors of the store.
+/// `InvalidArgument` for a directory that contains a table, and for a directory whose name looks like a partition but
+/// is not one. Also errors of the store.
 pub(super) fn find<'a>(
     storage: &Storage,
     columns: impl Iterator<Item = &'a str>,

@@ -1,10 +1,11 @@
-//! The schema of a table, from the schemas of its files. Protocol: "Schema Serialization Format", "Delta Data Type to
-//! Parquet Type Mappings".
+//! Merges the schemas of the files into the schema of the table. Protocol: "Schema Serialization Format", "Delta Data
+//! Type to Parquet Type Mappings".
 //!
-//! - Columns and nested fields that some files lack are NULL there. They come in the order in which files name them.
-//! - `byte`, `short` and `integer` become the widest of them: Parquet stores them alike. A column without values
-//!   (`void`) takes any type. Every other difference is refused, as no reader would know what to do: a table with type
-//!   widening notes each change of a type, and there was none.
+//! - Columns and nested fields that some files lack are NULL there. Their order is the order in which the files first
+//!   list them.
+//! - Columns of the types `byte`, `short` and `integer` get the widest of these types, because Parquet stores them
+//!   alike. A column without values (`void`) takes the type it has in other files. Every other difference is refused:
+//!   reading older types requires type widening, which records each change of a type, and nothing was recorded here.
 //! - Two spellings of a name are refused, because readers that look for the exact name would find NULL.
 
 use std::collections::BTreeSet;
@@ -16,16 +17,16 @@ use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, 
 /// Why two schemas cannot be merged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clash {
-    /// The column, with the path to the part of it.
+    /// The path of the column, or of the part of it, that differs.
     pub(super) column: String,
     /// Its types in both schemas.
     pub(super) found: [String; 2],
 }
 
-/// Returns a schema for the rows of both.
+/// Returns a schema that can hold the rows of both.
 ///
 /// # Errors
-/// The first column that is not the same.
+/// The first column whose types cannot be merged.
 pub(super) fn merge(a: &StructType, b: &StructType) -> Result<StructType, Clash> {
     merge_fields(a, b, "")
 }
@@ -72,7 +73,7 @@ fn merge_types(a: &DataType, b: &DataType, path: &str) -> Result<DataType, Clash
     })
 }
 
-/// Returns the width of a whole number that Parquet stores in 32 bits.
+/// Returns the width, in bytes, of an integer type that Parquet stores in 32 bits.
 fn small_width(primitive: PrimitiveType) -> Option<u8> {
     match primitive {
         PrimitiveType::Byte => Some(1),
@@ -92,19 +93,19 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the columns that are known, if files with the columns of `found` can be read by them. All files have the
-/// columns in `common`.
+/// Returns the columns that the caller has declared, if they can read files with the columns of `found`. All files have
+/// the columns in `common`.
 ///
 /// # Errors
-/// `SchemaMismatch` for a column of the files that is not known, or not of this type. `Unsupported` for a column that
-/// has a default in the rows of files without it.
+/// `SchemaMismatch` for a column of the files that was not declared, or that has another type. `Unsupported` for a
+/// column with a default value for rows of files that lack it.
 pub(super) fn declared(
     known: &StructType,
     found: &StructType,
     common: &BTreeSet<String>,
 ) -> Result<StructType> {
     let has_old_value = |field: &&StructField| {
-        // Spark's metadata of an added column: the value for rows in files without the column.
+        // Spark records in the metadata of an added column which value it has in older files, which lack it.
         let value = field.metadata.get(EXISTS_DEFAULT);
         value.is_some_and(|value| {
             value.as_str().is_none_or(|value| !value.trim().eq_ignore_ascii_case("null"))
@@ -136,7 +137,7 @@ pub(super) fn declared(
     };
     match merge(&readable, found) {
         Err(Clash { column, found: [expected, read] }) => return Err(differs(&column, &expected, &read)),
-        // Files with more columns, or with wider types, do not change the table.
+        // If files have more columns or wider types than declared, the table does not change to fit them.
         Ok(both) if both != readable => {
             let fields = both.fields().iter().zip(readable.fields());
             let wider = fields.into_iter().find(|(both, known)| both != known);
@@ -160,7 +161,7 @@ pub(super) fn declared(
     StructType::try_new(fields.collect())
 }
 
-/// Returns the schema with columns and parts that may be NULL, and without metadata.
+/// Returns the schema with everything nullable, at every depth, and without metadata.
 pub(super) fn nullable(schema: &StructType) -> Result<StructType> {
     let field =
         |field: &StructField| Ok(StructField::new(&field.name, nullable_type(&field.data_type)?, true));
@@ -196,7 +197,7 @@ mod tests {
         let merged =
             merge(&schema("b byte, a string, v void"), &schema("c long, b integer, v date")).unwrap();
         assert_eq!(merged, schema("b integer, a string, v date, c long"));
-        // Whichever comes first.
+        // The result does not depend on which schema comes first.
         assert_eq!(merge(&schema("b integer"), &schema("b short")).unwrap(), schema("b integer"));
         assert_eq!(merge(&schema("v date"), &schema("v void")).unwrap(), schema("v date"));
     }

@@ -1,5 +1,5 @@
-//! CONVERT: a directory of Parquet files becomes a table, where it is. Protocol: "Creation of New Log Entries", "Add
-//! File and Remove File".
+//! CONVERT: turns a directory of Parquet files into a table, without moving the files. Protocol: "Creation of New Log
+//! Entries", "Add File and Remove File".
 //!
 //! ```text
 //!   walk of the directory ─┐
@@ -17,15 +17,15 @@
 //! | `footers` | the schemas of the files, and their statistics |
 //! | `merged` | one schema of many |
 //!
-//! - No data are read or written: a footer of each file is read, and one commit is made. Files that cannot become a
-//!   table are refused before the commit, with their paths.
+//! - No data is read or written: only the footer of each file is read, and one commit is made. Files that cannot become
+//!   part of a table are refused before the commit, with their paths.
 //! - All files that are not hidden become part of the table, regardless of their names: leaving one out would lose its
 //!   rows. A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only empty
 //!   files are left out.
-//! - Partition values are typed and written in the form of the log, as the JVM implementation does (`01` of an integer
-//!   becomes `1`).
-//! - All columns may be NULL, as in the JVM implementation: nothing has enforced the opposite.
-//! - A table that exists is left as it is.
+//! - The values of partition columns are parsed with the column's type and written in the form of the log, as in the
+//!   JVM implementation (`01` of an integer becomes `1`).
+//! - All columns are nullable, as in the JVM implementation, because nothing has prevented NULL in the files.
+//! - If a table already exists, it is not changed.
 
 mod footers;
 mod inferred;
@@ -59,18 +59,18 @@ use crate::protocol::{StructField, StructType};
 use crate::runtime::environment::Environment;
 use crate::storage::Storage;
 
-/// A data file, before it is part of a table.
+/// A data file to be converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FoundFile {
     /// The decoded path relative to the directory.
     path: String,
     size: u64,
     modified_ms: i64,
-    /// The number of its partition.
+    /// The index of its partition.
     partition: usize,
 }
 
-/// The columns of a plan, and where they come from.
+/// The columns of the plan as it is shown to users, and the action columns they come from.
 const COLUMNS: [(&str, FileColumn); 5] = [
     ("path", FileColumn::Path),
     ("size", FileColumn::Size),
@@ -79,11 +79,11 @@ const COLUMNS: [(&str, FileColumn); 5] = [
     ("stats", FileColumn::Stats),
 ];
 
-/// How many paths an error names.
+/// The maximum number of paths in an error message.
 const NAMED: usize = 10;
 
-/// Finds the files below `storage`'s root, and reads their footers. Commits nothing: that is [`Conversion::commit`].
-/// Returns `None` if there is a table, and the request ignores that.
+/// Finds the files below `storage`'s root, and reads their footers. Commits nothing; call [`Conversion::commit`] for
+/// that. Returns `None` if a table exists and the mode is `Ignore`.
 ///
 /// ```
 /// use deltalog::{ConvertRequest, Environment, Snapshot, Storage, plan_conversion};
@@ -194,7 +194,7 @@ fn exists() -> Error {
         .with_hint("there is nothing to convert; the mode 'ignore' leaves the table as it is")
 }
 
-/// Describes the commit by the names of the JVM implementation.
+/// Describes the commit with the names that the JVM implementation uses.
 fn described(mut operation: Operation, files: u64, partition_by: &[String], statistics: bool) -> Operation {
     "CONVERT".clone_into(&mut operation.name);
     operation
@@ -205,7 +205,7 @@ fn described(mut operation: Operation, files: u64, partition_by: &[String], stat
         .metric("numConvertedFiles", files)
 }
 
-/// The table that a directory becomes, before it is committed.
+/// A planned conversion of a directory into a table, before it is committed.
 #[derive(Debug)]
 pub struct Conversion {
     storage: Storage,
@@ -233,7 +233,7 @@ impl Conversion {
     /// Returns the paths of the files, decoded and relative to the table.
     ///
     /// # Errors
-    /// None for a plan that was made.
+    /// No errors occur for a plan that was made by [`plan_conversion`].
     pub fn paths(&self) -> Result<Vec<String>> {
         let mut paths = Vec::with_capacity(self.adds.iter().map(RecordBatch::num_rows).sum());
         for batch in &self.adds {
@@ -258,7 +258,7 @@ impl Conversion {
     /// `partition_values` (a map of texts) and `stats` (JSON).
     ///
     /// # Errors
-    /// None for a plan that was made.
+    /// No errors occur for a plan that was made by [`plan_conversion`].
     pub fn batches(&self) -> Result<Vec<RecordBatch>> {
         let unreadable =
             |error: ArrowError| Error::corrupt_log("file actions cannot be read").with_source(error);
@@ -276,8 +276,8 @@ impl Conversion {
         self.adds.iter().map(batch).collect()
     }
 
-    /// Commits the files as version 0. Returns `None` if another writer has created a table since, and the request
-    /// ignores that.
+    /// Commits the files as version 0. Returns `None` if another writer has created a table since and the mode is
+    /// `Ignore`.
     ///
     /// # Errors
     /// `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but `CommitStateUnknown` mean that
@@ -295,12 +295,12 @@ impl Conversion {
     }
 }
 
-/// Returns the type of times in a plan.
+/// Returns the type of the modification times in a plan.
 fn time() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
 }
 
-/// Names some of the files in an error: the first ones, and how many there are.
+/// Formats paths for an error message: the first few, and the total number.
 fn named<'a>(paths: impl IntoIterator<Item = &'a str>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for path in paths {

@@ -1,9 +1,10 @@
-//! Which partition columns the files have, and their values. Protocol: "Partition Value Serialization".
+//! Finds the partition columns of the files and their values. Protocol: "Partition Value Serialization".
 //!
-//! - Every file has a value, or NULL, for each partition column, and for no other column. Directories without `=` name
-//!   no column.
-//! - A value is what its directory stands for: `%XX` are bytes of UTF-8, `__HIVE_DEFAULT_PARTITION__` is NULL.
-//! - Values are texts in the form of the log, from values of the column's type. A text that is not a value is refused.
+//! - Every file has a value, or NULL, for each partition column, and for no other column. Directories without `=` in
+//!   their name are ignored.
+//! - Names of directories are decoded: `%XX` are bytes of UTF-8, and `__HIVE_DEFAULT_PARTITION__` is NULL.
+//! - Values are parsed with the column's type and written as text in the form of the log. A text that is not a valid
+//!   value is refused.
 
 use arrow::array::{ArrayRef, TimestampMicrosecondArray};
 use std::sync::Arc;
@@ -16,17 +17,17 @@ use crate::protocol::text::{Offset, parse_exact_timestamp};
 use crate::protocol::{PartitionColumnBuilder, PrimitiveType, StructField, StructType, to_log_string};
 use crate::write::partition_of_directory;
 
-/// The values that some files share.
+/// The partition values that several files share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partition {
-    /// The directory, or one of the files, for messages.
+    /// The path of the directory, or of one of its files, for messages.
     pub(super) directory: String,
-    /// The columns with their values, in their order.
+    /// The columns with their values, in the order of the directories.
     pub(super) values: Vec<(String, Option<String>)>,
 }
 
 impl Partition {
-    /// Reads the names of a directory and of those above it.
+    /// Reads the partition values from the name of a directory and the names of its parents.
     ///
     /// # Errors
     /// `InvalidArgument` for a name like `=1` or `a=`, for bytes that are not UTF-8, and for a column that occurs
@@ -62,10 +63,11 @@ pub(super) struct Partitions {
 pub(super) type LogValues = Vec<Vec<Option<String>>>;
 
 impl Partitions {
-    /// `files` are in their order.
+    /// Collects the partitions `all` of the `files`, and checks that all have the same columns. The first file decides
+    /// the order of the columns.
     ///
     /// # Errors
-    /// `InvalidArgument` if two files have other partition columns, or the same with other spellings.
+    /// `InvalidArgument` if two files have different partition columns, or spell the same ones differently.
     pub(super) fn new(all: Vec<Partition>, files: &[FoundFile]) -> Result<Self> {
         let names = |partition: &Partition| -> Vec<String> {
             partition.values.iter().map(|(column, _)| column.clone()).collect()
@@ -79,7 +81,7 @@ impl Partitions {
             others.sort_unstable();
             others != sorted
         };
-        // A walk has no order, but an error is always the same.
+        // A walk finds files in any order, but the error should always be the same.
         let differs = all.iter().filter(other_columns).min_by_key(|partition| &partition.directory);
         if let (Some(first), Some(other)) = (first, differs) {
             return Err(Error::invalid_argument(format!(
@@ -94,7 +96,7 @@ impl Partitions {
         Ok(Self { all, columns })
     }
 
-    /// Returns the columns, and the values of each partition. Without `given` columns, their types are inferred.
+    /// Returns the columns, and the values of each partition. If no columns are `given`, their types are inferred.
     ///
     /// # Errors
     /// `InvalidArgument` if the given columns differ from the columns of the files, and for values that do not have
@@ -194,7 +196,7 @@ impl Partitions {
     }
 }
 
-/// Returns a value in the form of the log.
+/// Returns a value as text in the form of the log.
 fn in_log(
     column: &str,
     text: &str,
@@ -213,7 +215,7 @@ fn in_log(
     to_log_string(&builder.finish(), 0)
 }
 
-/// Names are compared ignoring case, as Spark resolves them.
+/// Compares names ignoring case, as Spark resolves them.
 fn is_same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }

@@ -7,15 +7,15 @@ use crate::error::{Error, Result};
 use crate::operations::define::{CreationMode, TableDefinition};
 use crate::protocol::{DataType, IcebergCompat, StructType};
 
-/// Where a conversion finds the files.
+/// Where a conversion gets its list of files from.
 #[non_exhaustive]
 pub enum ConvertSource {
     /// In a listing of the directory. The names of nested directories, `column=value`, are the partition values.
     Directory,
-    /// In a list, such as a manifest. It has the columns `path`, relative to the directory or as a full path below
-    /// it, not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a timestamp.
-    /// With partition columns it has the column `partition_values` as well: a map of texts in the form of the log,
-    /// or a struct with a typed field for each column.
+    /// In a list, such as a manifest, with the columns `path`, relative to the directory or as a full path below it,
+    /// not encoded, `size` in bytes, and `modification_time`, in milliseconds since the epoch or as a timestamp. With
+    /// partition columns it has the column `partition_values` as well: a map of texts in the form of the log, or a
+    /// struct with a typed field for each column.
     Files(Box<dyn RecordBatchReader + Send>),
 }
 
@@ -34,24 +34,23 @@ impl std::fmt::Debug for ConvertSource {
 pub struct ConvertRequest {
     /// Where the files are found.
     pub source: ConvertSource,
-    /// The partition columns with their types. Without them, the directories name the columns, and the types are taken
-    /// from the fields of a list with a struct, or inferred from the values as Spark does: integer, long, decimal
+    /// The partition columns with their types. If `None`, the names of directories determine the columns. The types
+    /// come from the struct in the list of files, or are inferred from the values as Spark does: integer, long, decimal
     /// without fraction, double, timestamp, date, else string.
     pub partition_by: Option<StructType>,
-    /// The columns of the table other than the partition columns, if they are known, for example from a catalog. The
-    /// files may lack some of them, which are NULL there, but have no others. Without them, the columns are taken from
-    /// the files. A column that has another value in old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
+    /// The columns of the table other than the partition columns, if they are known, for example from a catalog. Files
+    /// may lack some of them, which are then NULL, but must not have others. If `None`, the columns are taken from the
+    /// files. A column whose default value applies to old rows (Spark's `EXISTS_DEFAULT`) must be in all files.
     pub columns: Option<StructType>,
-    /// The zone of timestamps in the names of directories that have none.
+    /// The time zone of timestamps in the names of directories, where the name has none.
     pub time_zone: String,
-    /// Whether the statistics of the footers are kept: bounds and numbers of NULLs. The numbers of rows are kept in any
-    /// case.
+    /// Whether to keep the bounds and numbers of NULLs from the footers. The numbers of rows are always kept.
     pub statistics: bool,
-    /// What to do if there is a table.
+    /// What to do if a table exists.
     pub mode: CreationMode,
     /// More fields of the commit, such as user metadata.
     pub operation: Operation,
-    /// Name, description and properties of the table. It has no columns.
+    /// The name, description and properties of the table. The columns of this definition are not used.
     pub(super) definition: TableDefinition,
 }
 
@@ -62,7 +61,7 @@ impl Default for ConvertRequest {
 }
 
 impl ConvertRequest {
-    /// Requests a table of the files of `source`.
+    /// Requests a table from the files of `source`.
     pub fn new(source: ConvertSource) -> Self {
         Self {
             source,
@@ -76,15 +75,14 @@ impl ConvertRequest {
         }
     }
 
-    /// Takes name, description and properties of the table from `definition`. The columns still come from the
-    /// files.
+    /// Sets the name, description and properties of the table from `definition`. The columns still come from the files.
     #[must_use]
     pub fn defined_as(mut self, definition: TableDefinition) -> Self {
         self.definition = definition;
         self
     }
 
-    /// Refuses requests that are invalid for any files.
+    /// Refuses requests that are invalid whatever the files are.
     pub(super) fn check(&self) -> Result<()> {
         if self.mode == CreationMode::CreateOrReplace {
             return Err(Error::invalid_argument("a conversion does not replace a table")

@@ -1,10 +1,10 @@
-//! The checks of fragments before a commit.
+//! Checks the fragments of a write before the commit.
 //!
 //! - A fragment is compared with the write, with the table's partition columns, and with one listing of the write's
-//!   directory. The values of a file's partition columns must be those that its directory is named by.
-//! - The files are not opened, so the numbers in their statistics, the time of their modification and the values that
-//!   were counted for identity columns are believed.
-//! - A check changes nothing, so that the caller can leave a bad fragment out or write it again.
+//!   directory. The partition values of a file must match the name of its directory.
+//! - The files are not opened. Therefore the numbers in their statistics, their modification times and the values
+//!   counted for identity columns are taken on trust.
+//! - A check changes nothing, so the caller can leave out a bad fragment or have its files written again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,13 +18,14 @@ use crate::storage::Storage;
 use crate::values::stats::num_records;
 use crate::write::{TableWriteSpec, ensure_required};
 
-/// Fragments that were checked, ready to be committed.
+/// Fragments that have passed the checks, ready to be committed.
 #[derive(Debug, Clone)]
 pub struct CheckedFragments {
     pub(crate) files: Vec<Add>,
-    /// The values of identity columns: the column, and the first and the last value of a fragment.
+    /// The values that were assigned to identity columns: for each fragment the column, and the first and the last
+    /// value.
     pub(super) counted: Vec<(String, i64, i64)>,
-    /// The decoded paths of the write's files that no fragment names.
+    /// The decoded paths of files in the write's directory that no fragment lists.
     pub(crate) unnamed: Vec<String>,
 }
 
@@ -117,7 +118,7 @@ fn located_below(resolver: &PathResolver, directory: &str, file: &FragmentFile) 
     }
 }
 
-/// Refuses statistics that are not a JSON object, or that have another number of rows than the fragment.
+/// Refuses statistics that are not a JSON object, or whose number of rows differs from the fragment's.
 fn check_statistics(file: &FragmentFile) -> Result<()> {
     serde_json::from_str::<Map<String, Value>>(&file.stats).map_err(|error| {
         Error::invalid_argument("the statistics in a fragment are not a JSON object").with_source(error)
@@ -148,7 +149,7 @@ fn added(file: &FragmentFile, spec: &TableWriteSpec) -> Result<Add> {
     })
 }
 
-/// Refuses values that are not for the table's partition columns.
+/// Refuses partition values that do not belong to exactly the table's partition columns.
 fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.physical_partition_columns();
     if !add.partition_values.keys().all(|name| columns.contains(name))
@@ -175,7 +176,7 @@ fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     ensure_required(add, spec)
 }
 
-/// Refuses a file that writers would have put into the directory of another partition.
+/// Refuses a file in a directory that does not match its partition values.
 fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let (place, _) = decoded.rsplit_once('/').unwrap_or_default();
     let expected = format!("{directory}/{}", spec.directory_of(&add.partition_values));
@@ -185,7 +186,8 @@ fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec)
     Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
 }
 
-/// Compares the files with the files in the store. Returns the paths of all other files in the store.
+/// Compares the files with those in the store. Returns the paths of all other files that the store has in the write's
+/// directory.
 fn compare_with_store(
     storage: &Storage,
     directory: &str,

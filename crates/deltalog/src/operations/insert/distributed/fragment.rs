@@ -18,7 +18,7 @@ use crate::values::stats::num_records;
 /// The files that one worker has written for a write.
 ///
 /// - Paths are relative to the table's root, and spelled as in the log.
-/// - There are no credentials and no open files, so that it may be stored or sent as text.
+/// - There are no credentials and no open files in it, so it may be stored, or sent as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fragment {
@@ -50,7 +50,7 @@ pub struct FragmentFile {
 }
 
 impl Fragment {
-    /// The form of tasks and fragments. All processes of a write must have the same one.
+    /// The version of the format of tasks and fragments. All processes of a write must use the same one.
     pub(super) const FORMAT: u32 = 2;
 
     /// Returns the fragment of `files`, which belong to the write with the id `write`.
@@ -59,7 +59,7 @@ impl Fragment {
         Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })
     }
 
-    /// Reads what [`Fragment::to_json`] has written.
+    /// Parses the text that [`Fragment::to_json`] has returned.
     ///
     /// # Errors
     /// `InvalidArgument` for any other text, also for a text of another version of this crate.
@@ -124,7 +124,7 @@ impl FragmentFile {
     }
 }
 
-/// Refuses a text of another form before its other fields are read.
+/// Refuses a text in another version of the format before its other fields are read.
 pub(super) fn check_format(json: &str, what: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Head {

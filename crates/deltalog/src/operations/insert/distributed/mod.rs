@@ -15,13 +15,13 @@
 //! | `check` | compares fragments with the write and with the store |
 //!
 //! - Task and fragments hold no credentials. Each process opens the store with its own.
-//! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
-//!   the help of its workers: `abort` deletes the files of workers that died, and a commit deletes files that no
-//!   fragment names, such as the files of a worker that ran twice.
-//! - Values of identity columns are counted in lanes: each task has a number, and assigns values that no task with
-//!   another number assigns. Unless the base of the commit has the high water mark at which the tasks began, the check
-//!   fails. A concurrent commit that moved the mark conflicts.
-//! - Files are deleted only if the fate of the commit is certain.
+//! - All files of a write are below one directory, whose name is the write's id. The write can therefore find its files
+//!   without the workers: `abort` also deletes the files of workers that died, and a commit deletes files that no
+//!   fragment lists, such as the files of a worker that ran twice.
+//! - The values of identity columns are counted in lanes: each task has a number and assigns only values that belong to
+//!   this number. The check fails unless the base of the commit has the high water mark at which the tasks began. A
+//!   concurrent commit that moved the mark is a conflict.
+//! - Files are deleted only if it is certain whether the commit has succeeded.
 
 mod check;
 mod fragment;
@@ -95,7 +95,7 @@ impl DistributedWrite {
         Ok(Self { pending, task })
     }
 
-    /// Returns a write that was begun before, perhaps by another process, with the directory of its files.
+    /// Continues a write that was begun before, perhaps by another process, with the directory of its files.
     #[doc(hidden)]
     pub fn resume(pending: PendingWrite, directory: String) -> Self {
         let task = WriteTask::of(&pending, directory);
@@ -107,8 +107,8 @@ impl DistributedWrite {
         &self.task
     }
 
-    /// Returns `count` tasks, for workers that write rows without the identity columns of the table: each task counts
-    /// values of its own. Of each task at most one fragment can be committed.
+    /// Returns `count` tasks, for workers that write rows without the identity columns of the table: each task assigns
+    /// values that no other task assigns. At most one fragment of each task can be committed.
     ///
     /// # Errors
     /// `InvalidArgument` if the number of tasks is 0.
@@ -120,19 +120,19 @@ impl DistributedWrite {
     }
 
     /// Checks fragments without changing anything: each must come from a worker of this write, have paths, partition
-    /// values and statistics that are valid for the table, and name files that exist and have the size that it says. No
-    /// file may be named twice, and no two fragments may have counted the same values of identity columns.
+    /// values and statistics that are valid for the table, and list files that exist with the stated sizes. No file may
+    /// be listed twice, and no two fragments may have assigned the same values of identity columns.
     ///
     /// # Errors
-    /// `InvalidArgument` for a fragment of another write or one that is not as a worker has made it; `FileNotFound`
-    /// for a file that does not exist, `CorruptData` for one of another size; errors of the store.
+    /// `InvalidArgument` for a fragment of another write, and for one that was changed after the worker made it;
+    /// `FileNotFound` for a file that does not exist, `CorruptData` for a file of another size; errors of the store.
     pub fn check(&self, fragments: &[Fragment]) -> Result<CheckedFragments> {
         check::check(self.pending.storage(), self.pending.spec(), self.task.directory(), fragments)
             .map_err(|error| error.in_table(self.pending.storage().url()))
     }
 
-    /// Commits fragments as one version, and deletes the files of this write that they do not name. If the commit
-    /// fails or has no effect, all its files are deleted; if its state is unknown, all are kept.
+    /// Commits fragments as one version, and deletes the files of this write that they do not list. If the commit fails
+    /// or has no effect, all files of the write are deleted; if its outcome is unknown, all are kept.
     ///
     /// # Errors
     /// As [`PendingWrite::commit`].
@@ -149,17 +149,17 @@ impl DistributedWrite {
         outcome
     }
 
-    /// Deletes all files of this write, also the files of workers that died. A worker that is still writing must be
-    /// ended before; what it writes afterwards belongs to no version, and VACUUM removes it.
+    /// Deletes all files of this write, also the files of workers that died. End workers that are still writing before;
+    /// files that they write afterwards belong to no version, and VACUUM removes them.
     ///
     /// # Errors
-    /// Errors of the store, after an attempt for each file. Then it may be called again.
+    /// Errors of the store, after each file was tried. The call may be repeated then.
     pub fn abort(&self) -> Result<()> {
         delete_files(self.pending.storage(), self.task.directory())
     }
 }
 
-/// Deletes those files below the directory of a write that no fragment names, given by their decoded paths.
+/// Deletes the files in the directory of a write that no fragment lists, given by their decoded paths.
 pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[String]) {
     delete_unused(storage, unnamed.iter().map(|path| path::encode(path)).collect());
     if let Err(error) = storage.delete_empty_directories(directory) {
@@ -167,10 +167,10 @@ pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[Stri
     }
 }
 
-/// Deletes the files of a write that was not committed, by the directory of its files.
+/// Deletes the files of a write that was not committed. `directory` is the directory of its files.
 ///
 /// # Errors
-/// Errors of the store, after an attempt for each file.
+/// Errors of the store, after each file was tried.
 #[doc(hidden)]
 pub fn delete_files(storage: &Storage, directory: &str) -> Result<()> {
     let files = storage.list_after(directory, "")?;

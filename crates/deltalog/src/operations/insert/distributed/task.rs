@@ -15,7 +15,7 @@ use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 use super::fragment::{Fragment, check_format};
 
 /// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
-/// sizes, as protocol and metadata of the table say. It holds no credentials.
+/// sizes, derived from the protocol and metadata of the table. It holds no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WriteTask {
@@ -53,11 +53,12 @@ impl WriteTask {
         }
     }
 
-    /// Returns the task with the number `number`, counted from 0, of `of` tasks of the write.
+    /// Returns the task with the number `number`, counted from 0, of `of` tasks in all.
     ///
-    /// The values of identity columns are counted by that number, so no two tasks assign the same ones. All tasks of a
-    /// write must be numbered with the same `of`, and of each number at most one fragment can be committed: a worker
-    /// that ran twice has given the same values twice. Tasks that are left out leave gaps.
+    /// The number determines which values of identity columns the task assigns, so no two tasks assign the same value.
+    /// All tasks of a write must be numbered with the same `of`, and at most one fragment per number can be committed,
+    /// because a worker that ran twice has assigned the same values twice. Numbers without a task leave gaps in the
+    /// values.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such number.
@@ -65,7 +66,7 @@ impl WriteTask {
         Ok(Self { lane: Some(Lane::new(number, of)?), ..self.clone() })
     }
 
-    /// Reads what [`WriteTask::to_json`] has written.
+    /// Parses the text that [`WriteTask::to_json`] has returned.
     ///
     /// # Errors
     /// `InvalidArgument` for any other text, also for a text of another version of this crate.
@@ -111,7 +112,7 @@ impl WriteTask {
         self.writer_by(spec, storage, environment)
     }
 
-    /// Returns the rules for writers of the table's files.
+    /// Returns the rules that writers of the table's files must follow.
     ///
     /// # Errors
     /// `CorruptLog` if the task's metadata is not valid.
@@ -124,7 +125,7 @@ impl WriteTask {
         (&self.protocol, &self.metadata)
     }
 
-    /// Returns a writer of files of this write that keeps to `spec`.
+    /// Returns a writer for files of this write that follows the rules of `spec`.
     ///
     /// # Errors
     /// The errors of [`DataWriter::new`].
@@ -143,7 +144,7 @@ impl WriteTask {
     /// Completes the files of a writer of this task, and returns the fragment that names them.
     ///
     /// # Errors
-    /// As [`DataWriter::finish`]. `InvalidArgument` for a writer that is not one of a task.
+    /// As [`DataWriter::finish`]. `InvalidArgument` for a writer that no task has made.
     pub fn fragment(&self, writer: DataWriter) -> Result<Fragment> {
         let identities = writer.identities().clone();
         Fragment::new(&self.write, writer.finish()?, identities.counted())

@@ -1,4 +1,4 @@
-//! Commits the new statistics of a batch of files, on top of concurrent commits.
+//! Commits the new statistics of a batch of files, even if other writers commit at the same time.
 //!
 //! | the file, in the newest version | what happens |
 //! | --- | --- |
@@ -20,15 +20,16 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::Lost;
 
-/// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
+/// How often a commit is tried again on a newer version. An attempt only fails because another writer has changed one
+/// of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// The changes of other writers to files of the batch.
+/// The operation that a conflict reports if another writer has added a file of the batch again.
 const ADDED_AGAIN: &str = "had statistics computed by another writer";
 
 /// Commits the batches.
 pub(super) struct Committer<'a> {
-    /// The version whose files were read. Each batch begins there, so that its first attempt meets all commits since.
+    /// The version whose files were read. Each batch starts from it, so that the first attempt sees all later commits.
     planned: &'a Snapshot,
     request: &'a RecomputeRequest,
     environment: &'a Environment,
@@ -49,8 +50,8 @@ impl<'a> Committer<'a> {
         Self { planned, request, environment }
     }
 
-    /// Commits the new statistics of `files`, and adds to `metrics` what was done with them. Returns `None` if there is
-    /// nothing left to do.
+    /// Commits the new statistics of `files`, and adds the result to `metrics`. Returns `None` if no file is left to
+    /// commit.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
@@ -117,7 +118,7 @@ impl<'a> Committer<'a> {
     }
 }
 
-/// Returns the files that are still those that were read, with their actions in `base`.
+/// Returns the files that are still the same as when they were read, with their actions in `base`.
 fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let resolver = base.resolver();
     let read: Vec<Add> = pending.iter().map(|pending| pending.file.add.clone()).collect();
@@ -125,7 +126,7 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     let mut kept = Vec::with_capacity(pending.len());
     for Pending { file, .. } in pending {
         let Some(current) = found.remove(&resolver.parse(&file.add.path)?) else { continue };
-        // Row ids that were assigned in the meantime follow the number of rows that the action had.
+        // Row ids that were assigned in the meantime rely on the number of rows that the action had.
         let is_same = current.deletion_vector == file.add.deletion_vector
             && current.size == file.add.size
             && current.base_row_id == file.add.base_row_id;
@@ -136,7 +137,7 @@ fn reconciled(base: &Snapshot, pending: Vec<Pending>) -> Result<Vec<Pending>> {
     Ok(kept)
 }
 
-/// Returns whether another writer has added one of the files again.
+/// Returns whether the conflict is that another writer has added one of the files again.
 fn is_added_again(conflict: &Conflict) -> bool {
     matches!(&conflict.reason, ConflictReason::ConcurrentAppend { read: WhatWasRead::NoFilesThat(what), .. }
         if what == ADDED_AGAIN)

@@ -1,10 +1,10 @@
-//! The statistics of one file.
+//! Computes the statistics of one file.
 //!
-//! - The footer is enough for columns for which it has all statistics, if no row is deleted.
-//! - Otherwise the rows of the columns in question are read: for a file with a deletion vector all indexed
-//!   columns, without the deleted rows. Their bounds are then tight.
-//! - They are marked as computed by this crate unless some are from the footer of an unknown writer, or were there
-//!   before without the mark ([`crate::values::stats::is_own`]).
+//! - If no row is deleted, the footer suffices for the columns for which it has all statistics.
+//! - Otherwise the rows of these columns are read. For a file with a deletion vector, all indexed columns are read,
+//!   without the deleted rows; the bounds are then tight.
+//! - The statistics are marked as computed by this crate, unless some come from the footer of an unknown writer or from
+//!   earlier statistics without the mark ([`crate::values::stats::is_own`]).
 //! - `numRecords` is the number of rows of the data file, deleted ones included. (PROTOCOL, "Per-file Statistics".)
 
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ pub(super) struct Computed {
     pub(super) source: Source,
 }
 
-/// Where statistics are from.
+/// Where the statistics come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Footer,
@@ -55,7 +55,7 @@ pub(super) enum Source {
 }
 
 impl Computed {
-    /// Returns whether the rows were read, and the action does not say so.
+    /// Returns whether the rows were read but the action does not have the tag for that yet.
     pub(super) fn is_newly_tagged(&self) -> bool {
         let has_tag = self.add.tags.as_ref().is_some_and(|tags| tags.contains_key(TAG));
         self.source == Source::Rows && !has_tag
@@ -74,8 +74,8 @@ impl Computed {
     }
 }
 
-/// Returns the columns of a file that have, with all that they are part of, the ids that the table's columns have
-/// there; also if these have none.
+/// Returns the columns of a file that have the same ids as the table's columns, also in the structs, arrays and maps
+/// around them. If the table's columns have no ids, the file's must not have any either.
 fn with_ids<'a>(
     columns: &'a [Column],
     file: &'a Type,
@@ -92,7 +92,7 @@ fn with_ids<'a>(
     })
 }
 
-/// Returns whether a column of a file, and what is at `rest` in it, have the ids that `in_table` has there.
+/// Returns whether a column of a file, and its part at the path `rest`, have the same ids as `in_table`.
 fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
     let info = in_file.get_basic_info();
     let is_same = match in_table.metadata().get(PARQUET_FIELD_ID_META_KEY) {
@@ -113,7 +113,7 @@ fn has_ids(in_file: &Type, in_table: &Field, rest: &[String]) -> bool {
 }
 
 impl<'a> Computer<'a> {
-    /// Creates what computes the statistics of `columns`, given by their physical names.
+    /// Creates a computer for the statistics of `columns`, given by their physical names.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -151,7 +151,7 @@ impl<'a> Computer<'a> {
             .with_hint("write the rows of the file to a new one"));
         }
         let has_vector = add.deletion_vector.is_some();
-        // Existing statistics of other columns are kept, unless they belong to another state of the file.
+        // Existing statistics of other columns are kept if they are about the same rows.
         let mut stats = old.filter(|old| old.is_tight() && recorded == Some(rows)).unwrap_or_default();
         stats.set_rows(rows, (has_vector || stats.says_tight()).then_some(true));
         let all = || self.columns.iter().map(|column| (column.physical.clone(), column.data_type.clone()));
@@ -160,7 +160,7 @@ impl<'a> Computer<'a> {
         }
         let mut is_own = stats.is_own() || stats.has_no_columns();
         if !has_vector {
-            // A scan finds a column by its id, if it has one, because its name may belong to another column.
+            // A scan finds a column by its id if it has one, because another column may have the same name.
             let fields = self.base.mapped_schema().physical_arrow().fields();
             let root = footer.file_metadata().schema_descr().root_schema();
             let known = with_ids(&self.columns, root, fields);
@@ -178,7 +178,7 @@ impl<'a> Computer<'a> {
         Ok(Computed { add: add.clone(), stats: Some(stats.text()), source })
     }
 
-    /// Sets the statistics of `columns` from the rows of a file that are not deleted.
+    /// Sets the statistics of `columns` from the rows of a file, without deleted rows.
     fn read_rows(&self, file: &ListedFile, columns: &[&Column], stats: &mut StatsTree) -> Result<()> {
         let names: BTreeSet<&String> =
             columns.iter().filter_map(|column| column.logical.parts().first()).collect();

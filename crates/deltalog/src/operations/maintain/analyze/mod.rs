@@ -1,5 +1,5 @@
-//! Computes statistics for files that have no statistics or poor ones, and commits them without rewriting the files.
-//! Protocol: "Per-file Statistics", "Add File and Remove File".
+//! Computes missing or poor statistics of files, and commits them without rewriting the files. Protocol: "Per-file
+//! Statistics", "Add File and Remove File".
 //!
 //! ```text
 //!   files of the base ── poor ──► batches ── compute ──► the footer, and rows where it does not say enough
@@ -13,15 +13,15 @@
 //!   encountered for a logical file that is already present in the table, statistics and other information from the
 //!   latest version should replace that from any previous version." `dataChange` is false, so that readers of changes
 //!   see nothing.
-//! - A removed file never comes back, nor does an old vector: a commit that removes one of the files is a conflict that
-//!   no retry resolves.
-//! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
-//!   clustering columns do.
+//! - A file that another writer has removed must not come back, nor must an old deletion vector. Therefore a commit
+//!   that removes one of the files is a conflict, which trying again does not resolve.
+//! - Concurrent commits that add, delete or move rows do not make the operation fail. Changes of the protocol, of the
+//!   metadata and of the clustering columns do.
 //! - Statistics cover all indexed columns (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`, and
 //!   the columns of a clustered table). Statistics of other columns are kept if they can still be true.
-//! - Statistics that a file cannot have, such as the maximum of a column with NaN, are not computed again: a tag says
-//!   that the rows of the file were read. So a second run has nothing to do.
-//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
+//! - Statistics that a file cannot have, such as the maximum of a column with NaN, are not computed again and again: a
+//!   tag records that the rows of the file were read. A second run therefore has nothing to do.
+//! - The size of each commit is bounded. If something fails later, earlier commits remain.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -29,8 +29,8 @@
 //! | `compute` | the statistics of one file |
 //! | `commit` | a batch of files, on top of concurrent commits |
 //!
-//! The JVM implementation does the same by `StatisticsCollection.recompute`, for all files and in one commit; the name
-//! of the operation is its own.
+//! The JVM implementation does the same with `StatisticsCollection.recompute`, but for all files in one commit. The
+//! name of the operation in the log is specific to this crate.
 
 mod commit;
 mod compute;
@@ -56,14 +56,15 @@ const FILES_OF_A_COMMIT: usize = 10_000;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecomputeRequest {
-    /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
+    /// A predicate on partition columns, in SQL, that chooses the partitions; all of them if `None`. Times without a
+    /// zone are in UTC.
     pub predicate: Option<String>,
-    /// Whether statistics of all files are computed, not only of files that have none or poor ones: also of files with
-    /// deletion vectors, whose bounds then become tight.
+    /// Whether to compute the statistics of all files, not only of files with missing or poor ones. This includes files
+    /// with deletion vectors, whose bounds then become tight.
     pub all_files: bool,
     /// The maximum number of files per commit.
     pub files_of_a_commit: usize,
-    /// Whether nothing is read and written: the metrics then say how many files would be.
+    /// Whether to only return the metrics of what would be done, without reading or writing anything.
     pub dry_run: bool,
     /// More fields of the commits, such as user metadata.
     pub operation: Operation,
@@ -95,28 +96,29 @@ pub struct Recomputed {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecomputeMetrics {
-    /// The number of files in the partitions in question.
+    /// The number of files in the chosen partitions.
     pub considered_files: u64,
     /// The number of files without statistics or with poor ones; the number of all files if all were requested.
     pub chosen_files: u64,
     /// The number of files with new statistics.
     pub updated_files: u64,
-    /// The number of chosen files whose footers were enough.
+    /// The number of chosen files for which the footer sufficed.
     pub files_by_footer: u64,
     /// The number of chosen files whose rows were read.
     pub files_by_rows: u64,
-    /// The number of files that other writers have removed or changed concurrently, or that have lost rows.
+    /// The number of chosen files that were left out because other writers have removed or changed them, or deleted
+    /// rows in them.
     pub given_up_files: u64,
 }
 
 /// Computes statistics for the files of `base` that have no statistics or poor ones.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that reads other than partition columns, and for commits without files.
-/// `Unsupported` for a table that cannot be written, or for files with encodings that are not implemented.
-/// `FileNotFound`, `CorruptData` for a file that cannot be read, or that has another number of rows than row tracking
-/// relies on. `CommitConflict` if another writer has changed the protocol or the metadata; `CommitStateUnknown`,
-/// `CorruptLog`, and errors of the store. Earlier commits are kept.
+/// `InvalidArgument` for a predicate that reads columns other than partition columns, and if a commit may have no
+/// files. `Unsupported` for a table that cannot be written, or for files with encodings that are not implemented.
+/// `FileNotFound`, `CorruptData` for a file that cannot be read, or whose number of rows differs from the one that row
+/// tracking relies on. `CommitConflict` if another writer has changed the protocol or the metadata;
+/// `CommitStateUnknown`, `CorruptLog`, and errors of the store. Earlier commits are kept.
 pub fn recompute_statistics(
     base: &Snapshot,
     request: RecomputeRequest,

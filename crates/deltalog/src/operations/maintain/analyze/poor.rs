@@ -1,8 +1,8 @@
-//! Whether the statistics of a file are poor.
+//! Decides whether the statistics of a file are poor.
 //!
-//! They are if they lack the number of rows, the number of NULLs of an indexed column, or a bound of one that may
-//! have bounds and has a value; and if their bounds are wide although no row is deleted. A list or map need not have
-//! a number of NULLs, because footers do not have it.
+//! They are poor if they lack the number of rows, the number of NULLs of an indexed column, or a bound of a column that
+//! can have bounds and has a value. They are also poor if their bounds are wide although no row is deleted. Arrays and
+//! maps need no number of NULLs, because footers do not have it.
 
 use arrow::datatypes::DataType;
 
@@ -13,7 +13,8 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsTree, indexed, is_bounded};
 use crate::write::TableWriteSpec;
 
-/// The tag of files whose rows were read for their statistics: statistics that they still lack cannot be computed.
+/// The tag of files whose rows have been read for their statistics. Statistics that such a file still lacks cannot be
+/// computed.
 pub(super) const TAG: &str = "deltalog.statisticsOfRows";
 
 /// The statistics that files of a version should have.

@@ -1,4 +1,5 @@
-//! Auto-compaction: after a write, the small files of the partitions that it has touched become fewer, larger ones.
+//! Auto-compaction: after a write, small files in the partitions that it has written to are merged into fewer, larger
+//! ones.
 //!
 //! ```text
 //!   write ──► commit N ──► asked for? ──► partitions of its files ──► small files there, in the newest version
@@ -8,19 +9,19 @@
 //! ```
 //!
 //! - It follows each commit of a [`PendingWrite`](crate::PendingWrite) or of a statement that adds files (appends,
-//!   overwrites, DML), whether this process or an engine has written them. An OPTIMIZE, and so a compaction itself,
-//!   does not start one.
-//! - It is done before the call returns, and not behind it. Otherwise the next overwrite or UPDATE of the same program
-//!   could conflict with the compaction that its own previous write has started. The JVM connector does the same. A
-//!   handle that was opened before the write does not know the compaction: a statement on it that rewrites files
-//!   conflicts.
+//!   overwrites, DML), whether this process or an engine has written them. An OPTIMIZE does not start a compaction, so
+//!   a compaction does not start another one.
+//! - It is finished before the call returns, rather than in the background. Otherwise the next overwrite or UPDATE of
+//!   the same program could conflict with the compaction that its own previous write has started. The JVM connector
+//!   does the same. If another handle was opened before the write, a statement on it that rewrites the compacted files
+//!   still conflicts.
 //! - The write never fails because of it: an error, also a conflict with another writer, is logged as a warning. The
 //!   old files then stay as they are, and the next write tries again.
-//! - It is bounded: by the number of partitions, and by the size of the files ([`AutoCompaction`]). What is left over
-//!   is small at the next write, too.
-//! - The rows stay the same. With concurrent writers it behaves like every OPTIMIZE: rows that they delete
-//!   concurrently are deleted in the new files, and files that they remove concurrently are given up.
-//! - Without the properties and settings that ask for it, a write only looks for them in memory.
+//! - It is bounded by the number of partitions and by the size of the files ([`AutoCompaction`]). Small files that
+//!   remain are considered again after the next write.
+//! - The rows stay the same. With concurrent writers it behaves like every OPTIMIZE: rows that they delete are also
+//!   deleted in the new files, and files that they remove are left out.
+//! - If neither the table's properties nor the settings request it, a write only pays for looking them up in memory.
 
 mod policy;
 
@@ -37,7 +38,7 @@ use crate::write::TableWriteSpec;
 #[cfg(doc)]
 use crate::runtime::environment::AutoCompaction;
 
-/// A write that was committed just now.
+/// A write that has just been committed.
 pub(crate) struct CommittedWrite<'a> {
     pub(crate) storage: &'a Storage,
     /// The version that the write was based on; `None` if it has created the table.
@@ -50,7 +51,7 @@ pub(crate) struct CommittedWrite<'a> {
     pub(crate) environment: &'a Environment,
 }
 
-/// Returns whether small files are compacted after a write that leaves a table with this metadata.
+/// Returns whether small files are compacted after a write to a table with this metadata.
 pub(crate) fn is_asked_for(metadata: &Metadata, environment: &Environment) -> bool {
     policy::is_asked_for(metadata, environment.auto_compaction())
 }

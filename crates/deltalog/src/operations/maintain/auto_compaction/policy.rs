@@ -1,4 +1,4 @@
-//! Whether a table or a session requests compactions, and which files are compacted.
+//! Decides whether a table or a session requests compactions, and which files are compacted.
 //!
 //! | what | the session's setting | without it |
 //! | --- | --- | --- |
@@ -53,7 +53,8 @@ mod tests {
         }
     }
 
-    /// As in the JVM connector: the session decides, then the old property if it is true, then the new one.
+    /// As in the JVM connector, the session's setting comes first, then the old property if it is true, then the new
+    /// one.
     #[test]
     fn who_decides() {
         let (old, new) = ("delta.autoOptimize", "delta.autoOptimize.autoCompact");

@@ -1,9 +1,9 @@
-//! Bin packing: which files become one file, and which bins one commit.
+//! Bin packing: decides which files are merged into one, and which bins go into one commit.
 
-/// Packs `items` in their order into bins of at most `most` bytes each. An item that is larger is a bin of its own.
+/// Packs `items` in their order into bins of at most `most` bytes each. A larger item gets a bin of its own.
 ///
-/// Only neighbors are packed together, so that rows that were written at about the same time, and mostly have similar
-/// values, stay together, and files can be left out by their statistics.
+/// Only neighbors are packed together. Rows that were written at about the same time mostly have similar values, so the
+/// statistics of the new file still allow scans to skip it.
 pub(super) fn packed<T>(
     items: impl IntoIterator<Item = T>,
     most: u64,
@@ -51,7 +51,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Nothing is lost or reordered; bins are full but for items that are too large.
+        /// Nothing is lost or reordered, and bins are not larger than allowed, except for single items that are too
+        /// large.
         #[test]
         fn bins_hold_all_items_in_order(items in prop::collection::vec(0..40_u64, 0..60), most in 1..50_u64) {
             let bins = packed(items.clone(), most, |item| *item);
@@ -62,7 +63,7 @@ mod tests {
             for pair in bins.windows(2) {
                 prop_assert!(pair[0].iter().sum::<u64>() + pair[1][0] > most);
             }
-            // The new files do not fit into a bin with their neighbors, so there is nothing left to do.
+            // No new file fits into a bin with its neighbor, so a second run has nothing to do.
             let sums: Vec<u64> = bins.iter().map(|bin| bin.iter().sum()).collect();
             let again = packed(sums.clone(), most, |item| *item);
             prop_assert!(again.len() <= bins.len());

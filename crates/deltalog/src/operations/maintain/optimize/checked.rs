@@ -1,4 +1,4 @@
-//! The check, on request, that new files have the rows of the old ones, before they are committed.
+//! The optional check, before the commit, that new files have the same rows as the old ones.
 
 use arrow::array::RecordBatch;
 
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::scan::{DataFile, FileRows};
 
-/// The rows of the old files of a bin, as they were read.
+/// A checksum of the rows that were read from the old files of a bin.
 #[derive(Default)]
 pub(super) struct ReadRows(Option<RowSum>);
 
 impl ReadRows {
-    /// Counts rows that were read, if they are to be checked.
+    /// Adds rows that were read, if the check was requested.
     ///
     /// # Errors
     /// `CorruptData` for values that cannot be compared.
@@ -24,13 +24,12 @@ impl ReadRows {
 }
 
 impl BinRewriter<'_> {
-    /// Returns a counter for the rows that are read, if the request includes the check.
+    /// Returns a counter for the rows that are read, which does nothing unless the check was requested.
     pub(super) fn read_rows(&self) -> ReadRows {
         ReadRows(self.checks_rows.then(RowSum::default))
     }
 
-    /// Reads the new files of a bin and compares their rows with the rows of the old ones, if the request includes the
-    /// check.
+    /// Reads the new files of a bin and compares their rows with the rows of the old files, if the check was requested.
     ///
     /// # Errors
     /// `CorruptData` if the rows are not the same; errors of the store. The new files are deleted then.
@@ -62,14 +61,14 @@ impl BinRewriter<'_> {
         found.map(|()| written).map_err(|error| self.base.located(error))
     }
 
-    /// Returns the sum of the rows of new files, which are not part of the table yet.
+    /// Returns the checksum of the rows in new files, which are not part of the table yet.
     fn sum_of(&self, old: &[ListedFile], new: &[NewFile]) -> Result<RowSum> {
         let mut sum = RowSum::default();
         let Some(like) = old.first() else { return Ok(sum) };
         let files: Vec<Result<DataFile>> = new
             .iter()
             .map(|NewFile { add, .. }| {
-                // All files of a bin have the same partition values. The ids of rows are in the new files themselves.
+                // All files of a bin have the same partition values. Row ids are stored in the new files themselves.
                 Ok(DataFile {
                     path: self.base.resolver().parse(&add.path)?,
                     size: u64::try_from(add.size).unwrap_or_default(),
@@ -130,7 +129,7 @@ mod tests {
         let bin = Bin { files: listed_files(&base, None).unwrap(), order: BinOrder::Kept };
         let [written] = rewriter.rewrite(std::slice::from_ref(&bin)).unwrap().try_into().ok().unwrap();
         assert_eq!((written.new[0].rows, parquet_files(directory.path())), (20, 3));
-        // The same files, with one more row read.
+        // The files stay the same, but one more row was read.
         let mut before = rewriter.read_rows();
         let files: Vec<_> = bin.files.iter().map(|file| Ok(file.file.clone())).collect();
         for batch in rewriter.copy.scan.clone().read(files.into_iter()) {

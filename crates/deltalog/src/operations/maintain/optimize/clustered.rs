@@ -1,4 +1,4 @@
-//! Which files of a clustered table are clustered. Protocol: "Clustered Table".
+//! Decides which files of a clustered table are clustered by a run of OPTIMIZE. Protocol: "Clustered Table".
 //!
 //! ```text
 //!   unclustered files ─────────────────────────┐
@@ -7,19 +7,20 @@
 //! ```
 //!
 //! - Without unclustered files there is nothing to do, so a second run does nothing.
-//! - Cubes take part from the smallest on, as long as they are together at most twice as large as the unclustered
-//!   files: at most three times the added bytes are written. Up to the size of [`FEW_FILES`] files, and at most
-//!   [`LITTLE`], they take part in any case, otherwise each small append would become a small file.
-//! - A cube of two thirds of the size for cubes is finished. With the default these are the 100 GiB of the JVM
-//!   implementation, so that both agree about which cubes are finished. That one orders all unfinished cubes in each
-//!   run.
-//! - A column is known by its name: one that another writer has renamed is another one, as for the JVM implementation.
-//! - Files of cubes by other columns stay until a run for all files (`OPTIMIZE … FULL`), which orders all files
-//!   except finished cubes by the present columns, and does nothing if all are in a single cube. So does the JVM
+//! - Existing cubes take part from the smallest on, as long as together they are at most twice as large as the
+//!   unclustered files. So at most three times the added bytes are written. Cubes up to the size of [`FEW_FILES`]
+//!   files, and at most [`LITTLE`], take part in any case; otherwise each small append would become a small file.
+//! - A cube is finished when it reaches two thirds of the maximum size of a cube. With the default these are the 100
+//!   GiB of the JVM implementation, so both agree about which cubes are finished. Unlike this crate, the JVM
+//!   implementation orders all unfinished cubes in each run.
+//! - Columns are identified by their names: if another writer renames a column, it counts as another one, as in the JVM
 //!   implementation.
+//! - Files that were clustered by other columns stay as they are until a run for all files (`OPTIMIZE … FULL`). Such a
+//!   run orders all files except finished cubes by the present columns, and does nothing if all files are in a single
+//!   cube. The JVM implementation does the same.
 //! - Files of other providers are never touched: "a clustering implementation must only recluster files that have the
 //!   field `clusteringProvider` set to the name of the same clustering implementation".
-//! - A clustered file with many deleted rows that does not take part is written again as one file of its cube.
+//! - A clustered file with many deleted rows that does not take part is rewritten alone, and stays in its cube.
 
 use std::collections::BTreeMap;
 
@@ -35,10 +36,10 @@ use crate::operations::rewrite::{ListedFile, visit_files};
 use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 
-/// The number of files of the target size that clustered files may fill together to take part in any case.
+/// Clustered files that fill at most this many files of the target size take part in any case.
 const FEW_FILES: u64 = 8;
 
-/// The maximum size in bytes of clustered files that are included in any case.
+/// The maximum size, in bytes, of clustered files that take part in any case.
 const LITTLE: u64 = 1 << 30;
 
 /// The default for the largest size of a cube, the same as in the JVM implementation.
@@ -46,7 +47,7 @@ pub(super) const CUBE_SIZE: u64 = 150 << 30;
 
 /// How the files of a table are clustered.
 pub(super) struct Clustering {
-    /// In the spelling of the schema.
+    /// The clustering columns, in the spelling of the schema.
     pub(super) columns: Vec<ColumnPath>,
     /// Whether all files take part, except the files of finished cubes.
     pub(super) is_full: bool,
@@ -54,11 +55,11 @@ pub(super) struct Clustering {
     pub(super) target: u64,
     /// The maximum size of a cube in bytes.
     pub(super) cube_size: u64,
-    /// The share of deleted rows from which on a file is written again.
+    /// The share of deleted rows at which a file is rewritten.
     pub(super) most_deleted: f64,
 }
 
-/// Files that are, or may become, clustered.
+/// The files that are already clustered or can be.
 #[derive(Default)]
 struct Found {
     unclustered: Vec<ListedFile>,
@@ -78,10 +79,10 @@ struct CubeFiles {
     bytes: u64,
 }
 
-/// Returns the columns by which a table is clustered, if it is.
+/// Returns the columns that a table is clustered by; none if it is not clustered.
 ///
 /// # Errors
-/// `CorruptLog` if the log does not name them correctly.
+/// `CorruptLog` if the log does not list them correctly.
 pub(super) fn columns_of(base: &Snapshot) -> Result<Vec<ColumnPath>> {
     if !base.protocol().supports(&TableFeature::Clustering) {
         return Ok(Vec::new());
@@ -114,7 +115,7 @@ impl Clustering {
         Ok((Plan { bins: ordered.chain(alone).collect(), considered_files: files }, stats))
     }
 
-    /// Adds the fields of the JVM implementation to the description of commits.
+    /// Adds to the description of commits the fields that the JVM implementation has.
     pub(super) fn describe(&self, operation: &mut Operation) {
         let columns = serde_json::Value::from(names(&self.columns)).to_string();
         let described = std::mem::take(operation).parameter("clusterBy", columns);
@@ -152,7 +153,7 @@ impl Clustering {
                 let was_finished = self.is_finished(cube);
                 cube.bytes += bytes;
                 cube.live += live_bytes(add);
-                // Finished cubes may have any number of files; only these files are considered.
+                // A finished cube may have very many files, so only those with many deleted rows are kept in memory.
                 let is_kept = |file: &ListedFile| has_many_deleted(&file.add, self.most_deleted);
                 if !was_finished || is_kept(&file) {
                     cube.files.push(file);
@@ -224,7 +225,7 @@ mod tests {
             (100, &[200, 4_000], 1),
             (100, &[201, 4_000], 0),
             (100, &[1, 90, 110], 2),
-            // Small ones in any case.
+            // Small cubes take part in any case.
             (1, &[40, 40, 40], 2),
             (1, &[81], 0),
         ];
@@ -241,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// At most three times as much is written as was added, unless it is little.
+        /// At most three times the added bytes are written, unless the amount is small.
         #[test]
         fn little_is_written_again(new in 40..3_000_u64, mut cubes in prop::collection::vec(1..4_000_u64, 0..40)) {
             cubes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Commits files that were written again, on top of concurrent commits.
+//! Commits rewritten files, even if other writers commit at the same time.
 //!
 //! | an old file, in the newest version | what happens |
 //! | --- | --- |
@@ -7,15 +7,16 @@
 //! | with rows that are no longer deleted | its bin is given up: the new files lack these rows |
 //! | removed | its bin is given up: its rows are gone, or were moved by another writer |
 //!
-//! - Concurrent transactions that delete rows of an old file by a vector, and commit later, follow the rows: in a table
-//!   with vectors the `remove` of the file says where they are ([`crate::commit::row_moves`]).
-//! - A transaction conflicts with a commit that removes one of its files, or changes the vector of one, so each attempt
-//!   is made on a version whose files are known.
+//! - Concurrent transactions that delete rows of an old file by a deletion vector, and commit later, can find the moved
+//!   rows: in a table with deletion vectors, the `remove` action of the old file says where they are
+//!   ([`crate::commit::row_moves`]).
+//! - A transaction conflicts with a commit that removes one of its files, or changes the deletion vector of one, so
+//!   each attempt starts from a version whose files have been compared.
 //! - A new file that has lost all rows to other writers is not added.
-//! - If an engine has ordered the rows, it is asked for the new positions of rows that other writers have deleted
-//!   ([`super::search`]).
-//! - The vectors of an attempt are deleted if it is not committed. So are the new files of bins that are given up, and
-//!   after the commit those that are not added.
+//! - If an engine has changed the order of the rows, it is asked for the new positions of rows that other writers have
+//!   deleted ([`super::search`]).
+//! - Deletion vectors that were written for a failed attempt are deleted. So are the new files of bins that are given
+//!   up and, after the commit, new files that were not added.
 
 use std::collections::HashMap;
 
@@ -38,23 +39,24 @@ use crate::snapshot::Snapshot;
 use crate::upkeep::Lost;
 use crate::values::stats::with_wide_bounds;
 
-/// How often a commit is tried on newer versions. Each time another writer has changed one of its files.
+/// How often a commit is tried again on a newer version. An attempt only fails because another writer has changed one
+/// of its files.
 const MOST_ATTEMPTS: u32 = 1_000;
 
-/// The same after a write, whose call waits for it.
+/// The number of attempts for a compaction after a write, because the call of the write waits for it.
 const AUTOMATIC_ATTEMPTS: u32 = 8;
 
 /// Commits the batches of an OPTIMIZE.
 pub(super) struct Committer<'a> {
-    /// The version whose files were planned and read. Each batch begins there, so that its first attempt meets all
-    /// commits since.
+    /// The version whose files were planned and read. Each batch starts from it, so that the first attempt sees all
+    /// later commits.
     planned: &'a Snapshot,
     /// The version that the next attempt is based on.
     base: Snapshot,
     request: &'a OptimizeRequest,
     target: u64,
     environment: &'a Environment,
-    /// Finds rows whose order an engine has changed.
+    /// Finds the new positions of rows whose order an engine has changed.
     search: RowSearch<'a>,
 }
 
@@ -62,10 +64,10 @@ pub(super) struct Committer<'a> {
 struct Deleted {
     /// The current state of the old files.
     current: Vec<Add>,
-    /// The numbers of the rows in the bin.
+    /// The indices of the deleted rows among all rows of the bin.
     numbers: RoaringTreemap,
-    /// If an engine has ordered the bin, the rows as it knows them: the number of the old file in the batch, and the
-    /// position there.
+    /// The same rows as the engine knows them, if an engine has ordered the bin: the number of the old file in the
+    /// batch, and the position there.
     of_engine: Vec<(u32, u64)>,
 }
 
@@ -74,7 +76,7 @@ struct Pending {
     bin: Rewritten,
     /// The old files in the version that the next attempt is based on.
     current: Vec<Add>,
-    /// The rows of each new file that other writers have deleted in the meantime.
+    /// For each new file, the rows that other writers have deleted in the meantime.
     carried: Vec<RoaringTreemap>,
 }
 
@@ -100,12 +102,12 @@ impl<'a> Committer<'a> {
         Self { planned, base: planned.clone(), request, target, environment, search: RowSearch::none() }
     }
 
-    /// Finds rows whose order an engine has changed by asking it.
+    /// Asks an engine for the new positions of rows whose order it has changed.
     pub(super) fn with_search(self, search: RowSearch<'a>) -> Self {
         Self { search, ..self }
     }
 
-    /// Commits `bins`, and adds what was done to `metrics`. Returns `None` if all of them had to be given up.
+    /// Commits `bins`, and adds the result to `metrics`. Returns `None` if all of them had to be given up.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store. The new files are deleted then,
@@ -216,8 +218,8 @@ impl<'a> Committer<'a> {
         transaction.attempt()
     }
 
-    /// Compares the old files with the files of the base. Returns the bins that can still be committed there, and
-    /// the others.
+    /// Compares the old files with the files of the base. Returns the bins that can still be committed, and those that
+    /// cannot.
     fn reconcile(&mut self, pending: Vec<Pending>) -> Result<(Vec<Pending>, Vec<Rewritten>)> {
         let sources: Vec<Add> =
             pending.iter().flat_map(|bin| &bin.bin.sources).map(|source| source.add.clone()).collect();
@@ -248,8 +250,9 @@ impl<'a> Committer<'a> {
         Ok((kept, given_up))
     }
 
-    /// Returns the old files of a bin as they are `found` now, and their rows that were deleted since; `None` if the
-    /// new files cannot stand for them. For an engine's rows, at most `left` of them.
+    /// Returns the current state of a bin's old files, which were `found` in the base, and the rows that were deleted
+    /// from them since; `None` if the new files can no longer replace them. If an engine has ordered the rows, at most
+    /// `left` rows are returned.
     fn deleted(
         &self,
         bin: &Rewritten,
@@ -281,7 +284,7 @@ impl<'a> Committer<'a> {
             }
             current.push(now);
         }
-        // If all rows of the new files were deleted, the files are useless.
+        // If all rows of the new files were deleted, there is nothing to add.
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }

@@ -1,10 +1,10 @@
-//! Which cube a file belongs to. Protocol: "Clustered Table".
+//! Reads and writes which cube a file belongs to. Protocol: "Clustered Table".
 //!
 //! - A cube is a set of files whose rows were ordered together, so that their bounds hardly overlap.
 //! - Provider and tags are the same as in the JVM implementation, so that each continues the other's clustering:
 //!   `clusteringProvider` is `liquid`, `ZCUBE_ID` names the cube, `ZCUBE_ZORDER_BY` is a JSON list of the columns by
 //!   their logical names, and `ZCUBE_ZORDER_CURVE` is the curve. That implementation does not read the curve.
-//! - For both, a file with the provider but without these tags is in no cube.
+//! - In both implementations, a file with the provider but without these tags is in no cube.
 
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::{Add, Tags};
@@ -16,11 +16,11 @@ const ID: &str = "ZCUBE_ID";
 const COLUMNS: &str = "ZCUBE_ZORDER_BY";
 const CURVE: &str = "ZCUBE_ZORDER_CURVE";
 
-/// A cube, as a file names it.
+/// A cube, as the tags of a file describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cube {
     pub(super) id: String,
-    /// The columns by which it was ordered.
+    /// The columns by which the cube was ordered.
     pub(super) columns: Vec<ColumnPath>,
 }
 
@@ -36,7 +36,7 @@ impl Cube {
         })
     }
 
-    /// Marks a new file as one of the cube.
+    /// Marks a new file as part of the cube.
     pub(super) fn mark(&self, add: &mut Add) {
         add.clustering_provider = Some(PROVIDER.to_owned());
         let tags = add.tags.get_or_insert_default();
@@ -49,7 +49,7 @@ impl Cube {
     }
 }
 
-/// Marks `new`, which has the rows of `old`, as a file of the same clustering.
+/// Gives `new`, which has the rows of `old`, the same clustering tags.
 pub(super) fn keep(old: &Add, new: &mut Add) {
     new.clustering_provider.clone_from(&old.clustering_provider);
     let Some(tags) = &old.tags else { return };

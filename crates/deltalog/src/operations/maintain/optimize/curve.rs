@@ -10,37 +10,37 @@
 //!                   10─11 14─15                    5─6 9──10
 //! ```
 //!
-//! A file with a part of the curve has few values of each column. Along the Z-order it may have two parts of the grid
-//! that are far from each other, and then its bounds span what lies between them.
+//! A file that holds one section of the curve has only few values of each column. A section of the Z-order may consist
+//! of two parts of the grid that are far from each other, and the bounds of its file then span everything between them.
 
-/// The most dimensions that a curve can have.
+/// The maximum number of dimensions of a curve.
 pub(super) const MOST_DIMENSIONS: usize = 32;
 
-/// How the cells of a grid follow each other.
+/// The order in which a curve visits the cells of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Curve {
     /// Hilbert's curve, on which each cell is next to the one before it.
     #[default]
     Hilbert,
-    /// The order of Morton, which takes the bits of all dimensions in turns.
+    /// The Z-order (Morton order), which interleaves the bits of all dimensions.
     ZOrder,
 }
 
-/// Returns how many bits of each of so many dimensions the place on a curve has.
+/// Returns how many bits of each coordinate are used in a grid with this number of dimensions.
 pub(super) fn bits(dimensions: usize) -> u32 {
     match dimensions {
         0 | 1 => 16,
-        // The place has 128 bits.
+        // A position on the curve has 128 bits.
         _ => (128 / dimensions as u32).min(12),
     }
 }
 
-/// Finds the positions of cells with so many dimensions on a curve.
+/// Computes the positions of cells on a curve through a grid with a fixed number of dimensions.
 pub(super) struct Grid {
     curve: Curve,
     bits: u32,
-    /// The bits of a byte spread out as in a position: their distance is the number of dimensions.
+    /// For each byte, its bits spread out as in a position: their distance is the number of dimensions.
     spread: Vec<u128>,
 }
 
@@ -49,13 +49,13 @@ impl Grid {
         let spread = |byte: u32| {
             (0..8).filter(|bit| byte >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit * dimensions))
         };
-        // Beyond 16 dimensions there are less than 8 bits of each.
+        // With more than 16 dimensions, fewer than 8 bits of each coordinate are used.
         let bytes = 1 << bits(dimensions).min(8);
         Self { curve, bits: bits(dimensions), spread: (0..bytes).map(spread).collect() }
     }
 
-    /// Returns the place on the curve of a cell, whose coordinates have [`bits`] bits each. The coordinates are
-    /// changed.
+    /// Returns the position of a cell on the curve. Its coordinates have [`bits`] bits each, and are changed by the
+    /// call.
     pub(super) fn place(&self, cell: &mut [u32]) -> u128 {
         if self.curve == Curve::Hilbert {
             transpose(cell, self.bits);
@@ -63,7 +63,7 @@ impl Grid {
         self.interleaved(cell)
     }
 
-    /// Takes the bits of all coordinates in turns, from the highest to the lowest.
+    /// Interleaves the bits of all coordinates, from the highest to the lowest.
     fn interleaved(&self, cell: &[u32]) -> u128 {
         let spread = |byte: u32| self.spread.get(byte as usize).copied().unwrap_or_default();
         cell.iter().fold(0, |place, coordinate| {
@@ -74,23 +74,23 @@ impl Grid {
     }
 }
 
-/// Replaces the coordinates of a cell by those whose interleaved bits are its place on Hilbert's curve: J. Skilling,
-/// "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
+/// Replaces the coordinates of a cell by coordinates whose interleaved bits are its position on Hilbert's curve.
+/// Algorithm: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004), `AxestoTranspose`.
 fn transpose(cell: &mut [u32], bits: u32) {
     let [_, _, ..] = cell else { return };
     // Undo the effect of the curve's turns on the smaller cubes, beginning with the largest cube.
     for bit in (1..bits).rev() {
         let below = (1 << bit) - 1;
         for at in 0..cell.len() {
-            // All bits are set in the upper half of the cube, and none in the lower one. Half of the cells are in
-            // either, which a branch could not foresee.
+            // All bits are set in the upper half of the cube, and none in the lower half. This avoids a branch that
+            // could not be predicted, because half of the cells are in each.
             let is_upper = 0_u32.wrapping_sub(cell[at] >> bit & 1);
             let swapped = (cell[0] ^ cell[at]) & below & !is_upper;
             cell[0] ^= below & is_upper | swapped;
             cell[at] ^= swapped;
         }
     }
-    // Encode by Gray's code.
+    // Encode as Gray code.
     for at in 1..cell.len() {
         cell[at] ^= cell[at - 1];
     }
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(Grid::new(Curve::ZOrder, 3).place(&mut [0b101, 0b010, 0b111]), 0b101_011_101);
     }
 
-    /// A single column is sorted.
+    /// With one dimension, cells are in the order of their coordinate.
     #[test]
     fn one_dimension_is_its_own_order() {
         for curve in [Curve::Hilbert, Curve::ZOrder] {
@@ -153,7 +153,7 @@ mod tests {
             let expected = u128::MAX >> (128 - bits as usize * dimensions);
             let grid = Grid::new(Curve::ZOrder, dimensions);
             assert_eq!(grid.place(&mut largest), expected, "{dimensions}");
-            // Each bit has its own place, the highest of the first dimension the highest one.
+            // Each bit has its own place in the position; the highest bit of the first dimension comes first.
             for (at, bit) in (0..dimensions).flat_map(|at| (0..bits).map(move |bit| (at, bit))) {
                 let mut cell = vec![0; dimensions];
                 cell[at] = 1 << bit;

@@ -1,8 +1,9 @@
-//! Files with columns that the schema does not have. Protocol: "Column Mapping".
+//! Finds files that still have columns that are no longer in the schema. Protocol: "Column Mapping".
 //!
-//! - A column that was dropped stays in the files that were written before. Only their footers show it.
-//! - Fields of structs count as columns do, also in lists and maps. Parts of variants do not.
-//! - Columns with the ids of rows belong to the table as long as it names them (protocol, "Row Tracking").
+//! - A dropped column stays in the files that were written before. Only their footers show it.
+//! - Fields of structs count like columns, also inside arrays and maps. The parts of variants do not.
+//! - The hidden columns with row ids belong to the table as long as its properties name them (protocol, "Row
+//!   Tracking").
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::write::{FOOTER_THREADS, read_footer};
 /// Finds files with columns that the schema does not have.
 pub(super) struct DroppedColumns<'a> {
     snapshot: &'a Snapshot,
-    /// The columns with the ids of rows.
+    /// The names of the hidden columns with row ids.
     hidden: Vec<&'a str>,
 }
 
@@ -31,7 +32,7 @@ impl<'a> DroppedColumns<'a> {
         Self { snapshot, hidden }
     }
 
-    /// Returns for each of `files` whether it has such columns.
+    /// Returns for each of `files` whether it has columns that the schema does not have.
     ///
     /// # Errors
     /// `FileNotFound`, `CorruptData` for a file that is not Parquet, and errors of the store.
@@ -75,12 +76,14 @@ fn has_others_inside(in_file: &DataType, known: &DataType) -> bool {
     }
 }
 
-/// Does the same for elements, keys and values, whose names differ between writers.
+/// Checks the element of an array, or the key or value of a map. Their names differ between writers, so they are not
+/// compared.
 fn part_has_others(part: &Arc<Field>, known: &Arc<Field>) -> bool {
     !is_variant(known) && has_others_inside(part.data_type(), known.data_type())
 }
 
-/// Returns whether a field of a file is the one of the table: by its id if the table has ids, else by its name.
+/// Returns whether a field of a file is the same as a field of the table: by its id if the table has ids, otherwise by
+/// its name.
 fn is_same(in_file: &Field, known: &Field) -> bool {
     match known.metadata().get(PARQUET_FIELD_ID_META_KEY) {
         Some(id) => in_file.metadata().get(PARQUET_FIELD_ID_META_KEY) == Some(id),

@@ -49,8 +49,8 @@ pub struct BinOutput {
     pub files: usize,
     /// The number of the new files: one, unless the rows are ordered.
     pub new_files: usize,
-    /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`], so that each of the new files has a
-    /// part of the curve with about as many rows as the others. Else they keep their order.
+    /// Whether the rows are ordered along the curve of [`OptimizePlan::ordering`]. Each new file then has a section of
+    /// the curve, with about the same number of rows. Otherwise the rows keep their order.
     pub is_ordered: bool,
     /// How many rows the old files have, deleted ones included, if their statistics say so.
     pub rows: Option<u64>,
@@ -72,21 +72,21 @@ pub struct EngineOrdering<'a> {
     pub bits: u32,
 }
 
-/// The report of an engine that has ordered rows, in addition to the reports of its tasks.
+/// What an engine that has ordered rows reports in addition to the reports of its tasks.
 pub struct OrderedByEngine<'a> {
-    /// The number of rows of each old file that it has read before. As many rows must have been shuffled.
+    /// The number of rows that the engine has counted in each old file before. The same number must have been shuffled.
     pub counted: &'a [u64],
     /// Tells where rows are in the new files.
     pub locate: &'a mut Locate<'a>,
 }
 
 impl OptimizePlan {
-    /// Returns whether an engine can write the files: whether any are to be written.
+    /// Returns whether there are files for an engine to write.
     pub fn is_for_engines(&self) -> bool {
         !self.request.dry_run
     }
 
-    /// Returns how rows of bins that are ordered are ordered; `None` if the request orders none.
+    /// Returns how the rows of ordered bins are ordered; `None` if the request does not order rows.
     pub fn ordering(&self) -> Option<EngineOrdering<'_>> {
         self.ordering.as_ref().map(|ordering| {
             let (columns, curve) = ordering.along();
@@ -138,9 +138,9 @@ impl OptimizePlan {
         self.batches.get(batch).into_iter().flatten().map(output).collect()
     }
 
-    /// Commits a batch that the tasks of an engine have written, as they report. Returns the version; `None` if all of
-    /// it had to be given up, because other writers have removed the rows. An engine that has `ordered` rows reports
-    /// more about them.
+    /// Commits a batch that the tasks of an engine have written, according to their `reports`. Returns the version;
+    /// `None` if the whole batch had to be given up because other writers have removed the rows. An engine that has
+    /// `ordered` rows passes more about them.
     ///
     /// # Errors
     /// `CorruptData` for a report that does not fit the plan, and the errors of commits of [`super::optimize`]. The new

@@ -1,4 +1,4 @@
-//! The metrics of an OPTIMIZE by the names of the JVM connector, for its commits and its result.
+//! The metrics of an OPTIMIZE, for its commits and its result, under the names that the JVM connector uses.
 
 use serde_json::Value;
 
@@ -65,8 +65,7 @@ pub struct FileCount {
     pub bytes: u64,
 }
 
-/// The findings and the plan of an OPTIMIZE of a clustered table. A cube is a set of files that were clustered
-/// together.
+/// What an OPTIMIZE of a clustered table has found and planned. A cube is a set of files that were clustered together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClusteringStats {
@@ -78,7 +77,7 @@ pub struct ClusteringStats {
     pub input_cubes: u64,
     /// The files that are clustered again.
     pub merged_files: FileCount,
-    /// The number of cubes that they become.
+    /// The number of cubes that these files become.
     pub output_cubes: u64,
 }
 
@@ -94,7 +93,7 @@ pub struct OptimizeMetrics {
     pub is_z_order: bool,
     /// The metrics of clustering, for a clustered table.
     pub clustering: Option<ClusteringStats>,
-    /// The number of files in the partitions in question.
+    /// The number of files in the chosen partitions.
     pub considered_files: u64,
     /// The number of partitions with new files.
     pub partitions: u64,
@@ -106,7 +105,7 @@ pub struct OptimizeMetrics {
     pub given_up: u64,
     /// The number of deletion vectors of the old files.
     pub removed_vectors: u64,
-    /// The number of rows that they deleted.
+    /// The number of rows that these vectors marked as deleted.
     pub removed_vector_rows: u64,
     /// The number of rows that other writers deleted in the meantime, and that are deleted in the
     /// new files.
@@ -147,7 +146,7 @@ impl OptimizeMetrics {
         }
     }
 
-    /// Counts a bin that is only planned, and is to become so many files.
+    /// Counts a bin that is only planned, and the number of new files that it would become.
     pub(super) fn plan(&mut self, bin: &Bin, files: u64) {
         bin.files.iter().for_each(|file| self.note_removed(&file.add));
         if let Some(first) = bin.files.first() {

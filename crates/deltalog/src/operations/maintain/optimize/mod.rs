@@ -1,4 +1,4 @@
-//! OPTIMIZE: files are written again as fewer, larger ones, or in another order, with the same rows.
+//! OPTIMIZE: rewrites files as fewer, larger ones, or in another order, with the same rows.
 //!
 //! ```text
 //!   files of the base ── plan ──► bins: small files of one partition, in the order in which they were added,
@@ -13,27 +13,27 @@
 //! - Rows are moved and never changed: `dataChange` is false, so that readers of changes see nothing (protocol, "Add
 //!   File and Remove File"). Rows that deletion vectors delete are left out. With row tracking, the others keep their
 //!   ids and commit versions (`row_copy`).
-//! - A new file has the rows of its bin, file after file, each in its order. So the position of a row in the new file
-//!   follows from the one in the old file ([`moved`]), and rows that others delete by vectors while files are written
-//!   are deleted in the new files as well.
+//! - A new file contains the rows of its bin, file after file, each in its order. The position of a row in the new file
+//!   therefore follows from its position in the old file ([`moved`]), and rows that other writers delete by deletion
+//!   vectors while files are written can be deleted in the new files as well.
 //! - With Z-order, the rows of a partition are ordered along a curve through the values of some columns ([`ordered`]),
-//!   so that files can be left out by their statistics of each of these columns. The new order is recorded, or reported
-//!   by an engine, and vectors are carried over too. A second run writes all files again.
-//! - Rows that others add, delete or move do not make it fail. Changes of the protocol, of the metadata and of the
-//!   clustering columns do.
-//! - Each commit is of bounded size. Earlier commits are kept if something fails later.
+//!   so that scans can skip files by the statistics of each of these columns. The new order is recorded, or reported by
+//!   an engine, so deletion vectors can be carried over as well. A second run writes all files again.
+//! - Concurrent commits that add, delete or move rows do not make it fail. Changes of the protocol, of the metadata and
+//!   of the clustering columns do.
+//! - The size of each commit is bounded. If something fails later, earlier commits remain.
 //! - A file of three quarters of the target size is large enough. A smaller one is chosen only together with another
 //!   one that fits into the same new file, or because of its deleted rows. So a second run mostly has nothing to do,
 //!   unless the new files became much smaller than the old ones together.
-//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with
-//!   few of those that were clustered before ([`clustered`]). Files of other implementations are left alone
-//!   (`clusteringProvider`): to mix their rows would undo the work.
+//! - In a clustered table, new files are ordered along Hilbert's curve through the clustering columns, together with a
+//!   few of the files that were clustered before ([`clustered`]). Files that another implementation has clustered
+//!   (`clusteringProvider`) are left alone, because mixing their rows would undo its work.
 //! - An engine may write the files of a batch instead, and report how many rows of each old file it has copied
 //!   ([`external`], [`reported`]).
 //!
-//! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): those with deletion vectors, and
-//! those whose footers have columns that were dropped. So a second run reads footers and has nothing to do.
-//! Clustered files become files of their own.
+//! REORG … APPLY (PURGE) does the same with other files ([`OptimizeRequest::purges`]): files with deletion vectors, and
+//! files whose footers have columns that were dropped. A second run only reads footers and finds nothing to do.
+//! Clustered files are rewritten one by one.
 
 mod bins;
 mod checked;
@@ -71,50 +71,51 @@ pub use metrics::{ClusteringStats, FileCount, FileSizes, OptimizeMetrics};
 pub use search::Locate;
 pub(crate) use small_files::{SmallFiles, compact_small_files};
 
-/// The share of deleted rows from which on a file is written again, regardless of its size.
+/// The share of deleted rows at which a file is rewritten, regardless of its size.
 const MOST_DELETED: f64 = 0.05;
 
 /// The size of the old files of one commit, in bytes.
 const BYTES_OF_A_COMMIT: u64 = 16 << 30;
 
-/// The request to make fewer, larger files of small ones, or to order the rows of files.
+/// A request to merge small files into fewer, larger ones, or to order the rows of files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OptimizeRequest {
-    /// Which partitions, as SQL on partition columns; all of them if `None`. Times without a zone are in UTC.
+    /// A predicate on partition columns, in SQL, that chooses the partitions; all of them if `None`. Times without a
+    /// zone are in UTC.
     pub predicate: Option<String>,
     /// The columns of the curve along which the rows of each partition are ordered; if there are none, the order stays
     /// as it is. With columns, all files of the partitions are written again.
     pub z_order: Vec<ColumnPath>,
     /// The curve.
     pub curve: Curve,
-    /// The size in bytes that new files have at most, by the sizes of the old ones. Files smaller than three quarters
-    /// of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
+    /// The maximum size of new files in bytes, estimated from the sizes of the old ones. Files smaller than three
+    /// quarters of it are chosen. `None` for the table's own (`delta.targetFileSize`, else 128 MiB).
     pub target_size: Option<u64>,
-    /// Whether all files of a clustered table are clustered by its present columns, and not only new ones:
-    /// `OPTIMIZE … FULL`. Files of cubes that are already large enough are not rewritten.
+    /// Whether all files of a clustered table are clustered by its present columns, instead of only new files
+    /// (`OPTIMIZE … FULL`). Files of cubes that are already large enough are not rewritten.
     pub full: bool,
     /// The size in bytes up to which files of a clustered table are ordered together, as one cube. At two thirds of it
     /// a cube is finished. `None` for 150 GiB, as in the JVM implementation. Rows of a cube that do not fit in memory
     /// are written to a temporary file.
     pub cube_size: Option<u64>,
-    /// The share of deleted rows from which on a file is written again, regardless of its size.
+    /// The share of deleted rows at which a file is rewritten, regardless of its size.
     pub most_deleted: f64,
-    /// Whether files are chosen because they contain more than the rows of the table: deleted rows, or values of
-    /// columns that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. The footers
-    /// of all files without deletion vectors are read.
+    /// Whether to choose files because they contain more than the rows of the table: deleted rows, or values of columns
+    /// that the schema no longer has. Their sizes do not matter. This is `REORG … APPLY (PURGE)`. It reads the footers
+    /// of all files without deletion vectors.
     pub purges: bool,
     /// The size in bytes of the old files that one commit replaces.
     pub bytes_of_a_commit: u64,
-    /// Commits are at least so far apart, in a row of several.
+    /// The minimum time between two commits.
     pub commit_interval: Option<Duration>,
     /// Whether the new files are read again and compared row by row with the old ones before they are committed.
     pub check_rows: bool,
-    /// Whether nothing is written: the metrics then say what would be done, with estimated sizes.
+    /// Whether to write nothing and only return the metrics of what would be done, with estimated sizes.
     pub dry_run: bool,
     /// More fields of the commits, such as user metadata.
     pub operation: Operation,
-    /// Whether a write has started it, which the commits say.
+    /// Whether a write has started the operation, as the commits then record.
     pub(crate) is_automatic: bool,
 }
 
@@ -149,16 +150,16 @@ pub struct Optimized {
     pub metrics: OptimizeMetrics,
 }
 
-/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files; or orders the rows of
-/// all files of each partition by columns. In a clustered table, clusters the rows of new files; a commit has at
-/// least one cube then, however large it is.
+/// Merges small files of `base`, and files with many deleted rows, into fewer, larger files; or orders the rows of all
+/// files of each partition by columns. In a clustered table, it clusters the rows of new files, and each commit then
+/// has at least one whole cube, however large.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that reads other than partition columns, for sizes that make no sense, and for
-/// columns that files cannot be told apart by: that do not exist, are partition columns, or have no statistics. A table
-/// that is clustered cannot be ordered by others; one that is not cannot be clustered as a whole. `Unsupported` for a
-/// table that cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the
-/// clustering columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
+/// `InvalidArgument` for a predicate that reads columns other than partition columns, for sizes that make no sense, and
+/// for order columns that do not exist, are partition columns, or have no statistics. Also for a clustered table that
+/// is to be ordered by other columns, and for `full` on a table that is not clustered. `Unsupported` for a table that
+/// cannot be written. `CommitConflict` if another writer has changed the protocol, the metadata or the clustering
+/// columns; `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store. `Unavailable` or
 /// `PermissionDenied` if rows that do not fit in memory cannot be written to a temporary file. Earlier commits are
 /// kept.
 pub fn optimize(base: &Snapshot, request: OptimizeRequest, environment: &Environment) -> Result<Optimized> {

@@ -1,4 +1,4 @@
-//! Where rows are after their files were written again.
+//! Finds where rows are after their files were rewritten.
 //!
 //! ```text
 //!   old files    a: 0 1 x 3      b: 0 x x 3        x: deleted when the files were written again
@@ -17,7 +17,7 @@ use roaring::RoaringTreemap;
 use crate::error::{Error, Result};
 use crate::write::{Overflow, Place};
 
-/// The rows of an old file within all old files together.
+/// The place of an old file's rows among the rows of all old files together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moved {
     /// The number of its first row.
@@ -26,7 +26,7 @@ pub(super) struct Moved {
     pub(super) rows: u64,
 }
 
-/// The order in which rows of old files are in new ones.
+/// The order in which the new files contain the rows of the old ones.
 #[derive(Debug)]
 pub(super) enum RowOrder {
     /// They are in the order of their numbers.
@@ -37,7 +37,7 @@ pub(super) enum RowOrder {
     Engine(EngineOrder),
 }
 
-/// The data for locating rows of a bin that an engine has ordered.
+/// The data needed to locate rows of a bin that an engine has ordered.
 #[derive(Debug)]
 pub(super) struct EngineOrder {
     /// The number of the first old file of the bin in its batch.
@@ -46,26 +46,26 @@ pub(super) struct EngineOrder {
     pub(super) tasks: Vec<usize>,
 }
 
-/// The file with the numbers of all rows whose order changes. It has none until there are some.
+/// The file with the numbers of all rows whose order changes. It is empty until there are some.
 pub(super) type NumberFile = Arc<Mutex<Overflow>>;
 
 /// Numbers of rows, in a temporary file.
 pub(super) struct Numbers {
     file: NumberFile,
     places: Vec<Place>,
-    /// The numbers that are not in the file yet.
+    /// Numbers that have not been written to the file yet.
     last: Vec<u64>,
 }
 
-/// How many numbers of a bin stay in memory: there may be ten thousands of bins.
+/// How many numbers of a bin are kept in memory. The limit is low because there may be tens of thousands of bins.
 const FEW: usize = 1 << 10;
 
 /// How many numbers are written at once.
 const AT_ONCE: usize = 1 << 16;
 
 impl RowOrder {
-    /// Returns where rows, given by their numbers, are in new files with these numbers of rows: a set of positions for
-    /// each file; `None` if only an engine knows.
+    /// Returns where rows, given by their numbers, are in new files, which have the given numbers of rows: a set of
+    /// positions for each file; `None` if only an engine knows.
     ///
     /// # Errors
     /// `Unavailable` if the temporary file cannot be read.
@@ -98,7 +98,7 @@ impl RowOrder {
     }
 }
 
-/// Finds the files of ascending places among the rows of all files together.
+/// Finds the file for each of a list of ascending row numbers that count through all files.
 struct FilePlaces<'a> {
     files: &'a [u64],
     file: usize,
@@ -138,7 +138,7 @@ impl Numbers {
         self.flush()
     }
 
-    /// Ends it. A few numbers stay in memory, so that small tables need no temporary file.
+    /// Completes the list. A few numbers stay in memory, so that small tables need no temporary file.
     ///
     /// # Errors
     /// As [`Numbers::extend`].
@@ -187,8 +187,8 @@ impl std::fmt::Debug for Numbers {
 }
 
 impl Moved {
-    /// Returns the numbers of `rows` of the old file. `deleted` are the rows of the old file that have none, because
-    /// they were not written again. Returns `None` if one of `rows` is among them.
+    /// Returns the numbers of `rows` of the old file. `deleted` are its rows that were already deleted, so that they
+    /// were not rewritten and have no number. Returns `None` if one of `rows` is among them.
     pub(super) fn numbers(self, rows: &RoaringTreemap, deleted: &RoaringTreemap) -> Option<RoaringTreemap> {
         let number = |row: u64| {
             let at = row.checked_sub(deleted.rank(row))?;
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A row is found at its position in a copy of the rows that are not deleted.
+        /// The number of a row is its position in a copy of the rows that are not deleted.
         #[test]
         fn numbers_are_those_of_a_copy(
             rows in 1..200_u64,
@@ -226,7 +226,7 @@ mod tests {
             prop_assert_eq!(moved.numbers(&of(&asked), &of(&deleted)), expected);
         }
 
-        /// Each row is at one place: where the files, one after another, have its number.
+        /// Each row is found in exactly one place: where the new files, read one after another, have its number.
         #[test]
         fn rows_are_found_in_their_new_order(
             order in (0..60_usize).prop_flat_map(|rows| Just((0..rows as u64).collect::<Vec<_>>()).prop_shuffle()),

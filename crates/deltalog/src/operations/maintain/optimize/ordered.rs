@@ -5,9 +5,9 @@
 //!   all rows ── place on the curve ──► sorted, in a temporary file if need be ──► files with as many rows each
 //! ```
 //!
-//! - The rows are read twice. At no time are more of them in memory than those that fit into the budget, and a block of
-//!   each run in the temporary file.
-//! - How many files there are follows from the size of the old ones.
+//! - The rows are read twice. Memory never holds more rows than fit into the budget, plus one block of each run in the
+//!   temporary file.
+//! - The number of new files follows from the size of the old ones.
 
 use std::collections::BTreeSet;
 
@@ -30,12 +30,12 @@ use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::write::{Dictionaries, WriteOptions};
 
-/// The number of batches of sorted rows that wait to be encoded.
+/// The number of batches of sorted rows that may wait to be encoded.
 const AHEAD: usize = 4;
 
 /// How rows are ordered.
 pub(super) struct Ordering {
-    /// In the spelling of the schema.
+    /// The columns, in the spelling of the schema.
     columns: Vec<ColumnPath>,
     curve: Curve,
     /// The size of new files, in bytes.
@@ -81,7 +81,7 @@ impl Ordering {
         Ok(Self { columns, curve, target, makes_cubes: false })
     }
 
-    /// Returns how the rows of a table are ordered that is clustered by `columns`.
+    /// Returns how rows are ordered in a table that is clustered by `columns`.
     pub(super) fn of_cubes(columns: Vec<ColumnPath>, target: u64) -> Self {
         Self { columns, curve: Curve::Hilbert, target, makes_cubes: true }
     }
@@ -151,7 +151,7 @@ impl BinRewriter<'_> {
         Ok(sample)
     }
 
-    /// Writes sorted rows to so many files of about `bytes` bytes, which are added to `new`.
+    /// Writes sorted rows to this number of files of about `bytes` bytes each. They are added to `new`.
     fn write(
         &self,
         sorter: Sorter,
@@ -162,7 +162,7 @@ impl BinRewriter<'_> {
         new: &mut Vec<NewFile>,
     ) -> Result<()> {
         let all = u128::from(sorter.rows());
-        // The rows of the first files together.
+        // Returns the number of rows in all files up to this one.
         let end_of = |file: u64| (all * u128::from(file) / u128::from(files)) as u64;
         let (mut row, mut begun) = (0, None);
         let write = |(batch, own): (RecordBatch, Vec<u64>)| {

@@ -1,4 +1,4 @@
-//! Which files are rewritten, and which of them together.
+//! Plans which files are rewritten, and which of them together.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::values::stats::num_records;
 pub(super) struct Plan {
     /// The files that are written again together, in the order of their partitions.
     pub(super) bins: Vec<Bin>,
-    /// The number of files in the partitions in question.
+    /// The number of files in the chosen partitions.
     pub(super) considered_files: u64,
 }
 
 /// Which files are written again.
 pub(super) enum Choice {
-    /// Files that are smaller than three quarters of the target size, if another one fits to them, and files that
+    /// Files smaller than three quarters of the target size, if another file fits into the same new one, and files that
     /// have lost at least this share of their rows. Each bin becomes one file.
     SmallOrDeleted(f64),
     /// Files with deletion vectors or with columns that were dropped. Each bin becomes one file.
@@ -54,7 +54,7 @@ impl Bin {
         self.files.iter().map(|file| size(&file.add)).sum()
     }
 
-    /// Returns how many bytes are to be read, and to be written in another order.
+    /// Returns how many bytes have to be read, and to be written if their order changes.
     pub(super) fn work(&self) -> u64 {
         match self.order {
             BinOrder::Kept => self.bytes(),
@@ -104,7 +104,8 @@ impl Plan {
         let mut bins = Vec::new();
         visit_files(base, predicate, |batch, files| {
             let mut unknown = Vec::new();
-            // Mixing the rows of files that another engine has clustered would undo its work.
+            // Files that another implementation has clustered are left alone, because mixing their rows would undo its
+            // work.
             let mut choose = |listed: ListedFile| match &listed.add.clustering_provider {
                 Some(_) if matches!(choice, Choice::Purged) => {
                     bins.push(Bin { files: vec![listed], order: BinOrder::Kept });
@@ -163,8 +164,8 @@ impl Plan {
     }
 }
 
-/// Returns whether the rows of a file may be mixed with rows of other files: no implementation keeps them in order, or
-/// the table is not clustered any more.
+/// Returns whether the rows of a file may be mixed with rows of other files: if the file is not clustered, or the table
+/// no longer is.
 fn can_join(add: &Add, is_clustered: bool) -> bool {
     match &add.clustering_provider {
         None => true,
@@ -172,7 +173,7 @@ fn can_join(add: &Add, is_clustered: bool) -> bool {
     }
 }
 
-/// Brings files into the order in which they were added.
+/// Sorts files into the order in which they were added.
 pub(super) fn sort(files: &mut [ListedFile]) {
     files.sort_by(|a, b| {
         let [a, b] = [a, b].map(|file| (file.add.modification_time, file.add.path.as_str()));
@@ -190,7 +191,7 @@ pub(super) fn deleted_rows(add: &Add) -> u64 {
     add.deletion_vector.as_ref().map_or(0, |vector| u64::try_from(vector.cardinality).unwrap_or_default())
 }
 
-/// Returns the share of the rows of a file that is deleted. Without statistics it counts as large.
+/// Returns the share of a file's rows that are deleted. Without statistics the share counts as large.
 fn deleted_share(add: &Add) -> f64 {
     match (deleted_rows(add), add.stats.as_deref().and_then(num_records)) {
         (0, _) => 0.0,
@@ -203,7 +204,7 @@ pub(super) fn has_many_deleted(add: &Add, most_deleted: f64) -> bool {
     add.deletion_vector.is_some() && deleted_share(add) >= most_deleted
 }
 
-/// Returns about how many bytes the rows of a file take that are not deleted, at least one.
+/// Returns about how many bytes the remaining rows of a file take, at least one.
 pub(super) fn live_bytes(add: &Add) -> u64 {
     let deleted = deleted_share(add);
     let live = if deleted < 1.0 { size(add) as f64 * (1.0 - deleted) } else { size(add) as f64 };

@@ -1,4 +1,4 @@
-//! The ranks of values within their column, from a sample of the rows.
+//! Ranks the values of a column, based on a sample of the rows.
 //!
 //! ```text
 //!   sample of a column, sorted     a a a a b d d e │ f f g k k k l z       boundaries: one value of each 2^-bits of it
@@ -8,7 +8,7 @@
 //! - Values of any type that has an order are compared by the bytes of Arrow's row format: NULL is first, NaN last.
 //! - The ranks of rare values lie close together, and the ranks of frequent ones far apart, so that each bit of a rank
 //!   divides the rows about equally, however the values are distributed.
-//! - Only the first bytes of a value count, as statistics have only a prefix of a text.
+//! - Only the first bytes of a value count, because statistics contain only a prefix of a string.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, UInt32Array};
 use arrow::compute::{take, unary};
@@ -27,10 +27,10 @@ const SAMPLE: usize = 1 << 16;
 /// The number of bytes of a value that count: 32 characters, as in statistics, in Arrow's row format.
 const PREFIX: usize = 160;
 
-/// The least number of rows whose places are worth a thread.
+/// The least number of rows for which computing positions in another thread pays off.
 const MIN_PART: usize = 1 << 11;
 
-/// A sample of rows in which each row is with the same probability.
+/// A random sample of rows, in which each row is equally likely.
 pub(super) struct Sample {
     columns: Vec<SampledColumn>,
     seen: u64,
@@ -42,13 +42,13 @@ struct SampledColumn {
     values: Vec<Box<[u8]>>,
 }
 
-/// A column whose values are compared as bytes.
+/// A column in the form in which its values are compared as bytes.
 struct Comparable {
     path: ColumnPath,
     converter: RowConverter,
 }
 
-/// Where rows are on the curve through the ranks of their columns' values.
+/// Computes the positions of rows on a curve through the ranks of their values.
 pub(super) struct Places {
     grid: Grid,
     columns: Vec<RankedColumn>,
@@ -118,7 +118,7 @@ impl Sample {
         Ok(())
     }
 
-    /// Returns what finds the places of rows on `curve`.
+    /// Returns the object that computes the positions of rows on `curve`.
     pub(super) fn places(self, curve: Curve) -> Places {
         let grid = Grid::new(curve, self.columns.len());
         let ranges = 1_usize << bits(self.columns.len());
@@ -140,7 +140,7 @@ impl Comparable {
 }
 
 impl Places {
-    /// Returns the places of the rows of a batch.
+    /// Returns the positions of the rows of a batch.
     ///
     /// # Errors
     /// `SchemaMismatch` if the batch lacks a column.
@@ -169,8 +169,8 @@ impl Places {
 }
 
 impl Boundaries {
-    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. So a
-    /// frequent value differs in rank from the values below it and from the values above it.
+    /// Returns the rank of a value: how many boundaries are below it, and half of those that are equal to it. This
+    /// separates a frequent value from the values below and above it.
     fn rank(&self, value: &[u8]) -> u32 {
         let number = first(value);
         let alike = self.first.partition_point(|boundary| *boundary < number);
@@ -189,8 +189,8 @@ fn prefix(bytes: &[u8]) -> &[u8] {
     bytes.get(..PREFIX).unwrap_or(bytes)
 }
 
-/// Returns the first bytes of a value as a number, without the byte that distinguishes NULL from values. Numbers follow
-/// each other as the values do, but different values may have the same number.
+/// Returns the first bytes of a value as a number, without the byte that distinguishes NULL from values. The numbers
+/// are in the order of the values, but different values may have the same number.
 fn first(bytes: &[u8]) -> u64 {
     let value = bytes.get(1..).unwrap_or_default();
     let mut first = [0; 8];
@@ -228,7 +228,7 @@ fn without_order(path: &ColumnPath) -> impl FnOnce(arrow::error::ArrowError) -> 
     move |error| Error::invalid_argument(message).with_source(error)
 }
 
-/// SplitMix64: the same numbers each time, so that the same rows are ordered in the same way.
+/// SplitMix64, which yields the same numbers in every run, so that the same rows are always ordered in the same way.
 struct Random(u64);
 
 impl Random {
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the places of the only column, which are the ranks.
+    /// Returns the positions for a table with one column, which are the ranks themselves.
     fn ranks(values: ArrayRef) -> Vec<u128> {
         let batch = RecordBatch::try_from_iter_with_nullable([("a", values, true)]).unwrap();
         let mut sample = Sample::new(&batch.schema(), &[ColumnPath::new(["a"])]).unwrap();
@@ -305,7 +305,7 @@ mod tests {
         assert!(found[0] == found[1] && found[2] < found[0], "{found:?}");
     }
 
-    /// A column in which one value is frequent still has its other values at some distance.
+    /// If one value of a column is frequent, the other values still have different ranks.
     #[test]
     fn ranks_divide_the_rows_equally() {
         let values: Vec<i64> = (0..10_000).map(|row| if row % 2 == 0 { 0 } else { row }).collect();
@@ -314,7 +314,7 @@ mod tests {
         assert!((4_900..5_100).contains(&upper), "{upper}");
     }
 
-    /// So do values that are rarer than a rank, below a frequent one and above it.
+    /// Values that are rarer than one rank also differ from a frequent value, below and above it.
     #[test]
     fn rare_values_are_told_apart_from_a_frequent_one() {
         let values = (0..100_000).map(|row| match row {
@@ -328,7 +328,7 @@ mod tests {
         assert!(null <= low && low < frequent && frequent < high, "{null} {low} {frequent} {high}");
     }
 
-    /// Statistics have 32 characters of a text, of up to four bytes each.
+    /// Statistics have 32 characters of a string, of up to four bytes each.
     #[test]
     fn as_much_of_a_text_counts_as_statistics_have() {
         let texts = (0..1_000).map(|row| format!("{}{row:04}", "🙂".repeat(28)));

@@ -2,10 +2,10 @@
 //!
 //! - Each new file was written by exactly one task, and all of its rows come from the old files of its bin. It has as
 //!   many rows as were copied.
-//! - If the log has the number of rows of an old file, all of those that are not deleted must have been copied. If the
-//!   engine has counted the rows before, the numbers must be equal, even if the log has no number.
-//! - The rows of a bin that keeps its order come file after file, each in its order. So the position of each row in the
-//!   new file is known ([`super::moved`]).
+//! - If the log has the number of rows of an old file, all rows that are not deleted must have been copied. If the
+//!   engine has counted the rows before, the copied rows must match that number, even if the log has none.
+//! - The rows of a bin that keeps its order come file after file, each in its order. This determines the position of
+//!   each row in the new file ([`super::moved`]).
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ impl OptimizePlan {
         Ok(rewritten)
     }
 
-    /// Returns the bin with this number, whose old files have these numbers, with its new files.
+    /// Returns the bin with this number and its new files. The old files of the bin have the given numbers.
     fn written_bin(
         &self,
         bin: &Bin,
@@ -138,7 +138,7 @@ impl OptimizePlan {
             return Err(faulty("a task has written a bin to another partition".to_owned()).at_path(&add.path));
         }
         let mut add = Add { data_change: false, ..add };
-        // Its rows are as close together as before.
+        // A single file that keeps its order is clustered as well as before.
         if let ([file], BinOrder::Kept) = (bin.files.as_slice(), bin.order) {
             keep(&file.add, &mut add);
         }

@@ -1,7 +1,8 @@
 //! Writes the rows of bins to new files.
 //!
-//! - How many rows each old file has is counted while it is read, because the positions in the new file depend on it.
-//! - Small files are read several at a time, each as a whole; large ones batch by batch.
+//! - The rows of each old file are counted while they are read, because the positions in the new file depend on the
+//!   counts.
+//! - Several small files are read at a time, each as a whole; large files are read batch by batch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +27,8 @@ use crate::write::{DataWriter, Overflow, TableWriteSpec, WriteOptions};
 /// The memory of all writers together, in bytes.
 const MEMORY: usize = 256 << 20;
 
-/// The number of bins whose rows are ordered at the same time: the more memory each of them has, the fewer sorted runs
-/// it needs.
+/// The number of bins that are ordered at the same time. The more memory each of them has, the fewer sorted runs it
+/// needs.
 const MOST_ORDERED: usize = 2;
 
 /// The maximum size of files that are read as a whole, and the maximum total size of files read at once.
@@ -39,13 +40,13 @@ pub(super) struct Rewritten {
     pub(super) sources: Vec<Source>,
     /// The new files; none if all rows of the old files are deleted.
     pub(super) new: Vec<NewFile>,
-    /// The order of the rows in the new files, one after another.
+    /// The order of the rows in the new files, taken one after another.
     pub(super) order: RowOrder,
 }
 
 impl Rewritten {
-    /// Returns where the rows of one of the old files are now, for writers who delete rows of it concurrently; `None`
-    /// if their order has changed.
+    /// Returns the new places of an old file's rows, for writers that delete rows of it concurrently; `None` if the
+    /// order has changed.
     pub(super) fn moved(&self, source: &Source) -> Option<RowMove> {
         let RowOrder::Kept = self.order else { return None };
         let Source { add, moved } = source;
@@ -73,9 +74,9 @@ pub(super) struct Source {
 pub(super) struct BinRewriter<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) copy: RowCopy,
-    /// How rows are ordered; if they are not, the rows of a bin are one file.
+    /// How rows are ordered. Without it, each bin becomes one file with the rows in their present order.
     ordering: Option<Ordering>,
-    /// How many bytes of old files were read, and of those whose rows are ordered, written.
+    /// How many bytes of old files were read and, where rows are ordered, also written.
     pub(super) progress: Progress,
     /// Whether the rows of new files are compared with the rows of the old ones.
     pub(super) checks_rows: bool,
@@ -96,7 +97,7 @@ impl<'a> BinRewriter<'a> {
         progress: Progress,
         environment: &'a Environment,
     ) -> Result<Self> {
-        // How many rows a file has is decided here, however large they become.
+        // This code decides how many rows a file gets, so the writer must never start a new file because of its size.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
         let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
         Ok(Self { base, copy, ordering, progress, checks_rows, numbers, environment })
@@ -107,7 +108,7 @@ impl<'a> BinRewriter<'a> {
     /// # Errors
     /// `CorruptData`, and errors of the store. No new file is left then.
     pub(super) fn rewrite(&self, bins: &[Bin]) -> Result<Vec<Rewritten>> {
-        // A writer encodes on all cores; the threads are for the pauses between files.
+        // A single writer already encodes on all cores; more threads only fill the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
         let threads = parallel::cores().min(bins.len()).min(most).max(1);
         let done = Mutex::new(Vec::new());
@@ -131,7 +132,7 @@ impl<'a> BinRewriter<'a> {
         )
     }
 
-    /// Writes the rows of a bin to one file, in the order in which they are.
+    /// Writes the rows of a bin to one file, in their present order.
     fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
         let (mut writer, mut read) = (self.writer(self.options(memory_budget))?, self.read_rows());
         let sources = self.read(files, |batch| {
@@ -140,14 +141,14 @@ impl<'a> BinRewriter<'a> {
         })?;
         let rows = sources.iter().map(|source| source.moved.rows).sum();
         let mut new: Vec<NewFile> = self.finished(writer, rows)?.into_iter().collect();
-        // Its rows are as close together as before.
+        // A single file is clustered as well as before.
         if let ([file], [new]) = (files, new.as_mut_slice()) {
             keep(&file.add, &mut new.add);
         }
         self.checked(files, &read, Rewritten { sources, new, order: RowOrder::Kept })
     }
 
-    /// Returns the options of writers that take so many bytes of memory.
+    /// Returns options for writers that together use this many bytes of memory.
     pub(super) fn options(&self, memory_budget: usize) -> WriteOptions {
         WriteOptions { memory_budget, ..WriteOptions::new(self.environment.clone()) }
     }
@@ -157,14 +158,14 @@ impl<'a> BinRewriter<'a> {
         DataWriter::new(self.base.storage().clone(), self.copy.spec.clone(), options)
     }
 
-    /// Completes a file with so many rows; `None` if it has none.
+    /// Completes a file with this number of rows; `None` if it has no rows.
     pub(super) fn finished(&self, writer: DataWriter, rows: u64) -> Result<Option<NewFile>> {
         let mut new = writer.finish()?;
         let added = new.pop();
         if !new.is_empty() || added.is_some() != (rows > 0) {
             let paths = new.into_iter().chain(added).map(|add| add.path).collect();
             delete_unused(self.base.storage(), paths);
-            // The positions of rows would be unknown.
+            // The writer has made more than one file, so the positions of rows would be unknown.
             return Err(self
                 .base
                 .located(Error::corrupt_data("the rows of a partition did not become one file")));
@@ -216,7 +217,7 @@ impl<'a> BinRewriter<'a> {
     }
 }
 
-/// Divides files into those that are read as a whole at the same time, and large ones, which are alone.
+/// Divides files into groups: small files that are read as a whole at the same time, and large files on their own.
 fn groups(files: &[ListedFile]) -> Vec<&[ListedFile]> {
     let mut groups = Vec::new();
     let mut rest = files;

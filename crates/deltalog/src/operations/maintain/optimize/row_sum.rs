@@ -1,9 +1,9 @@
-//! A sum over rows, for comparing the rows before and after.
+//! A checksum over rows, to compare the rows before and after a rewrite.
 //!
-//! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. A row
-//!   that was lost, doubled or changed changes the sum, except by an accident of one in 2^64.
-//! - Values are hashed by the bytes of Arrow's row format, which are the same for equal values of a type. It has no
-//!   maps: these are hashed as lists of their entries.
+//! - Each row has a hash of all its values, and the sum of the hashes does not depend on the order of the rows. If a
+//!   row is lost, doubled or changed, the sum differs, with a chance of error of one in 2^64.
+//! - Values are hashed in Arrow's row format, which is the same for equal values of a type. It does not support maps,
+//!   so these are hashed as lists of their entries.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -27,7 +27,7 @@ impl RowSum {
     /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// `CorruptData` for values that have no form to be hashed in.
+    /// `CorruptData` for values that cannot be converted to the row format.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.try_add(batch).map_err(|error| Error::corrupt_data("rows cannot be hashed").with_source(error))
     }
@@ -147,7 +147,7 @@ mod tests {
         for other in [all.slice(0, 39), with(all.slice(0, 1)), with(rows(&[41]))] {
             assert_ne!(sum([&all]), sum([&other]));
         }
-        // One value within a map.
+        // The rows differ in one value inside a map.
         let (one, other) = (rows(&[4]).project(&[2]).unwrap(), rows(&[7]).project(&[2]).unwrap());
         assert_ne!(sum([&one]), sum([&one.slice(0, 0)]));
         assert_eq!(one.column(0).as_map().value_length(0), other.column(0).as_map().value_length(0));

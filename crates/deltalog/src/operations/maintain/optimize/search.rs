@@ -1,4 +1,4 @@
-//! Finds rows in new files whose order an engine has made.
+//! Finds rows in new files that an engine has ordered.
 //!
 //! - The engine is asked once per attempt, for the rows of all bins together, and only for rows that it has not located
 //!   before: an answer takes minutes.
@@ -12,15 +12,16 @@ use roaring::RoaringTreemap;
 use super::moved::EngineOrder;
 use crate::error::{Error, Result};
 
-/// The maximum number of rows per request to an engine. Each task that answers it may have to count all of them.
+/// The maximum number of rows per request to an engine. Every task that takes part in the answer may have to count all
+/// of them.
 pub(super) const MOST_ROWS: u64 = 1 << 16;
 
 /// The maximum number of requests for rows of a batch.
 const MOST_SEARCHES: u32 = 3;
 
-/// Finds rows, given by the numbers of their old files in the batch and their positions there, in order, in the new
-/// files of an engine. Returns for each, in the same order, the number of the task of the new file and the position
-/// there; `None` if that is not known.
+/// Finds rows in the new files of an engine. A row is given by the number of its old file in the batch and its position
+/// there, in ascending order. Returns for each, in the same order, the number of the task of the new file and the
+/// position there; `None` if that is not known.
 pub type Locate<'a> = dyn FnMut(&[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> + 'a;
 
 /// The search for rows of a batch.
@@ -44,7 +45,7 @@ impl<'a> RowSearch<'a> {
     /// Looks for rows.
     ///
     /// # Errors
-    /// `CorruptData` for an answer with other rows; errors of the engine.
+    /// `CorruptData` for an answer with a different number of rows; errors of the engine.
     pub(super) fn look_for(&mut self, rows: impl Iterator<Item = (u32, u64)>) -> Result<()> {
         let mut unknown: Vec<_> = rows.filter(|row| !self.found.contains_key(row)).collect();
         unknown.sort_unstable();
@@ -63,8 +64,8 @@ impl<'a> RowSearch<'a> {
         Ok(())
     }
 
-    /// Returns the positions of rows of a bin that were looked for in its new files, which have so many rows each: a
-    /// set for each file. `None` if not all of them were found.
+    /// Returns the positions of a bin's rows that were looked for: a set for each of its new files, which have the
+    /// given numbers of rows. `None` if not all of them were found.
     ///
     /// # Errors
     /// `CorruptData` if they cannot be there.
@@ -104,7 +105,7 @@ mod tests {
         EngineOrder { first_file: 0, tasks: vec![2, 5] }
     }
 
-    /// An answer takes an engine minutes, so it is asked once for each row, for many rows together, and rarely.
+    /// An engine needs minutes to answer, so it is asked only once for each row, for many rows together, and rarely.
     #[test]
     fn an_engine_is_asked_for_what_is_not_known() {
         let mut asked = Vec::new();

@@ -1,5 +1,5 @@
-//! Compaction of the small files of some partitions, of bounded size. `crate::operations::maintain::auto_compaction`
-//! asks for it.
+//! Compacts the small files of some partitions, up to a maximum size. Called by
+//! `crate::operations::maintain::auto_compaction`.
 //!
 //! - Files that other engines have clustered are left alone, as in every OPTIMIZE.
 //! - Partitions with the most small files come first.
@@ -35,13 +35,13 @@ use crate::write::TableWriteSpec;
 pub(crate) struct SmallFiles {
     /// The size below which a file is small.
     pub(crate) small_size: u64,
-    /// The size that new files have at most.
+    /// The maximum size of new files.
     pub(crate) target_size: u64,
-    /// The number of small files of a partition from which on they are compacted.
+    /// The minimum number of small files in a partition for which they are compacted.
     pub(crate) least_files: u64,
-    /// The number of partitions that are compacted.
+    /// The maximum number of partitions to compact.
     pub(crate) most_partitions: usize,
-    /// The size of the files that are compacted, unless the files of the first new file are larger.
+    /// The maximum total size of the files to compact, unless the files of the first new file are already larger.
     pub(crate) most_bytes: u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn compact_small_files(
     Ok(Optimized { commits: committed.into_iter().collect(), metrics: metrics.ended(environment.now_ms()) })
 }
 
-/// Returns the files that become one file each, and the number of small files.
+/// Returns the files grouped by the new file that they become, and the number of small files.
 fn plan(base: &Snapshot, touched: &[Add], small: &SmallFiles) -> Result<(Vec<Bin>, u64)> {
     let by_partition = small_files(base, touched, small.small_size)?;
     let considered_files = by_partition.values().map(|files| files.len() as u64).sum();
@@ -126,7 +126,7 @@ fn small_files(
     Ok(found)
 }
 
-/// Keeps the small files of the partitions of the files `touched`.
+/// Returns a filter for the small files in the partitions of the files `touched`.
 fn filter(base: &Snapshot, touched: &[Add], small_size: u64) -> Result<FileFilter> {
     let partitions = match base.metadata().partition_columns.is_empty() {
         true => None,

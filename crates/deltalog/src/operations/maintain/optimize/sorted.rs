@@ -6,11 +6,11 @@
 //! ```
 //!
 //! - Rows with equal keys stay in the order in which they came.
-//! - If all rows fit in half of the memory, no file is written. Else one block of each run is in memory while they are
-//!   merged: a block has 128 KiB, so that runs of 64 MiB take a 512th of the size of all rows.
-//! - Each row comes back with its number, counted from 0 in the order in which the rows came.
-//! - A run is sorted and written by its own thread, while the rows of the next one come. Each of the two may take
-//!   half of the memory.
+//! - If all rows fit in half of the memory, no file is written. Otherwise one block of each run is in memory while runs
+//!   are merged. A block has 128 KiB, so with runs of 64 MiB the blocks take a 512th of the size of all rows.
+//! - Each row is returned with its number, counted from 0 in the order in which rows were added.
+//! - A run is sorted and written by its own thread while the rows of the next run are collected. Each of the two may
+//!   use half of the memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,13 +30,14 @@ use crate::write::{Overflow, Place, bytes_of_rows};
 /// The maximum number of rows in a returned batch, and in a block of the file.
 const MOST_ROWS: usize = 8192;
 
-/// The size in bytes at which a batch that comes back has fewer rows.
+/// The size in bytes at which a returned batch ends before it has the maximum number of rows.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The size in bytes at which a block of the file has fewer rows.
+/// The size in bytes at which a block of the file ends before it has the maximum number of rows.
 const BLOCK_BYTES: usize = 128 << 10;
 
-/// How many times wider than the average a row may be, so that rows are counted and not weighed.
+/// If no row is wider than this multiple of the average, batches are limited by their number of rows, without weighing
+/// each row.
 const MOST_UNEVEN: usize = 4;
 
 /// The memory of a row's key, of its number and of its place among the rows to be sorted, in bytes.
@@ -49,12 +50,12 @@ pub(super) struct Sorter {
     held: HeldRows,
     /// The number of all rows.
     rows: u64,
-    /// The temporary file and what is in it, but not while a run is written.
+    /// The temporary file and its runs; absent while a run is being written.
     file: RunFile,
     writing: Option<Task<(RunFile, Result<()>)>>,
 }
 
-/// Rows that are in memory to be sorted together.
+/// Rows in memory that will be sorted together.
 #[derive(Default)]
 struct HeldRows {
     batches: Vec<Held>,
@@ -75,7 +76,7 @@ struct Held {
     first: u64,
 }
 
-/// A row by its key, the batch among those that are held, and the position there. They are ordered as the rows are.
+/// A row's key, its batch among the held ones, and its position there. Entries sort in the order of the rows.
 type Entry = (u128, u32, u32);
 
 impl Sorter {
@@ -95,7 +96,7 @@ impl Sorter {
         self.rows
     }
 
-    /// Adds rows, which have a key each.
+    /// Adds rows with their keys, one key per row.
     ///
     /// # Errors
     /// `Unavailable` or `PermissionDenied` if the temporary file cannot be written.
@@ -183,7 +184,8 @@ impl HeldRows {
         let bytes_per_row = (self.bytes / self.rows.max(1)).max(1);
         let most = batches.iter().map(|batch| widest(batch.columns())).max().unwrap_or_default();
         let limits = BatchBytes::of(bytes);
-        // Rows of about the same size are only counted. If sizes differ, wide rows may be next to each other.
+        // Rows of about the same size are only counted. Otherwise they are weighed, because wide rows may be next to
+        // each other.
         let (rows, weighed) = match most <= MOST_UNEVEN * bytes_per_row {
             true => ((bytes / bytes_per_row).clamp(1, MOST_ROWS), 0),
             false => (MOST_ROWS, most),
@@ -205,7 +207,7 @@ impl HeldRows {
     }
 }
 
-/// Returns rows with a column for their keys and one for their numbers, which are the last ones.
+/// Returns rows with two more columns at the end: their keys and their numbers.
 fn with_keys(rows: &RecordBatch, keys: &[u128], numbers: Vec<u64>) -> Result<RecordBatch> {
     let bytes = keys.iter().flat_map(|key| key.to_be_bytes()).collect::<Vec<u8>>();
     let keys = FixedSizeBinaryArray::try_new(16, bytes.into(), None).map_err(unsorted)?;
@@ -226,7 +228,7 @@ fn unsorted(error: ArrowError) -> Error {
 struct Merge {
     overflow: Overflow,
     runs: Vec<Run>,
-    /// The blocks with rows in the next batch.
+    /// The blocks that have rows in the next batch.
     blocks: Vec<RecordBatch>,
     rows: Vec<(usize, usize)>,
     numbers: Vec<u64>,
@@ -235,7 +237,7 @@ struct Merge {
 
 struct Run {
     places: std::vec::IntoIter<Place>,
-    /// Its place in the blocks of the next batch.
+    /// The index of this block among the blocks of the next batch.
     block: usize,
     keys: FixedSizeBinaryArray,
     numbers: UInt64Array,
@@ -311,7 +313,7 @@ impl Merge {
         visit(rows, std::mem::take(&mut self.numbers))?;
         self.rows.clear();
         self.bytes = 0;
-        // Blocks are kept only while they have rows.
+        // A block is only kept while it still has rows to return.
         let mut kept = Vec::with_capacity(self.runs.len());
         for run in &mut self.runs {
             if let Some(block) = self.blocks.get(run.block).filter(|_| run.entry().is_some()) {
@@ -351,7 +353,8 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
     }
 
-    /// A block of each run is in memory while runs are merged. Wide rows may be neighbors along the curve.
+    /// While runs are merged, a block of each is in memory. Blocks stay small even where wide rows are neighbors along
+    /// the curve.
     #[test]
     fn blocks_are_bounded_where_wide_rows_are_neighbors() {
         let narrow = rows(&[1; 3_000], 0);

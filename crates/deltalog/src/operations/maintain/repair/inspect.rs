@@ -1,4 +1,4 @@
-//! The problems of one file of the log.
+//! Looks for problems of one file in the log.
 //!
 //! ```text
 //!   exists? ──► size ──► footer: columns within the file, number of rows ──► rows, statistics
@@ -7,7 +7,7 @@
 //!   deletion vector: exists? ──► checksum, cardinality, positions
 //! ```
 //!
-//! A failure of the store is an error and never a problem of the file.
+//! A failure of the store is an error, and is never reported as a problem of the file.
 
 use parquet::file::metadata::ParquetMetaData;
 
@@ -97,7 +97,7 @@ impl<'a> Inspector<'a> {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 found.push(Finding::of_error(FileProblem::UnsupportedFile, &error));
             }
-            // It was deleted since the walk.
+            // The file was deleted after the walk.
             Err(error) if error.kind() == ErrorKind::FileNotFound => found.push(missing()),
             Err(error) => return Err(error),
         }
@@ -126,7 +126,8 @@ impl<'a> Inspector<'a> {
             Ok(_) => Ok(None),
             Err(error) => match error.kind() {
                 ErrorKind::FileNotFound => Ok(Some(Finding::of_error(FileProblem::MissingVector, &error))),
-                // The store was reached before, so it is the version in the file that is not supported.
+                // The store has answered before, so `Unsupported` refers to the version of the deletion vector's
+                // format.
                 ErrorKind::CorruptData | ErrorKind::CorruptLog | ErrorKind::Unsupported => {
                     Ok(Some(Finding::of_error(FileProblem::DamagedVector, &error)))
                 }
@@ -145,7 +146,7 @@ fn rows_of(footer: &ParquetMetaData) -> Result<u64> {
         .map_err(|_| Error::corrupt_data("the footer has a negative number of rows"))
 }
 
-/// Reads a footer whose columns are within the file.
+/// Reads the footer, and checks that all columns lie within the file.
 fn whole_footer(storage: &Storage, file: &ListedFile) -> Result<ParquetMetaData> {
     let reader = storage.open_log_path(&file.file.path)?;
     let footer = read_footer(&reader)?;

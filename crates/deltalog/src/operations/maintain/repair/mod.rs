@@ -11,14 +11,16 @@
 //! ```
 //!
 //! - A file is missing only if the store says so. A request that fails otherwise is an error, and nothing is committed.
-//! - Nothing is deleted in the store. Files that no action names are reported, and are VACUUM's.
-//! - The rows of a file whose deletion vector cannot be read are not known: without the vector, deleted rows would come
-//!   back. A repair leaves such files in the table and is refused, unless its caller gives up their other rows as well.
-//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice. Which rows these
-//!   were is not known: in a table with a change data feed, the changes of that version cannot be read. A table that is
-//!   append-only is not repaired (protocol, "Append-only Tables").
+//! - Nothing is deleted in the store. Files that no action refers to are only reported; deleting them is left to
+//!   VACUUM.
+//! - If a file's deletion vector cannot be read, it is not known which of its rows are deleted: without the vector,
+//!   deleted rows would come back. A repair is refused because of such a file, unless the caller agrees to lose its
+//!   other rows as well.
+//! - A repair removes rows from the table (`dataChange` is true), so that readers of changes notice. It is not known
+//!   which rows these were, so the change data feed, if the table has one, cannot be read for that version. A table
+//!   that is append-only is not repaired (protocol, "Append-only Tables").
 //! - The repair depends on the files that it removes: another commit that removes one of them, or changes its vector,
-//!   is a conflict. Rows that others add do not matter.
+//!   is a conflict. Rows that other writers add do not matter.
 //! - Several files are examined at a time. Only the sizes of the files and the problems are kept in memory.
 //!
 //! | file | what |
@@ -54,7 +56,7 @@ use crate::snapshot::Snapshot;
 
 pub use problem::FileProblem;
 
-/// How many files an error names.
+/// The maximum number of files in an error message.
 const NAMED: usize = 10;
 
 /// How closely files are checked.
@@ -149,7 +151,7 @@ impl FileCheck {
     }
 }
 
-/// The request to remove files from the table that cannot be read.
+/// A request to remove from the table the files that cannot be read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RepairRequest {
@@ -159,7 +161,7 @@ pub struct RepairRequest {
     /// Whether files whose deletion vectors are missing, or do not fit, are removed with all of their rows. Otherwise
     /// such a file is an error.
     pub drops_files_without_vectors: bool,
-    /// Whether nothing is committed.
+    /// Whether to commit nothing, and only return what would be removed.
     pub dry_run: bool,
     /// More fields of the commit, such as user metadata.
     pub operation: Operation,
@@ -197,7 +199,7 @@ pub struct RepairedFile {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepairMetrics {
-    /// The number of files of the table before.
+    /// The number of files in the table before the repair.
     pub scanned_files: u64,
     /// The number of files that were removed.
     pub removed_files: u64,
@@ -211,8 +213,8 @@ pub struct RepairMetrics {
     pub files_without_vectors: u64,
 }
 
-/// Removes missing files from the table of `base`, in one commit; also damaged ones on request.
-/// Nothing is deleted in the store.
+/// Removes missing files from the table of `base` in one commit and, on request, damaged ones. Nothing is deleted in
+/// the store.
 ///
 /// # Errors
 /// `InvalidArgument` for a table that is append-only; `Unsupported` for one that cannot be written. `FileNotFound` or
@@ -242,7 +244,7 @@ pub fn repair(base: &Snapshot, request: RepairRequest, environment: &Environment
     Ok(Repaired { committed: Some(committed), removed, metrics })
 }
 
-/// Which faulty files are removed, and which of the others prevent the repair.
+/// The faulty files to remove, and the faulty files that prevent the repair.
 struct Plan<'a> {
     chosen: Vec<&'a FaultyFile>,
     uncertain: Vec<&'a FaultyFile>,
@@ -263,7 +265,7 @@ impl<'a> Plan<'a> {
         plan
     }
 
-    /// Refuses to continue if the rows of a file are not known.
+    /// Refuses to continue if it is not known which rows of a file are deleted.
     fn ensure_certain(&self, base: &Snapshot) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());
@@ -310,7 +312,7 @@ fn is_without_vector(faulty: &FaultyFile) -> bool {
 
 fn repaired_file(base: &Snapshot, faulty: &FaultyFile) -> RepairedFile {
     let vector = faulty.file.add.deletion_vector.as_ref();
-    // A descriptor that is not understood names no file.
+    // A descriptor that cannot be parsed does not refer to a file.
     let vector = vector.and_then(|descriptor| vector_path(descriptor, base.resolver()).ok().flatten());
     RepairedFile {
         path: faulty.file.file.path.to_string(),

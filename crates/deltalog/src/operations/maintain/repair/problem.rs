@@ -8,21 +8,21 @@ use crate::error::Error;
 pub enum FileProblem {
     /// The data file is missing.
     MissingFile,
-    /// The data file has another size than in the log. Its rows may be readable nevertheless.
+    /// The size of the data file differs from the log. Its rows may be readable nevertheless.
     WrongSize,
     /// The data file is not readable as Parquet.
     DamagedFile,
     /// The data file is of a kind that this version cannot read, such as an encrypted one. It may be whole.
     UnsupportedFile,
-    /// The data file has another number of rows than its statistics in the log say.
+    /// The number of rows in the data file differs from its statistics in the log.
     WrongRowCount,
     /// The file with the deletion vector is missing, so it is unknown which rows are deleted.
     MissingVector,
     /// The deletion vector cannot be read, or does not fit the data file or its descriptor in the log.
     DamagedVector,
-    /// The statistics in the log do not bound the rows, so that a query may overlook rows.
+    /// The statistics in the log exclude rows that the file has, so a query may miss these rows.
     WrongStatistics,
-    /// No action of the log names the file.
+    /// No action in the log refers to the file.
     UnreferencedFile,
 }
 
@@ -56,7 +56,7 @@ impl Finding {
         Self { problem, detail: detail.into() }
     }
 
-    /// Returns the problem that an error has told.
+    /// Returns the finding for an error that occurred while reading.
     pub(super) fn of_error(problem: FileProblem, error: &Error) -> Self {
         Self::new(problem, error.to_string())
     }

@@ -48,7 +48,7 @@ pub(super) fn schema() -> SchemaRef {
     ]))
 }
 
-/// Returns the report as one batch: the files of the log in their order, then the others by their paths.
+/// Returns the report as one batch: first the files of the log in their order, then the unreferenced files by path.
 ///
 /// # Errors
 /// `CorruptData` if it is larger than an Arrow array can be.

@@ -1,9 +1,10 @@
-//! Whether all rows of a file can be read, and are within its statistics. Protocol: "Per-file Statistics".
+//! Checks that all rows of a file can be read, and that its statistics are true for them. Protocol: "Per-file
+//! Statistics".
 //!
 //! - Only those statistics are checked that queries use to skip a file: minima and maxima, and whether a column has no
 //!   NULL or only NULLs. Bounds are widened as queries widen them.
 //! - Rows that the deletion vector deletes do not count.
-//! - NaN is not compared, and the two zeros of floats are one.
+//! - NaN is not compared, and 0.0 and -0.0 are equal.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) struct RowCheck {
     statistics: StatisticsColumns,
 }
 
-/// The statistics of a column of one file, and what was seen of its rows.
+/// The statistics of a column in one file, and what its rows have shown so far.
 struct Column<'a> {
     path: &'a ColumnPath,
     min: Option<ArrayRef>,
@@ -50,7 +51,7 @@ impl RowCheck {
         Ok(Self { scan: RowScan::of(snapshot)?.with_threads(1), columns, statistics })
     }
 
-    /// Reads a file. Its deletion vector is left out if it does not fit.
+    /// Reads a file and compares its rows with its statistics. Its deletion vector is ignored if it does not fit.
     ///
     /// # Errors
     /// Errors of the store.
@@ -91,7 +92,7 @@ impl<'a> Column<'a> {
         Self { path, min: known(bounds.min(path)), max: known(bounds.max(path)), nulls, rows }
     }
 
-    /// Returns how the rows of a batch contradict the statistics, if they do.
+    /// Returns how the rows of a batch contradict the statistics; `None` if they do not.
     fn contradiction(&self, batch: &RecordBatch) -> Result<Option<String>> {
         let Some(values) = leaf(batch, self.path.parts()) else { return Ok(None) };
         let failed =
@@ -120,7 +121,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Returns the values of a leaf column, NULL also where a struct around it is.
+/// Returns the values of a leaf column, which are NULL where a struct around it is NULL.
 fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     let (first, inner) = path.split_first()?;
     let mut array = Arc::clone(batch.column_by_name(first)?);
@@ -133,7 +134,7 @@ fn leaf(batch: &RecordBatch, path: &[String]) -> Option<ArrayRef> {
     Some(arrow::array::make_array(data))
 }
 
-/// Returns values that are ordered like numbers: without NaN, and with one zero.
+/// Returns values without NaN and with a single zero, so that they can be compared like numbers.
 fn ordered(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => Arc::new(

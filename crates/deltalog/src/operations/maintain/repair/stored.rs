@@ -3,9 +3,9 @@
 //! - The store is asked individually for each file that the walk has not seen: files outside the root or behind links,
 //!   and files that a listing has left out. A file is missing only if the store answers that it does not exist, not if
 //!   a directory is not mounted.
-//! - The log is read before the walk, and newer commits are read afterwards. A file that the walk sees and no
-//!   action names is not part of any version that the log still has, or is still being written.
-//! - Change data files are named by commits, and not looked for.
+//! - The log is read before the walk, and newer commits afterwards. A file that the walk finds and no action refers to
+//!   is therefore not part of any version that the log still has, or is still being written.
+//! - Change data files are only referred to by commits, and are not looked for.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub(super) struct Stored {
     storage: Storage,
     /// The allowed roots outside of the table, as URIs.
     roots: Vec<String>,
-    /// The sizes of the files that the log names.
+    /// The sizes of the files that the log refers to.
     sizes: HashMap<String, u64>,
-    /// The files that it does not name.
+    /// The files that the log does not refer to.
     pub(super) unreferenced: Vec<FileMeta>,
 }
 
@@ -97,7 +97,7 @@ impl Stored {
         Ok(found)
     }
 
-    /// Returns the allowed root of a local file, if it does not exist.
+    /// Returns the allowed root that a local file is in, if that root no longer exists.
     fn lost_root(&self, path: &AbsolutePath) -> Option<PathBuf> {
         let roots = self.roots.iter().filter_map(|root| Url::parse(root).ok()?.to_file_path().ok());
         let mut roots =

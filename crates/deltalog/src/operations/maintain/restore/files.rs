@@ -1,4 +1,4 @@
-//! Which files a RESTORE removes and adds, as record batches in the form of the log.
+//! Computes which files a RESTORE removes and adds, as record batches in the form of the log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::write::row_counts::{Counted, with_certain_counts};
 
-/// How many missing files an error names.
+/// The maximum number of missing files in an error message.
 const NAMED: usize = 10;
 
 /// The differences between the files of two versions.
 pub(super) struct FileChanges {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
-    /// The files that are removed, as the `add` actions that they have.
+    /// The files that are removed, given by their current `add` actions.
     pub(super) removes: Vec<RecordBatch>,
     missing: u64,
     missing_bytes: u64,
@@ -35,7 +35,7 @@ impl FileChanges {
     /// Returns the changes that turn the files of `base` into the files of `earlier`.
     ///
     /// # Errors
-    /// `Unsupported` if rows have got other ids since. `CorruptLog`, and errors of the store.
+    /// `Unsupported` if rows have been given other ids since. `CorruptLog`, and errors of the store.
     pub(super) fn between(base: &Snapshot, earlier: &Snapshot) -> Result<Self> {
         if tracks_rows(earlier.protocol(), earlier.metadata()) {
             ensure_same_row_ids(base, earlier)?;
@@ -50,7 +50,7 @@ impl FileChanges {
         self.adds.is_empty() && self.removes.is_empty()
     }
 
-    /// Looks for the added files in the store, and leaves out the missing ones, if they may be ignored.
+    /// Looks for the added files in the store. Missing ones are left out if `may_ignore`.
     ///
     /// # Errors
     /// `FileNotFound` for missing files; errors of the store.
@@ -99,8 +99,7 @@ impl FileChanges {
         Ok(self)
     }
 
-    /// Returns the same changes for a table whose files have row ids: the rows of the added files that get ids are
-    /// counted.
+    /// Returns the same changes for a table with row ids: counts the rows of added files that get new ids.
     ///
     /// # Errors
     /// As [`with_certain_counts`].
@@ -136,7 +135,7 @@ impl FileChanges {
         }
     }
 
-    /// Returns how many files there are, and how large.
+    /// Returns the numbers and sizes of the files.
     pub(super) fn metrics(&self, earlier: &Snapshot) -> Result<RestoreMetrics> {
         let totals = earlier.totals()?;
         let (restored_files, restored_bytes) = counted(&self.adds);
@@ -153,8 +152,8 @@ impl FileChanges {
     }
 }
 
-/// Refuses to restore a version whose rows have other ids than now: row tracking was dropped and enabled again, and the
-/// same ids would be given to different rows.
+/// Refuses to restore a version whose row ids are unrelated to the present ones: row tracking was dropped and enabled
+/// again since, so the same ids were given to different rows.
 fn ensure_same_row_ids(base: &Snapshot, earlier: &Snapshot) -> Result<()> {
     let ids = |snapshot: &Snapshot| -> Result<HashMap<String, i64>> {
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::BaseRowId]);
@@ -204,8 +203,7 @@ fn only_in(snapshot: &Snapshot, others: &FileSet, columns: FileColumns) -> Resul
     Ok(found)
 }
 
-/// Returns the files that each logical file consists of: its data file, and the file of its deletion
-/// vector.
+/// Returns for each logical file the files that it consists of: its data file, and the file of its deletion vector.
 fn needed_files(snapshot: &Snapshot, batch: &RecordBatch) -> Result<Vec<Vec<LogPath>>> {
     let resolver = snapshot.resolver();
     let needed = |add: crate::protocol::Add| {

@@ -1,4 +1,4 @@
-//! RESTORE: an earlier version of the table becomes the newest one again.
+//! RESTORE: makes an earlier version of the table the newest one again.
 //!
 //! ```text
 //!   logical files of the newest version ──┬── not in the earlier one ──► removed
@@ -6,14 +6,15 @@
 //!   protocol, metadata and domains ──────────────────────────────────► as `table` says
 //! ```
 //!
-//! - The rows become the earlier version's: a logical file is a data file with its deletion vector (protocol, "Add
-//!   File and Remove File"), so that a file with another vector is replaced.
+//! - The unit of the comparison is the logical file: a data file with its deletion vector (protocol, "Add File and
+//!   Remove File"). If only the deletion vector differs, the logical file is replaced.
 //! - A file that is to be restored but no longer exists, perhaps because of a VACUUM, is detected before anything is
 //!   committed. Files that the newest version also has are not checked, because that version needs them in any case.
-//! - It is a commit like any other. The versions in between stay readable, and so it can be undone.
-//! - It depends on all files, as an overwrite does: a commit by another writer since the version that its caller has
-//!   seen is a conflict, because its rows would be lost. So is a commit of a VACUUM, which may delete what was just
-//!   found. A VACUUM that has begun before that version, and may still be deleting, is refused before ([`unfinished`]).
+//! - RESTORE is a commit like any other. The versions in between stay readable, so it can be undone.
+//! - It depends on all files, as an overwrite does: if another writer has committed since the version that the caller
+//!   has seen, that is a conflict, because the other writer's rows would be lost. A commit of a VACUUM is also a
+//!   conflict, because it may delete files that were just found. If a VACUUM began before that version and may still be
+//!   deleting, the RESTORE is refused in advance ([`unfinished`]).
 
 mod files;
 mod table;
@@ -30,17 +31,17 @@ use crate::snapshot::Snapshot;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RestoreRequest {
-    /// Whether files that are no longer there are left out, together with their rows. Otherwise they are an error, and
-    /// so are files that a VACUUM may still be deleting, which has begun and has not recorded its end.
+    /// Whether to leave out files that no longer exist, together with their rows. Otherwise such files are an error.
+    /// Files that an unfinished VACUUM may be deleting are then an error as well.
     pub ignore_missing_files: bool,
-    /// Whether the protocol of the earlier version is restored, too. Otherwise it keeps all features that the table
-    /// has got since. Versions that need them could not be read correctly any more.
+    /// Whether to restore the protocol of the earlier version, too. Otherwise the table keeps all features that it has
+    /// acquired since. After a downgrade, versions that need these features can no longer be read correctly.
     pub allow_protocol_downgrade: bool,
-    /// Whether nothing is committed: the metrics then say what would be done.
+    /// Whether to commit nothing and only return the metrics of what would be done.
     pub dry_run: bool,
     /// More fields of the commit, such as user metadata.
     pub operation: Operation,
-    /// The time that the caller has asked for instead of a version, which the commit then records.
+    /// The time that the caller has passed instead of a version. The commit records it.
     pub timestamp: Option<String>,
 }
 
@@ -48,7 +49,7 @@ pub struct RestoreRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restored {
-    /// The commit; `None` if the table was as that version already.
+    /// The commit; `None` if the table already equals that version.
     pub committed: Option<Committed>,
     /// The metrics.
     pub metrics: RestoreMetrics,
@@ -79,8 +80,8 @@ pub struct RestoreMetrics {
 ///
 /// # Errors
 /// `InvalidArgument` if `earlier` is after `base`, if it is a version of another table, or if rows of an append-only
-/// table would be removed. `FileNotFound` with the names of files that are no longer there. `Unsupported` for a table
-/// that cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting; `CommitStateUnknown`,
+/// table would be removed. `FileNotFound` with the names of files that no longer exist. `Unsupported` for a table that
+/// cannot be written. `CommitConflict`, also for files that a VACUUM may still be deleting; `CommitStateUnknown`,
 /// `CorruptLog`, and errors of the store.
 pub fn restore(
     base: &Snapshot,
@@ -136,7 +137,7 @@ pub fn restore(
     Ok(Restored { committed: Some(committed), metrics })
 }
 
-/// Describes the commit by the names of the JVM implementation.
+/// Describes the commit with the names that the JVM implementation uses.
 fn described(
     mut operation: Operation,
     version: u64,

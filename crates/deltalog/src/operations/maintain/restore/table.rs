@@ -9,7 +9,7 @@
 //! | high water marks of identity columns, the highest column id | whichever is farther: no value is given twice |
 //! | progress of applications, high water mark of row ids | the newest version |
 //!
-//! Features that protect the log, or that the removal of a domain needs, are always kept.
+//! Features that protect the log, or that are needed to remove a domain, are always kept.
 //!
 //! The JVM implementation does the same, except that it takes the properties of in-commit timestamps from the earlier
 //! version.
@@ -28,14 +28,14 @@ use crate::protocol::{
 };
 use crate::snapshot::Snapshot;
 
-/// The properties that are about the log, not about the rows of a version.
+/// The properties that concern the log rather than the rows of a version.
 const OF_THE_LOG: [&str; 4] =
     ["delta.enableInCommitTimestamps", ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE];
 
-/// The metadata of a column with its name in files.
+/// The metadata key for a column's name in files.
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
-/// The table-level actions of the commit.
+/// The protocol, metadata and domains of the commit.
 pub(super) struct RestoredTable {
     protocol: Protocol,
     metadata: Metadata,
@@ -44,12 +44,12 @@ pub(super) struct RestoredTable {
 
 impl RestoredTable {
     /// # Errors
-    /// `Unsupported` if the table cannot be written then, or if rows would get ids that other rows have had.
+    /// `Unsupported` if the table could not be written then, or if rows would get ids that other rows have had.
     /// `CorruptLog`, and errors of the store.
     pub(super) fn of(base: &Snapshot, earlier: &Snapshot, allow_downgrade: bool) -> Result<Self> {
         let domains = domains(base, earlier)?;
         let protocol = match allow_downgrade {
-            // Features that protect the log are kept, and features that the removal of a domain needs.
+            // Features that protect the log, or that are needed to remove a domain, are kept.
             true => {
                 let mut kept = vec![TableFeature::CheckpointProtection];
                 kept.retain(|feature| base.protocol().supports(feature));
@@ -88,7 +88,7 @@ impl RestoredTable {
         Ok(self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty())
     }
 
-    /// Sets what differs from `base`.
+    /// Adds to `transaction` whatever differs from `base`.
     pub(super) fn set(self, transaction: &mut Transaction, base: &Snapshot) -> Result<()> {
         if self.protocol != *base.protocol() {
             transaction.set_protocol(self.protocol);
@@ -104,7 +104,8 @@ impl RestoredTable {
 /// Returns the changes that turn the domains of `now` into the domains of `before`.
 ///
 /// # Errors
-/// `Unsupported` if row ids were counted up farther before than now: the feature was dropped and is another one.
+/// `Unsupported` if the high water mark of row ids is lower now than in the earlier version, which means that row
+/// tracking was dropped and enabled again.
 fn domains(base: &Snapshot, earlier: &Snapshot) -> Result<Vec<DomainMetadata>> {
     let (now, before) = (base.domain_metadata()?, earlier.domain_metadata()?);
     let is_row_ids = |domain: &&DomainMetadata| domain.domain == ROW_TRACKING_DOMAIN;
@@ -136,14 +137,14 @@ fn mark_of(domain: &DomainMetadata) -> i64 {
     fields.get("rowIdHighWaterMark").and_then(serde_json::Value::as_i64).unwrap_or(-1)
 }
 
-/// Returns the name that does not change when a column is renamed.
+/// Returns the column's name in files, which does not change when the column is renamed.
 fn name_in_files(field: &StructField) -> String {
     let physical =
         field.metadata.entries().get(PHYSICAL_NAME).and_then(|name| name.as_str().map(str::to_owned));
     physical.unwrap_or_else(|| field.name.clone())
 }
 
-/// Returns `schema` with the high water marks of `newest`, where they are farther; `None` if none is.
+/// Returns `schema` with the high water marks of `newest` where they are higher; `None` if none is.
 ///
 /// # Errors
 /// As [`StructType::try_new`].

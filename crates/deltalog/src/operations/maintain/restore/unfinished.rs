@@ -1,11 +1,11 @@
-//! VACUUMs that have begun and not recorded their end: they may be deleting the files that a RESTORE brings back.
+//! Finds VACUUMs that have begun and not recorded their end. They may be deleting the files that a RESTORE needs again.
 //!
-//! - A VACUUM that begins after the base of a RESTORE is a conflict of the commit. One that has begun before it lists
-//!   files that are still there when the RESTORE looks for them.
-//! - It deletes only what was removed before its own cut-off, which follows from the time and the retention in its
-//!   commit. A RESTORE within the retention of all VACUUMs is never in danger.
-//! - One that has begun up to the version that is restored knows the files of that version as live, and keeps them.
-//! - Processes die: a VACUUM that has begun longer ago than [`LONGEST_VACUUM_MS`] no longer counts.
+//! - A VACUUM that begins after the base of a RESTORE conflicts with its commit. A VACUUM that began earlier may have
+//!   put files on its list that still exist when the RESTORE looks for them.
+//! - A VACUUM deletes only files that were removed before its own cut-off, which follows from the time and the
+//!   retention in its commit. A RESTORE of a version within the retention of all VACUUMs is therefore never in danger.
+//! - A VACUUM that began at or before the version to restore treats the files of that version as live, and keeps them.
+//! - A process may die during a VACUUM, so one that began longer ago than [`LONGEST_VACUUM_MS`] no longer counts.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ struct Vacuum {
     cutoff_ms: i64,
 }
 
-/// Refuses to bring `files` of version `earlier` back if a VACUUM in the log of `base` may still be deleting them.
+/// Refuses to restore `files` of version `earlier` if a VACUUM in the log of `base` may still be deleting them.
 ///
 /// # Errors
 /// `CommitConflict`; `CorruptLog`, and errors of the store.
@@ -65,7 +65,7 @@ pub(super) fn ensure_none_deletes(
 }
 
 /// Returns the VACUUMs of the last [`LONGEST_VACUUM_MS`] after version `after` that have not recorded an end. Commits
-/// do not say which beginning an end belongs to: it is assigned to the oldest.
+/// do not say which VACUUM an end belongs to, so it is assigned to the oldest one.
 fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let times = base.commit_times(Some(base.version()))?;
     let Some(first) = times.first_at_or_after(now_ms.saturating_sub(LONGEST_VACUUM_MS))? else {
@@ -77,7 +77,7 @@ fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     let infos = parallel::each(&commits, threads, |commit| match base.known_commit_info(commit.version) {
         Some(info) => Ok(info),
         None => match read_commit_info(base.storage(), *commit) {
-            // It was cleaned up just now.
+            // The commit was cleaned up just now.
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(CommitInfo::default()),
             info => Ok::<_, Error>(info?.unwrap_or_default()),
         },
@@ -99,7 +99,7 @@ fn unfinished(base: &Snapshot, after: u64, now_ms: i64) -> Result<Vec<Vacuum>> {
     Ok(unfinished)
 }
 
-/// Returns the retention that the beginning of a VACUUM names, or none.
+/// Returns the retention that the commit `VACUUM START` states; 0 if it states none.
 fn retention_ms(info: &CommitInfo) -> i64 {
     let named = |name: &str| match info.operation_parameters.as_ref()?.get(name)? {
         Value::Number(ms) => ms.as_i64(),

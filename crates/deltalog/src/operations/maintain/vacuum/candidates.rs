@@ -1,4 +1,4 @@
-//! The files that may be deleted: a compact list, and the only place that decides which files are on it.
+//! The list of files that may be deleted. Only this module decides which files are on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::visible::{CHANGES, name_of};
 use crate::error::{Error, Result};
 use crate::storage::FileMeta;
 
-/// The number of files of a chunk.
+/// The number of files in a chunk.
 const CHUNK: usize = 64 * 1024;
 
 /// Why a file may be deleted.
@@ -55,14 +55,14 @@ impl VacuumReason {
     }
 }
 
-/// Returns why a visible file may be deleted, if it may: it is older than the cut-off, and the log does not
-/// need it.
+/// Returns why a visible file may be deleted: it is older than the cut-off, and the log does not need it. `None` if it
+/// must be kept.
 pub(super) fn reason(file: &FileMeta, retained: &Retained, cutoff_ms: i64) -> Option<VacuumReason> {
     let may_go = file.modified_ms < cutoff_ms && !retained.keeps(&file.name);
     may_go.then(|| VacuumReason::of(&file.name, retained))
 }
 
-/// Some of the files.
+/// One chunk of the list.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) paths: StringArray,
@@ -111,7 +111,7 @@ impl Candidates {
         }
     }
 
-    /// Returns the directories in which the files are, and those above them, without the root.
+    /// Returns all directories that contain the files, at any depth, without the root.
     pub(super) fn directories(&mut self) -> BTreeSet<String> {
         self.close();
         let mut found = BTreeSet::new();
@@ -119,7 +119,7 @@ impl Candidates {
             for path in chunk.paths.iter().flatten() {
                 let mut rest = path;
                 while let Some((directory, _)) = rest.rsplit_once('/') {
-                    // Directories above a known directory are known.
+                    // If a directory is already known, so are its parents.
                     if !found.insert(directory.to_owned()) {
                         break;
                     }

@@ -1,8 +1,8 @@
 //! The commits `VACUUM START` and `VACUUM END`, with the names, parameters and metrics of the JVM implementation.
 //!
-//! They change nothing and depend on nothing, so that a concurrent change of the metadata is not a lasting conflict:
-//! they are committed again on top of it. The first says what is about to be deleted before it is, so that the history
-//! explains missing files even if the second never comes.
+//! They change nothing and depend on nothing, so if the metadata changes concurrently, they are simply committed again
+//! on top of it. The first commit announces the deletion, so that the history explains missing files even if the second
+//! commit never comes.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often another writer may change the metadata in between.
+/// How often a commit is tried again because another writer has changed the metadata.
 const MOST_CONFLICTS: u32 = 20;
 
 /// The common data of both commits.
@@ -59,7 +59,7 @@ impl Commits {
         self.commit(base, operation)
     }
 
-    /// Commits that some files may not have been deleted.
+    /// Commits an end that says that some files may not have been deleted.
     ///
     /// # Errors
     /// The errors of a commit.

@@ -1,11 +1,11 @@
-//! Deleting what a plan has found, unless the table needs it again.
+//! Deletes the files of a plan, except those that the table needs again.
 //!
-//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, however
-//!   old it is: RESTORE, a conversion or a clone may add files that existed before. Each commit is read, instead of a
-//!   compaction or checkpoint: a later commit may have removed the file again, but readers of the version in between
-//!   still need it.
-//! - The table is checked again as well: another writer may have raised the retention or the protocol, or put another
-//!   table in its place.
+//! - Before each round, the newest version is read. A file that a commit has added since the plan is kept, however old
+//!   it is: RESTORE, a conversion or a clone may add files that existed before. Individual commits are read, not
+//!   compactions or checkpoints: a file that one commit added and a later one removed is still needed by readers of the
+//!   version in between.
+//! - Before each round, the table is checked again as well: another writer may have raised the retention or the
+//!   protocol, or replaced the table by another one.
 //! - A file that does not exist is not an error, so that an interrupted VACUUM can be repeated, and several can run at
 //!   the same time.
 
@@ -18,10 +18,10 @@ use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// The number of files of a round. A store with a request for many deletes them by ten requests.
+/// The number of files in a round. A store that deletes many files per request needs ten requests for them.
 const ROUND: usize = 10_000;
 
-/// By how much the clock may be ahead of the store's, whose times may be whole seconds.
+/// By how much this process's clock may be ahead of the store's, which may only count whole seconds.
 const TOLERATED_MS: i64 = 60 * 1000;
 
 /// Deletes files.
@@ -34,7 +34,7 @@ pub(super) struct Deletion<'a> {
     /// The retention that the plan was made with.
     pub(super) retention_ms: i64,
     pub(super) enforces_retention: bool,
-    /// Whether checksums of Hadoop are deleted with the files.
+    /// Whether the checksum files that Hadoop writes next to local files are deleted, too.
     pub(super) has_checksums: bool,
     /// The files that the table needs again.
     pub(super) revived: Retained,
@@ -45,8 +45,8 @@ pub(super) struct Deletion<'a> {
 }
 
 impl Deletion<'_> {
-    /// Deletes the `files`, if they may be deleted. `cutoff_of_store_ms` is the cut-off by the clock of the store: one
-    /// that is ahead of it would make files look old that are not.
+    /// Deletes the `files`, if they may be deleted. `cutoff_of_store_ms` is the cut-off by the clock of the store,
+    /// because files would look too old to a clock that is ahead of it.
     ///
     /// # Errors
     /// Errors of the store, and of reading the log. Some files may have been deleted.
@@ -76,7 +76,7 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Finds the files that were added since then.
+    /// Finds files that were added since the last look.
     fn look_again(&mut self) -> Result<()> {
         self.newest = self.newest.refresh()?;
         let newest = &self.newest;
@@ -86,7 +86,7 @@ impl Deletion<'_> {
         request::check(newest, Some(self.retention_ms), self.enforces_retention)?;
         let added = self.revived.keep_added_since(self.known_version, newest);
         match added {
-            // Such a commit is older than the log's retention. Only the tombstones in a checkpoint remain of it.
+            // A missing commit is older than the log's retention. Only the tombstones in a checkpoint remain of it.
             Err(error) if error.kind() == ErrorKind::FileNotFound => {
                 self.revived.keep_needed(newest, self.cutoff_ms)?;
             }

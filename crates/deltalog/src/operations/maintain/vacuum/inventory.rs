@@ -1,9 +1,9 @@
-//! The files that may be deleted, from an inventory of the store.
+//! Finds the files that may be deleted in an inventory of the store, which the caller passes.
 //!
-//! - Only full paths below the table's root count. An inventory of another place, or with paths of another form, is an
-//!   error: it would look like a table without files to delete.
-//! - A path is plain text, as in the JVM implementation, and not encoded. If one is, all would look like files that no
-//!   version needs, and the report would be wrong: that is an error, too.
+//! - Only full paths below the table's root count. If no path is below it, that is an error, because an inventory of
+//!   another place, or with paths of another form, would look like a table without files to delete.
+//! - A path is plain text and not encoded, as in the JVM implementation. If a path is encoded, that is an error,
+//!   because all files would then look as if no version needed them.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

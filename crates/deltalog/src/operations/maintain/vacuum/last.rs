@@ -1,5 +1,5 @@
-//! `_delta_log/_last_vacuum_info`: up to which version the files that were removed have been deleted. It is a file of
-//! the JVM implementation, which the protocol does not define.
+//! `_delta_log/_last_vacuum_info` records the version up to which removed files have already been deleted. The file
+//! comes from the JVM implementation; the protocol does not define it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,25 +16,25 @@ struct LastVacuum {
     version: Option<u64>,
 }
 
-/// Returns the version; `None` if the file does not exist, is not understood, or says nothing.
+/// Returns the version; `None` if the file does not exist, cannot be parsed, or has no version.
 ///
 /// # Errors
 /// Errors of the store.
 pub(super) fn read(snapshot: &Snapshot) -> Result<Option<u64>> {
     let Some(bytes) = snapshot.storage().get(&path())? else { return Ok(None) };
     let found: LastVacuum = serde_json::from_slice(bytes.trim_ascii()).unwrap_or_default();
-    // A version that does not exist belongs to another table, which was here before.
+    // A version newer than the snapshot was recorded for another table that was in the same place before.
     Ok(found.version.filter(|version| *version <= snapshot.version()))
 }
 
-/// Records the version, unless a later one is recorded.
+/// Records the version, unless a later one is already recorded.
 pub(super) fn record(snapshot: &Snapshot, version: u64) {
     let recorded = read(snapshot).and_then(|found| match found {
         Some(found) if found >= version => Ok(()),
         _ => write(snapshot.storage(), version),
     });
     if let Err(error) = recorded {
-        // The next VACUUM from the log reads more commits.
+        // Without the record, the next VACUUM from the log reads more commits, but loses nothing.
         tracing::warn!(table = snapshot.storage().url(), %error, "how far VACUUM came could not be recorded");
     }
 }

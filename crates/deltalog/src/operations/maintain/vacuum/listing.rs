@@ -1,4 +1,4 @@
-//! The files that may be deleted, from a listing of the table's root.
+//! Finds the files that may be deleted in a listing of the table's root.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -12,17 +12,17 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
-/// The findings of a source.
+/// The files and directories that a source has found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) files: Files,
     /// The number of directories that were looked into, with the root.
     pub(super) directories: u64,
-    /// The directories among them that may be empty, if the store has directories.
+    /// The directories that may be empty, if the store has directories.
     pub(super) nested: Vec<String>,
     /// Whether Hadoop's checksums are next to the files.
     pub(super) has_checksums: bool,
-    /// The newest version whose removed files have all been found, now or before.
+    /// The newest version whose removed files have all been found, by this VACUUM or an earlier one.
     pub(super) searched_up_to: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
     let enters = |directory: &str| {
         let enters = visible.enters(directory);
         if enters {
-            // A walk of keys looks up the same directory repeatedly.
+            // In a store with keys, the walk asks about the same directory repeatedly.
             let mut entered = entered.lock().unwrap_or_else(PoisonError::into_inner);
             entered.0.insert(directory);
             if has_directories {
@@ -55,8 +55,8 @@ pub(super) fn find(snapshot: &Snapshot, retained: &Retained, cutoff_ms: i64) -> 
             if !Visible::shows(&file.name) {
                 has_checksums |= name_of(&file.name).ends_with(".crc");
             } else if !has_directories && file.size == 0 {
-                // An object that stands for a directory: its name, without the slash, may also be the name of a sibling
-                // file. Neither data files nor files of vectors are empty.
+                // An empty object stands for a directory: without its slash, its name may also be the name of a sibling
+                // file. Neither data files nor files with deletion vectors are empty.
             } else if let Some(reason) = reason(file, retained, cutoff_ms) {
                 candidates.push(file, reason);
             }

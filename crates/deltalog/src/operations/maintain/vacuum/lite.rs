@@ -1,4 +1,4 @@
-//! The files that may be deleted, from the log alone: what commits have removed since the last VACUUM.
+//! Finds the files that may be deleted from the log alone: the files that commits have removed since the last VACUUM.
 //!
 //! ```text
 //!   0 … 40 │ 41 … 57 │ 58 … 63
@@ -7,9 +7,9 @@
 //!   └ looked at by the last VACUUM: _last_vacuum_info
 //! ```
 //!
-//! - If unread commits are missing, their files would never be found. That is an error.
-//! - A file whose tombstone is not old enough yet although its commit is, is found by the next VACUUM: the version
-//!   before is recorded.
+//! - It is an error if commits are missing that no VACUUM has read, because their files would never be found.
+//! - If a commit is old enough but one of its tombstones is not, the next VACUUM finds that file, because only the
+//!   version before that commit is recorded.
 
 use std::collections::HashSet;
 
@@ -85,7 +85,7 @@ struct Search<'a> {
     visible: Visible,
     cutoff_ms: i64,
     candidates: Candidates,
-    /// The files on the list: an action may name one again.
+    /// The files on the list, because several actions may refer to the same file.
     seen: HashSet<String>,
     /// The first version with a tombstone that is not old enough.
     postponed: Option<u64>,
@@ -132,8 +132,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Puts a file on the list if it may be deleted. Only files that a listing would show are deleted: a log may name
-    /// others, such as its own files.
+    /// Puts a file on the list if it may be deleted. Only files that a listing would show are deleted, because a log
+    /// may refer to other files, such as its own.
     fn add(&mut self, file: &LogPath, size: u64, modified_ms: i64, reason: VacuumReason) {
         let LogPath::Relative(path) = file else { return };
         if !self.visible.shows_path(path) || self.retained.keeps(path) || !self.seen.insert(path.clone()) {

@@ -1,4 +1,4 @@
-//! VACUUM: deleting the files that a table no longer needs. Protocol: "Add File and Remove File" (tombstones), "VACUUM
+//! VACUUM: deletes the files that a table no longer needs. Protocol: "Add File and Remove File" (tombstones), "VACUUM
 //! Protocol Check".
 //!
 //! ```text
@@ -16,24 +16,24 @@
 //! Files that are never deleted, and why:
 //!
 //! - *Live files and retained ones.* The snapshot is read before the listing. A file that is added later is either new,
-//!   and then its age protects it, or it existed before: RESTORE, a conversion or a clone into the table adds old
-//!   files. The commits after the snapshot are therefore read again before each round of deletes. What remains is a
-//!   commit of that kind within the seconds of one round. RESTORE only needs files that are retained, unless it
-//!   restores a version from before the retention: such a RESTORE checks that its files exist, and is refused while a
-//!   VACUUM that may be deleting them has not recorded its end.
-//! - *Files of unfinished writes.* The log does not name them. They are younger than the retention, which
-//!   must be longer than the longest write. Their age is the store's modification time. The clock of this process is
-//!   compared with the store's: the commit `VACUUM START` is a file of the store. If the clock is more than a minute
-//!   ahead, the store's time counts.
+//!   so that its age protects it, or it is an old file that RESTORE, a conversion or a clone adds to the table. The
+//!   commits after the snapshot are therefore read again before each round of deletes. The remaining risk is a commit
+//!   of that kind during the seconds of one round. RESTORE only needs files that are retained, unless it restores a
+//!   version from before the retention: such a RESTORE checks that its files exist, and is refused while a VACUUM that
+//!   may be deleting them has not recorded its end.
+//! - *Files of unfinished writes.* The log does not refer to them yet. They are younger than the retention, which must
+//!   be longer than the longest write. Their age follows from the modification time in the store. The clock of this
+//!   process is compared with the store's clock by the time of the file of the commit `VACUUM START`. If the process's
+//!   clock is more than a minute ahead, the store's time is used.
 //! - *Hidden files and directories, the log with its sidecars, other tables in the table's root*; see [`visible`].
 //! - *Files outside the table's root.* Only the root is listed.
 //!
-//! Change data files are named by commits, not by the state of a version. Their age alone decides, as in the JVM
-//! implementation: a change data feed reaches as far back as the retention.
+//! Change data files belong to commits, not to the state of a version. Only their age decides, as in the JVM
+//! implementation, so a change data feed reaches as far back as the retention.
 //!
-//! A shallow clone refers to files of its source table, and the source's log does not say so. Whether a
-//! file that was removed here is still part of a clone elsewhere cannot be known: a VACUUM of the source breaks the
-//! clone, as it does in every implementation.
+//! A shallow clone refers to files of its source table, but the source's log does not record that. It cannot be known
+//! whether a clone elsewhere still uses a file that was removed here, so a VACUUM of the source breaks the clone, as it
+//! does in every implementation.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -77,11 +77,12 @@ use crate::runtime::environment::Environment;
 use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 
-/// How much earlier than the cut-off a full VACUUM records that it came: the clock of a writer that has removed
-/// files may differ from the store's.
+/// By how much a full VACUUM moves back the point up to which it records to have deleted, because the clock of a writer
+/// that has removed files may differ from the store's.
 const MARGIN_MS: i64 = 24 * 3600 * 1000;
 
-/// Finds the files that `snapshot`'s table no longer needs. Deletes nothing; [`VacuumPlan::delete`] does.
+/// Finds the files that the table of `snapshot` no longer needs. This deletes nothing; call [`VacuumPlan::delete`] for
+/// that.
 ///
 /// ```
 /// use std::time::Duration;
@@ -112,9 +113,9 @@ const MARGIN_MS: i64 = 24 * 3600 * 1000;
 /// ```
 ///
 /// # Errors
-/// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not
-/// understood; `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone
-/// does not suffice; `CorruptLog`; also errors of the store.
+/// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot be parsed;
+/// `InvalidArgument` for a retention that is shorter than the table's; `VersionNotFound` if the log alone does not
+/// suffice; `CorruptLog`; also errors of the store.
 pub fn plan_vacuum(
     snapshot: &Snapshot,
     request: VacuumRequest,
@@ -140,7 +141,7 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
         VacuumSource::Inventory(inventory) => inventory::find(newest, inventory, &retained, cutoff_ms)?,
     };
     if !kept_versions.is_empty() {
-        // The next VACUUM may not keep them.
+        // The files of these versions remain, and the next VACUUM may not have to keep them.
         found.searched_up_to = None;
     }
     tracing::info!(table, files = found.files.len(), bytes = found.files.bytes(), "VACUUM has found files");
@@ -154,8 +155,9 @@ fn plan(newest: &Snapshot, request: VacuumRequest, environment: &Environment) ->
     })
 }
 
-/// Returns the time before which a file must have been written or removed. Stores and logs have no parts of a
-/// millisecond: without a retention, what has the time of now was there before. Later commits are always read.
+/// Returns the time before which a file must have been written or removed. Times in stores and logs are in whole
+/// milliseconds, so without a retention, a file with the current time counts as old. That is safe, because later
+/// commits are always read.
 fn cutoff(now_ms: i64, retention_ms: i64) -> i64 {
     if retention_ms == 0 { now_ms.saturating_add(1) } else { now_ms.saturating_sub(retention_ms) }
 }
@@ -182,7 +184,7 @@ fn searched_by_listing(newest: &Snapshot, cutoff_ms: i64) -> Option<u64> {
         .commit_times(Some(newest.version()))
         .and_then(|times| times.last_at_or_before(cutoff_ms.saturating_sub(MARGIN_MS)));
     found.unwrap_or_else(|error| {
-        // Only a VACUUM from the log needs to know.
+        // The progress only speeds up a later VACUUM from the log.
         tracing::warn!(table = newest.storage().url(), %error, "the progress of VACUUM is not known");
         None
     })
@@ -209,7 +211,7 @@ pub struct Vacuumed {
     /// Their size in bytes, as far as it is known.
     pub bytes: u64,
     /// The number of directories that were removed because they had been empty for as long as the retention. Only local
-    /// tables have such.
+    /// tables have directories.
     pub removed_directories: u64,
     /// The version of the commit `VACUUM END`.
     pub version: u64,

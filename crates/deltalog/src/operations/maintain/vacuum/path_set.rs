@@ -1,4 +1,4 @@
-//! A set of paths in few bytes.
+//! A memory-efficient set of paths.
 //!
 //! - It holds a 64-bit number for each path. Two paths may have the same number, so the set may seem to contain paths
 //!   that were not inserted, with a probability of about one in 10¹³ for each path in a set of a million. It is

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 pub enum VacuumSource {
     /// In a listing of the table's root.
     Listing,
-    /// In the log: what was removed since the last VACUUM. Files that no version ever had are not found.
+    /// In the log: the files that were removed since the last VACUUM. Files that no version ever had are not found.
     Log,
     /// In an inventory of the store, for tables whose listing takes too long. It has the columns `path`, with full
     /// paths that are not encoded, `length`, `isDir` and `modificationTime`, in milliseconds since the epoch or as a
@@ -64,7 +64,7 @@ impl Retention {
 }
 
 impl VacuumRequest {
-    /// Requests what `source` has, with the retention of the table.
+    /// Requests to delete the files that `source` finds, with the retention of the table.
     pub fn new(source: VacuumSource) -> Self {
         Self {
             source,
@@ -76,10 +76,10 @@ impl VacuumRequest {
     }
 
     /// Sets how long files are kept after they were removed from the table or, if they never were a part of it, after
-    /// they were written. Without it the table's `delta.deletedFileRetentionDuration` counts, or 7 days.
+    /// they were written. Without it, the table's `delta.deletedFileRetentionDuration` applies, or 7 days.
     ///
-    /// It must be longer than the longest write, and than the longest query of an old version: their files are only
-    /// protected by their age.
+    /// It must be longer than the longest write and the longest query of an old version, because only their age
+    /// protects the files that these use.
     #[must_use]
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);
@@ -111,15 +111,15 @@ impl VacuumRequest {
     /// Checks that the table may be vacuumed with this retention.
     ///
     /// # Errors
-    /// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that is not
-    /// understood; `InvalidArgument` for a retention that is too short.
+    /// `Unsupported` for a table that cannot be written, is managed by a catalog, or has a retention that cannot be
+    /// parsed; `InvalidArgument` for a retention that is too short.
     pub(super) fn check(&self, snapshot: &Snapshot) -> Result<Retention> {
         let specified_ms = self.retention.map(milliseconds);
         check(snapshot, specified_ms, self.enforces_retention)
     }
 }
 
-/// Does the same for a part of the request.
+/// Makes the same checks, given only the retention of the request.
 pub(super) fn check(snapshot: &Snapshot, specified_ms: Option<i64>, enforces: bool) -> Result<Retention> {
     let protocol = snapshot.protocol();
     // PROTOCOL, "Maintenance Operations on Catalog-managed Tables": prohibited unless the catalog permits them.

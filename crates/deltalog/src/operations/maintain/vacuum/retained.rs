@@ -1,12 +1,12 @@
-//! The files that the log still needs. Protocol: "Action Reconciliation", "Deletion Vectors".
+//! Collects the files that the log still needs. Protocol: "Action Reconciliation", "Deletion Vectors".
 //!
-//! - A file is needed if it is live, or if a tombstone names it that is not older than the cut-off: then a version that
-//!   is younger than the retention has it. The files of their deletion vectors are needed as well.
-//! - Files are compared by their resolved paths. An action whose path was not encoded as the protocol asks protects the
-//!   file with the name that it literally has, too.
-//! - A path outside the table may lead into it nevertheless, through a link, a mount or another name of a bucket. A
-//!   file is needed if a file outside has the same name.
-//! - A path or a vector that is not understood is an error. Nothing can be deleted then.
+//! - A file is needed if it is live, or if it has a tombstone that is younger than the cut-off, because a version
+//!   within the retention then has it. The files of their deletion vectors are needed as well.
+//! - Files are compared by their resolved paths. If the path of an action was not encoded as the protocol requires, the
+//!   file whose name is literally the same is protected as well.
+//! - A path outside the table may still lead into it through a link, a mount or another name of a bucket. Therefore a
+//!   file in the table is needed if a file outside has the same name.
+//! - If a path or a deletion vector cannot be parsed, that is an error, and nothing is deleted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::log::replay::{
 use crate::protocol::{LogPath, PathResolver};
 use crate::snapshot::Snapshot;
 
-/// The number of commits that are named before they are read.
+/// The number of commits that are collected before they are read together.
 const READ_TOGETHER: usize = 64;
 
-/// The files that must be kept, and the expired files among all others.
+/// The files that must be kept, and the files with expired tombstones.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
     kept: PathSet,
     /// The names of files outside the table.
     outside: PathSet,
-    /// Files that only expired tombstones name. They may also be kept.
+    /// Files that expired tombstones refer to. Some of them may also have to be kept.
     expired: PathSet,
 }
 
@@ -78,8 +78,8 @@ impl Retained {
         (0..batch.num_rows()).try_for_each(|row| files.insert(row, &mut self.kept, &mut self.outside))
     }
 
-    /// Keeps what commits have removed since `cutoff_ms`. Checkpoints forget tombstones that are older than the
-    /// table's own retention; the commits have them while they exist.
+    /// Keeps the files that commits have removed since `cutoff_ms`. Checkpoints no longer have tombstones that are
+    /// older than the table's own retention, but the commits still have them.
     pub(super) fn keep_removed_by(
         &mut self,
         snapshot: &Snapshot,
@@ -110,7 +110,7 @@ impl Retained {
                     missing.push(listed.get(&version).copied().unwrap_or_else(|| CommitFile::named(version)));
                 }
             }
-            // There may be no commits up to a checkpoint whose version is far too high.
+            // A corrupt checkpoint may have a version that is far too high, with no commits up to it.
             if missing.len() >= READ_TOGETHER || version == newest.version() {
                 visit_commits(newest.storage(), &missing, |_, commit| {
                     self.keep_adds(&commit?.adds, newest.resolver())?;
@@ -142,7 +142,7 @@ impl Retained {
         self.kept.contains(path) || (!self.outside.is_empty() && self.outside.contains(name()))
     }
 
-    /// Returns whether an expired tombstone names the file.
+    /// Returns whether an expired tombstone refers to the file.
     pub(crate) fn has_expired(&self, path: &str) -> bool {
         self.expired.contains(path)
     }
@@ -158,12 +158,12 @@ pub(super) fn deletion_times(removes: &RecordBatch) -> Option<&Int64Array> {
     removes.column_by_name("deletionTimestamp").and_then(|column| column.as_primitive_opt::<Int64Type>())
 }
 
-/// Returns whether a tombstone is older than the cut-off. One without a time is as old as can be.
+/// Returns whether a tombstone is older than the cut-off. A tombstone without a time counts as old.
 pub(super) fn is_expired(times: Option<&Int64Array>, row: usize, cutoff_ms: i64) -> bool {
     times.filter(|times| times.is_valid(row)).is_none_or(|times| times.value(row) < cutoff_ms)
 }
 
-/// The files that the actions of a batch name.
+/// The files that the actions of a batch refer to.
 pub(super) struct Files<'a> {
     resolver: &'a PathResolver,
     paths: &'a StringArray,

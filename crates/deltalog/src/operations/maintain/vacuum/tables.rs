@@ -1,4 +1,4 @@
-//! Other tables in a table's root, for sources that do not list the store.
+//! Finds other tables in a table's root, if the files come from a source other than a listing of the store.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 impl Candidates {
-    /// Completes the list, without the files of other tables in the table's root: those in `known`, and those that the
-    /// store reports next to the files.
+    /// Completes the list, without the files of other tables in the table's root: the tables in `known`, and those that
+    /// the store reports next to the files.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.
@@ -29,14 +29,14 @@ impl Candidates {
     }
 }
 
-/// Says that tables in a table are left alone.
+/// Warns that tables inside the table are left alone.
 pub(super) fn warn_of(snapshot: &Snapshot, tables: &[String]) {
     let table = snapshot.storage().url();
     tracing::warn!(table, directories = ?tables, "VACUUM leaves other tables alone that are in the table's root");
 }
 
-/// Returns the directories that have their own log, with a slash after each. What a listing does not show,
-/// because the source is a log or an old inventory, is requested from the store.
+/// Returns the directories that have their own log, with a slash after each. The store is asked for each directory,
+/// because a log or an old inventory does not show them.
 ///
 /// # Errors
 /// `Unavailable`, `PermissionDenied`; `Unsupported` for a link.

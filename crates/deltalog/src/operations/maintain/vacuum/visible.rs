@@ -1,13 +1,14 @@
 //! Decides which directories and files of a table's root VACUUM considers.
 //!
 //! - Names that begin with `_` or `.` are hidden: the log, manifests, temporary files of writers, checksums of Hadoop.
-//!   `_change_data` in the root is not, nor are the directories of partition columns whose names begin so (`_p=1`).
-//! - `metadata` belongs to Iceberg if the table is also one of Iceberg.
-//! - A directory with its own log is another table, for whose files this log does not speak. The JVM
-//!   implementation deletes them.
+//!   Exceptions are `_change_data` in the root, and the directories of partition columns whose names begin with such a
+//!   character (`_p=1`).
+//! - `metadata` is hidden if the table is also an Iceberg table, because the directory then belongs to Iceberg.
+//! - A directory with its own log is another table, and this log does not know which of its files are live. The JVM
+//!   implementation deletes such files.
 //!
-//! The JVM implementation also considers other directories that begin with `_change_data`, and `_delta_index`, which
-//! has indexes of files that may be live.
+//! The JVM implementation also considers other directories whose names begin with `_change_data`, and `_delta_index`,
+//! which has indexes for files that may be live.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +18,7 @@ use crate::snapshot::Snapshot;
 /// The directory of change data files. Protocol: "Add CDC File".
 pub(crate) const CHANGES: &str = "_change_data";
 
-/// The scope of the search.
+/// The directories and files that VACUUM considers.
 #[derive(Debug)]
 pub(crate) struct Visible {
     /// The beginnings of the names of partition directories.
@@ -31,7 +32,7 @@ impl Visible {
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let metadata = snapshot.metadata();
         let names = metadata.partition_columns.iter().flat_map(|column| {
-            // Writers may name directories after the columns of the files.
+            // Directories of partition columns may have the logical or the physical name of the column.
             [Some(column.as_str()), snapshot.mapped_schema().physical_name(column)]
         });
         let formats = metadata.property("delta.universalFormat.enabledFormats").unwrap_or_default();
@@ -42,8 +43,8 @@ impl Visible {
         }
     }
 
-    /// Returns whether a directory, given by its path relative to the root, is searched if the directories above it
-    /// are. Remembers other tables.
+    /// Returns whether to enter a directory, given by its path relative to the root, provided that its parents were
+    /// entered. Remembers other tables that it meets.
     pub(crate) fn enters(&self, directory: &str) -> bool {
         let (above, name) = directory.rsplit_once('/').unwrap_or(("", directory));
         if name == LOG_DIRECTORY {
@@ -83,7 +84,7 @@ impl Visible {
     }
 }
 
-/// Returns whether the name of a file or directory says that it is not for data.
+/// Returns whether a file or directory is hidden according to its name.
 pub(crate) fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }

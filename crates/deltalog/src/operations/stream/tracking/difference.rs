@@ -1,4 +1,4 @@
-//! What differs between two schemas of a stream.
+//! Compares two schemas of a stream.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::protocol::{
     ColumnMappingMode, DataType, FieldMetadata, MappedSchema, Metadata, StructType, TableHeader,
 };
 
-/// Metadata of fields that concerns writers only.
+/// Metadata of fields that only concerns writers.
 const OF_WRITERS: [&str; 5] = [
     "delta.generationExpression",
     "delta.identity.start",
@@ -18,7 +18,7 @@ const OF_WRITERS: [&str; 5] = [
     "delta.identity.allowExplicitInsert",
 ];
 
-/// Returns whether a stream that reads with `old` has to read rows after `new` in another way.
+/// Returns whether rows written after the change to `new` must be read in another way than with `old`.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.

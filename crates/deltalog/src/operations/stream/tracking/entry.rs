@@ -1,4 +1,4 @@
-//! A schema in the log of a stream, in the JSON of the JVM connector.
+//! An entry of a stream's schema log, in the JSON form of the JVM connector.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 /// The first line of a file.
 const FORMAT: &str = "v1";
 
-/// What a stream reads with, from a version on.
+/// A schema and protocol with which a stream reads, and the version from which they apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
@@ -24,7 +24,7 @@ pub(super) struct Entry {
     table_configurations: Option<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     protocol_json: Option<String>,
-    /// The number of the entry before, if it is not the one with the number before; -1 if there is none.
+    /// The number of the previous entry, if it is not this entry's number minus one; -1 if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous_metadata_seq_num: Option<i64>,
 }
@@ -76,7 +76,7 @@ impl Entry {
         Ok(format!("{FORMAT}\n{}", serde_json::to_string(self).map_err(unwritable)?))
     }
 
-    /// Checks that the entry was written by the source with this path.
+    /// Checks that the entry was written for the source with this path.
     pub(super) fn ensure_of(&self, source: &str) -> Result<()> {
         if self.source_metadata_path == source {
             return Ok(());
@@ -90,7 +90,7 @@ impl Entry {
         ))
     }
 
-    /// Returns the table's header with this schema. What the entry does not say is as in `table`.
+    /// Returns a table header with this schema. What the entry does not state is taken from `table`.
     ///
     /// # Errors
     /// `CorruptLog` for a text that cannot be read.

@@ -1,10 +1,10 @@
-//! The files of the log of schemas: `_schema_log_<table id>[_<id>]/<number>` below its location.
+//! The files of a schema log: `_schema_log_<table id>[_<id>]/<number>` below its location.
 
 use super::entry::Entry;
 use crate::error::{Error, Result};
 use crate::storage::{PutOutcome, Storage};
 
-/// The log of schemas of one stream, as far as it has read and written it.
+/// The schema log of one stream, as far as the stream has read and written it.
 pub(super) struct SchemaLog {
     storage: Storage,
     directory: String,
@@ -58,7 +58,7 @@ impl SchemaLog {
         Some(current.previous_metadata_seq_num.unwrap_or(number - 1))
     }
 
-    /// Adds an entry. One that replaces the last refers to the entry before that.
+    /// Adds an entry. If it `replaces` the last entry, it refers to the entry before that as its predecessor.
     ///
     /// # Errors
     /// `InvalidArgument` if another stream has added one; errors of the store.
@@ -73,7 +73,7 @@ impl SchemaLog {
         let path = self.path(number);
         match self.storage.put_if_absent(&path, entry.to_text()?)? {
             PutOutcome::Created => {}
-            // The answer may have been lost after the entry was written.
+            // The entry may have been written although the answer was lost.
             PutOutcome::AlreadyExists | PutOutcome::Unknown(_)
                 if self.entry(number)?.as_ref() == Some(&entry) => {}
             PutOutcome::Unknown(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! A log of the schemas with which a stream reads, so that it can read across any change of the schema.
+//! A log of the schemas with which a stream reads, which lets it read on across any change of the schema.
 //!
 //! ```text
 //! version   4: files │ 5: a column is renamed, files │ 6: files
@@ -7,13 +7,13 @@
 //!                                    opened again, it reads version 5 with the new schema
 //! ```
 //!
-//! - The stream stops before each commit that changes schema, partition columns, properties of Delta, or protocol. So
-//!   each batch has rows of one schema.
-//! - The new schema is noted when the rows before the change were handled ([`TableStream::release`]). The stream ends
-//!   there with an error, because its rows have another schema from then on.
-//! - A stream that is opened reads with the schema that was noted last. If that lacks columns of the one before, has
-//!   renamed or widened them, the user must have allowed it.
-//! - Files and offsets are the JVM connector's: `schemaTrackingLocation`.
+//! - The stream stops before each commit that changes the schema, partition columns, Delta properties, or protocol, so
+//!   that all rows of a batch have one schema.
+//! - When all rows before the change have been handled ([`TableStream::release`]), the new schema is recorded. The
+//!   stream then ends with an error, because its following rows have another schema.
+//! - A newly opened stream reads with the schema that was recorded last. If this schema drops, renames or widens
+//!   columns of the previous one, the user must have allowed it.
+//! - Files and offsets have the same form as in the JVM connector: `schemaTrackingLocation`.
 
 mod difference;
 mod entry;
@@ -38,7 +38,7 @@ use crate::protocol::{Metadata, Protocol};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Where a stream notes the schemas with which it reads, and which changes of the schema it may read across.
+/// Where a stream records the schemas with which it reads, and which changes of the schema it may cross.
 #[derive(Debug, Clone)]
 pub struct SchemaTracking {
     location: Storage,
@@ -69,7 +69,7 @@ impl SchemaChange {
     }
 }
 
-/// For which versions a change of the schema is allowed. As text: `always`, or the version that changed the schema.
+/// The versions for which a change of the schema is allowed. As text: `always`, or the version that changed the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedVersion {
@@ -95,12 +95,12 @@ impl FromStr for AllowedVersion {
 }
 
 impl SchemaTracking {
-    /// Notes schemas below `location`, usually the directory of the stream's checkpoint.
+    /// Records schemas below `location`, usually the directory of the stream's checkpoint.
     pub fn new(location: &Storage) -> Self {
         Self { location: location.clone(), id: None, source: None, allowed: Vec::new() }
     }
 
-    /// Tells streams apart that read the same table and note schemas at the same location:
+    /// Distinguishes streams that read the same table and record schemas at the same location:
     /// `streamingSourceTrackingId`.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
@@ -108,8 +108,9 @@ impl SchemaTracking {
         self
     }
 
-    /// Sets the path that Spark gives to the source within the checkpoint of its query. A log of another source is
-    /// refused, and so are changes that were not allowed. Without this the stream does not read rows for a query yet.
+    /// Sets the path that Spark gives to the source within the checkpoint of its query. A log of another source is then
+    /// refused, and so are changes that were not allowed. Set no path while the stream is not yet reading rows for a
+    /// query.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = Some(path.to_owned());
@@ -132,7 +133,7 @@ impl SchemaTracking {
     }
 }
 
-/// The log of schemas of a stream that is open.
+/// The schema log of an open stream.
 pub(super) struct TrackedSchema {
     settings: SchemaTracking,
     log: SchemaLog,
@@ -141,8 +142,8 @@ pub(super) struct TrackedSchema {
 }
 
 impl TrackedSchema {
-    /// Reads the log. Returns it with the table as the stream sees it: the files of `snapshot` with the schema that was
-    /// noted last.
+    /// Reads the log. Returns it together with the table as the stream sees it: the files of `snapshot` with the schema
+    /// that was recorded last.
     ///
     /// # Errors
     /// `SchemaMismatch` if the last change is not allowed; `InvalidArgument` for the log of another source;
@@ -193,12 +194,13 @@ impl TrackedSchema {
         )))
     }
 
-    /// Returns whether schemas have been noted, so that the stream stops where they change.
+    /// Returns whether a schema has been recorded, so that the stream stops where the schema changes.
     pub(super) fn is_active(&self) -> bool {
         self.log.current().is_some()
     }
 
-    /// Returns whether a commit changes what the stream with the table `read` reads with.
+    /// Returns whether a commit changes the schema, properties or protocol with which the stream reads. `read` is the
+    /// table as the stream sees it.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -209,7 +211,7 @@ impl TrackedSchema {
         protocol: Option<&Protocol>,
         metadata: Option<&Metadata>,
     ) -> Result<bool> {
-        // A schema that was noted holds for the rows of all versions up to its own.
+        // A recorded schema applies to the rows of all versions up to its own.
         if self.opened_with.is_some_and(|opened_with| version <= opened_with) {
             return Ok(false);
         }
@@ -218,7 +220,7 @@ impl TrackedSchema {
         Ok(has_other_protocol || metadata.map(has_other).transpose()?.unwrap_or_default())
     }
 
-    /// Notes a schema, and returns the error with which the stream ends.
+    /// Records a schema, and returns the error with which the stream ends.
     fn note(&mut self, version: u64, protocol: &Protocol, metadata: &Metadata, replaces: bool) -> Result<()> {
         let source = self.settings.source.clone().unwrap_or_else(|| self.settings.location.url());
         self.log.append(Entry::new(version, protocol, metadata, &source)?, replaces)
@@ -235,7 +237,7 @@ fn ended(version: u64) -> Error {
 }
 
 impl TableStream {
-    /// Notes the first schema of a stream that has noted none, or that begins with the snapshot again.
+    /// Records the first schema of a stream that has recorded none, or that begins with the snapshot again.
     ///
     /// # Errors
     /// `SchemaMismatch` if the stream has been opened with another one.
@@ -245,7 +247,7 @@ impl TableStream {
         if is_active && !(is_first && from.is_initial) {
             return Ok(());
         }
-        // A place before the first file of a version is after the one before it.
+        // A position before the first file of a version is after the previous version.
         let is_after = !is_first && !from.is_initial && from.index == Some(Index::Base);
         let version = if is_after { from.version.saturating_sub(1) } else { from.version };
         if version > state.commits.newest_version() {
@@ -262,7 +264,7 @@ impl TableStream {
         if is_changed { Err(ended(version)) } else { Ok(()) }
     }
 
-    /// Returns the place at which a stream waits that stands before a change of the schema.
+    /// Returns the offset at which the stream waits if it has reached a change of the schema.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -271,7 +273,7 @@ impl TableStream {
             return Ok(None);
         };
         match from.index {
-            // The reader has handled the rows before the change only if it is given another offset.
+            // Only if the reader gets another offset does it commit that it has handled the rows before the change.
             Some(Index::SchemaChange) => Ok(Some((from.version, Index::AfterSchemaChange))),
             Some(Index::AfterSchemaChange) => {
                 let is_changed = self.changed_in(&state.commits, tracked, from.version)?.is_some();
@@ -281,7 +283,7 @@ impl TableStream {
         }
     }
 
-    /// Notes the schema after a change up to which the rows were handled.
+    /// Records the schema after a change, once the rows before the change were handled.
     ///
     /// # Errors
     /// `SchemaMismatch` if there is such a change: the stream ends.

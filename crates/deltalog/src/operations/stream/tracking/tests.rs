@@ -1,4 +1,4 @@
-//! Streams that note their schemas, and the files in which they do.
+//! Streams with schema tracking, and the files of their schema logs.
 
 use std::fs;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn release(stream: &TableStream, offset: &str) -> Result<()> {
     stream.release(&StreamOffset::parse(offset).unwrap())
 }
 
-/// With the offsets of the JVM connector.
+/// The JVM connector writes the same offsets.
 #[test]
 fn a_stream_ends_before_a_renamed_column_and_reads_on_when_that_is_allowed() {
     let mut case = Case::new(&[ID]);
@@ -144,7 +144,7 @@ fn a_stream_ends_before_a_renamed_column_and_reads_on_when_that_is_allowed() {
     }
 }
 
-/// Rows before a change are read with the schema with which they were written, no matter when they are read.
+/// Rows before a change are read with the schema with which they were written, whenever they are read.
 #[test]
 fn a_stream_that_is_opened_after_the_change_reads_the_rows_before_it_with_their_schema() {
     let mut case = Case::new(&[ID]);
@@ -214,7 +214,7 @@ fn a_property_of_delta_ends_a_stream() {
     assert_eq!(latest(&stream, Some(&first)).unwrap(), barrier(2, -20));
 }
 
-/// The snapshot that a stream begins with may be newer than the one that it noted before it has returned anything.
+/// If a stream has recorded a schema but returned nothing yet, it may begin again with a newer snapshot.
 #[test]
 fn a_stream_that_begins_again_notes_the_schema_of_its_new_snapshot() {
     let mut case = Case::new(&[ID]);

@@ -1,7 +1,7 @@
 //! New columns and nested fields. Protocol: "Schema Serialization Format", "Writer Requirements for Column Mapping".
 //!
-//! - Existing rows have NULL in a new column, so that it must be nullable.
-//! - With column mapping, it gets an id and a physical name that no column ever had.
+//! - Existing rows have NULL in a new column, so it must be nullable.
+//! - With column mapping, a new column gets an id and a physical name that no column has ever had.
 
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ impl ColumnPosition {
         Ok(())
     }
 
-    /// Returns the position as the history shows it.
+    /// Returns the position in the form in which the table's history shows it.
     pub(super) fn described(&self) -> String {
         match self {
             Self::First => "FIRST".to_owned(),
@@ -92,7 +92,8 @@ pub(in crate::operations::define::alter) fn add(
     new: &[NewColumn],
 ) -> Result<Operation> {
     let mut described_columns = Vec::new();
-    // The schema is copied for each struct that gets columns, and not for each column.
+    // All new columns of one struct are added together, so the schema is copied once per struct instead of once per
+    // column.
     for columns in new.chunk_by(|one, next| one.parent == next.parent) {
         let mut added = Vec::with_capacity(columns.len());
         for column in columns {

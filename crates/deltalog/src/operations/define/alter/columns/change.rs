@@ -37,7 +37,7 @@ pub(in crate::operations::define::alter) fn move_to(
 /// Sets or removes entries in the metadata of the column at `path`.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist, and for an entry that has a meaning to writers.
+/// `InvalidArgument` for a column that does not exist, and for an entry that readers or writers act on.
 pub(in crate::operations::define::alter) fn set_metadata(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -58,7 +58,7 @@ pub(in crate::operations::define::alter) fn set_metadata(
     Ok(changed(path, &field_at(&draft.schema, path)?))
 }
 
-/// Returns whether clients act on this metadata of a column: the keys of the protocol, and Spark's keys for
+/// Returns whether readers or writers act on this metadata key of a column: the protocol's keys, and Spark's keys for
 /// defaults, types and files.
 fn has_meaning(key: &str) -> bool {
     const PREFIXES: [&str; 5] = ["delta.", "CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.", "__"];
@@ -67,12 +67,12 @@ fn has_meaning(key: &str) -> bool {
         .any(|prefix| key.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))
 }
 
-/// Allows or forbids NULL in the column at `path`. What may be NULL from now on needs no check. NULL is forbidden only
-/// if no row has it, by statistics of our own or else by the rows.
+/// Allows or forbids NULL in the column at `path`. Allowing NULL needs no check. Forbidding it requires that no row has
+/// NULL, which the statistics show if this crate wrote them; otherwise the rows are read.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist. `SchemaMismatch` if a row has NULL. `Unsupported` for NULL that
-/// is to be forbidden in a part of an array or map. Also the errors of reading rows.
+/// `InvalidArgument` for a column that does not exist. `SchemaMismatch` if a row has NULL. `Unsupported` if NULL would
+/// be forbidden in a part of an array or map. Also the errors of reading rows.
 pub(in crate::operations::define::alter) fn set_nullable(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -82,14 +82,15 @@ pub(in crate::operations::define::alter) fn set_nullable(
     if field.nullable && !nullable {
         ensure_no_nulls(draft, path, "fill or delete these rows first")?;
         draft.depends_on_rows = true;
-        // Writers of Delta treat columns that must not be NULL as invariants.
+        // Delta writers treat columns that must not be NULL as invariants.
         draft.features.push(TableFeature::Invariants);
     }
     draft.schema = edit_field(&draft.schema, path, |field| Ok(StructField { nullable, ..field }))?;
     Ok(changed(path, &StructField { nullable, ..field }))
 }
 
-/// Checks that no row has NULL in the column at `path`, unless a struct around it is NULL. `hint` says what else to do.
+/// Checks that no row has NULL in the column at `path`, unless a struct around it is NULL. `hint` tells the user what
+/// to do if a row does.
 ///
 /// # Errors
 /// As [`set_nullable`].
@@ -105,7 +106,7 @@ pub(super) fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath, hint: &str) 
         }
         is_null.push(Expr::Column(outer).is_not_null());
     }
-    // A field of a struct that is NULL itself is not NULL for want of a value.
+    // If a struct itself is NULL, its fields do not violate their own NOT NULL.
     let is_null = is_null.into_iter().fold(Expr::Column(path.clone()).is_null(), Predicate::and);
     let first = field_at(&draft.schema, &ColumnPath::new(path.parts().first()))?.name;
     let located = |error: Error| draft.base.located(error);

@@ -1,6 +1,6 @@
 //! Default values of columns. Protocol: "Default Columns".
 //!
-//! Existing rows do not change: a column that their files lack is NULL in them.
+//! Existing rows do not change: where their files lack a column, it is NULL, whatever the default value is.
 
 use super::changed;
 use crate::commit::Operation;
@@ -15,8 +15,8 @@ use crate::protocol::{StructField, TableFeature};
 /// Sets the default value of `column` to the expression `sql`, or removes it.
 ///
 /// # Errors
-/// `InvalidArgument` for a field inside of a column, for a column that is generated or counted up, for an expression
-/// without a value of the column's type, and to remove a default value that does not exist.
+/// `InvalidArgument` for a field inside a column, for a generated or identity column, for an expression without a value
+/// of the column's type, and if the default value to remove does not exist.
 pub(in crate::operations::define::alter) fn set_default(
     draft: &mut Draft<'_>,
     column: &ColumnPath,

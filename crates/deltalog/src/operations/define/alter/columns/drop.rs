@@ -1,6 +1,7 @@
-//! Columns that are no longer part of the schema. Protocol: "Column Mapping".
+//! Drops columns from the schema. Protocol: "Column Mapping".
 //!
-//! Files keep the values, which nothing refers to: a new column of the same name has another physical name.
+//! The values stay in the files, but nothing refers to them any more: even a new column of the same name has another
+//! physical name.
 
 use serde_json::json;
 

@@ -44,7 +44,7 @@ fn changed(path: &ColumnPath, field: &StructField) -> Operation {
     Operation::new("CHANGE COLUMN").parameter("column", described(path, field).to_string())
 }
 
-/// Returns a field as the history shows it.
+/// Returns a field in the form in which the table's history shows it.
 fn described(path: &ColumnPath, field: &StructField) -> Value {
     json!({
         "name": name_of(path),
@@ -54,7 +54,8 @@ fn described(path: &ColumnPath, field: &StructField) -> Value {
     })
 }
 
-/// Returns the path of a column as the history shows it: only names with a dot are in backticks.
+/// Returns the path of a column in the form in which the table's history shows it: only names with a dot are in
+/// backticks.
 fn name_of(path: &ColumnPath) -> String {
     let quoted = |part: &String| match part.contains('.') {
         true => format!("`{part}`"),
@@ -63,7 +64,7 @@ fn name_of(path: &ColumnPath) -> String {
     path.parts().iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the name of a type, without its parts.
+/// Returns the name of a type without the types of its fields or elements.
 fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Primitive(primitive) => primitive.to_string(),
@@ -74,8 +75,8 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
-/// Refuses a change that would lose the columns of the table's files, because they are found by the names of the
-/// schema.
+/// Refuses to drop or rename columns of a table without column mapping: files are read by the names in the schema, so
+/// the values would be lost.
 fn ensure_mapped(draft: &Draft<'_>, verb: &str) -> Result<()> {
     match draft.column_mapping() {
         ColumnMappingMode::None => Err(Error::unsupported(format!(

@@ -1,8 +1,8 @@
-//! The dependencies on a column: partitioning, clustering, constraints and generated columns.
+//! Finds what depends on a column: partitioning, clustering, constraints and generated columns.
 //!
 //! Their definitions name columns of the schema, and would break if the column were dropped, renamed or of another
-//! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema". The
-//! clustering has physical names, so that it breaks only if the column is dropped.
+//! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema".
+//! Clustering refers to physical names, so it breaks only if the column is dropped.
 
 use crate::error::{Error, Result};
 use crate::expression::constraints::Constraints;
@@ -10,8 +10,8 @@ use crate::expression::predicate::{BoundColumn, ColumnPath};
 use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 
-/// Refuses a change of the column at `path`, which `verb` names, if a constraint or a generated column refers to the
-/// column or to a part of it.
+/// Refuses to change the column at `path` if a constraint or a generated column refers to it or to a part of it. `verb`
+/// names the change in the error.
 ///
 /// # Errors
 /// `InvalidArgument` that names what refers to the column. Also the errors of [`Constraints::of`]: which columns an

@@ -1,4 +1,4 @@
-//! Columns with other names. Protocol: "Column Mapping": "the *display name* of the column … is changeable".
+//! Renames columns. Protocol: "Column Mapping": "the *display name* of the column … is changeable".
 
 use super::references::ensure_unreferenced;
 use super::{ensure_mapped, name_of, statistics};
@@ -47,8 +47,8 @@ pub(in crate::operations::define::alter) fn rename(
         .parameter("newColumnPath", name_of(&new_path)))
 }
 
-/// Returns the metadata of `field` for its new name. Collations are named by paths that begin with the name of the
-/// field. (Table feature `collations`.)
+/// Returns the metadata of `field` under its new name. Collations are keyed by paths that begin with the name of the
+/// field, so those keys change. (Table feature `collations`.)
 fn with_collations_of(field: &StructField, name: &str) -> FieldMetadata {
     let Some(Value::Object(collations)) = field.metadata.get(COLLATIONS) else {
         return field.metadata.clone();

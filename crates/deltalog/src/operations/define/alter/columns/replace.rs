@@ -16,11 +16,12 @@ use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::{DataType, StructField, StructType};
 
 /// Makes `columns` the columns of the table, in this order. Columns that the table lacks are added, and those that are
-/// not among `columns` are dropped. Others get the comment, the wider type, or the permission to be NULL.
+/// not among `columns` are dropped. A column that stays may get a new comment, a wider type, or become nullable.
 ///
 /// # Errors
-/// `InvalidArgument` if columns would be added and others dropped, which may be meant as renaming; `SchemaMismatch` for
-/// another type, and for NULL that would be forbidden. Also the errors of adding, dropping and widening columns.
+/// `InvalidArgument` if columns would be added and others dropped, which may be meant as renaming; `SchemaMismatch` if
+/// a type would change otherwise than to a wider one, or if NULL would be forbidden. Also the errors of adding,
+/// dropping and widening columns.
 pub(in crate::operations::define::alter) fn replace(
     draft: &mut Draft<'_>,
     columns: &StructType,
@@ -55,7 +56,7 @@ pub(in crate::operations::define::alter) fn replace(
     Ok(Operation::new("REPLACE COLUMNS").parameter("columns", Value::Array(shown.collect()).to_string()))
 }
 
-/// Changes `column` to what `field` says about it.
+/// Changes `column` to match `field`.
 fn change(draft: &mut Draft<'_>, column: &StructField, field: &StructField) -> Result<()> {
     let path = ColumnPath::new([&column.name]);
     match (&column.data_type, &field.data_type) {

@@ -1,7 +1,7 @@
-//! The properties `delta.dataSkippingStatsColumns` and `deltalog.bloomFilterColumns`, which name columns and must
-//! follow them.
+//! Keeps the properties `delta.dataSkippingStatsColumns` and `deltalog.bloomFilterColumns`, which list columns by name,
+//! up to date when a column is renamed or dropped.
 //!
-//! Otherwise files would silently lose the statistics and Bloom filters of a renamed column: a name that is
+//! Otherwise new files would silently lack the statistics and Bloom filters of a renamed column, because a name that is
 //! not in the schema is ignored.
 
 use crate::expression::predicate::ColumnPath;
@@ -9,7 +9,7 @@ use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 use crate::write::{BLOOM_FILTER_COLUMNS, STATISTICS_COLUMNS, parse_statistics_columns};
 
-/// Replaces the column `old`, and the fields in it, by `new` in the properties; without `new`, they are left out. A
+/// Replaces the column `old`, and the fields in it, by `new` in the properties, or removes them if `new` is `None`. A
 /// property that cannot be parsed stays as it is.
 pub(super) fn follow(draft: &mut Draft<'_>, old: &ColumnPath, new: Option<&ColumnPath>) {
     for property in [STATISTICS_COLUMNS, BLOOM_FILTER_COLUMNS] {

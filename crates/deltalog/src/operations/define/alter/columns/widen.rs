@@ -1,8 +1,9 @@
-//! Types that hold more values than before. Table feature `typeWidening`; see [`crate::protocol::TypeChange`].
+//! Changes of a column's type to one that holds more values. Table feature `typeWidening`; see
+//! [`crate::protocol::TypeChange`].
 //!
 //! - Files keep their values, and readers convert them. The field notes each change in its metadata.
 //! - The table must allow it with the property `delta.enableTypeWidening`.
-//! - A void column gets any type, in every table and without a note: no file has it.
+//! - A void column can get any type, in every table and without recording the change, because no file has values of it.
 
 use super::add::{check, with_mapping};
 use super::change::ensure_no_nulls;
@@ -18,13 +19,13 @@ use crate::protocol::{
     ArrayType, DataType, IcebergCompat, MapType, PrimitiveType, StructField, StructType, TableFeature,
 };
 
-/// Changes the type of the column at `path` to `to`, which is primitive unless the column is void. The path may lead on
+/// Changes the type of the column at `path` to `to`, which is primitive unless the column is void. The path may lead
 /// into the elements of an array, and the keys and values of a map.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist, or that something refers to; also if the table does not allow
-/// the change of types, or if Iceberg does not have this one and the table is to be compatible. `SchemaMismatch` for a
-/// type that is not wider.
+/// `InvalidArgument` for a column that does not exist or that something refers to, if the table does not allow type
+/// changes, and if the table is to be compatible with Iceberg and Iceberg does not have this change. `SchemaMismatch`
+/// for a type that is not wider.
 pub(in crate::operations::define::alter) fn widen(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -72,14 +73,14 @@ pub(in crate::operations::define::alter) fn widen(
     if !draft.base.protocol().supports(&TableFeature::TypeWideningPreview) {
         draft.features.push(TableFeature::TypeWidening);
     }
-    // The history shows the new type, with the metadata of before.
+    // The history shows the new type with the metadata from before the change.
     let new = field_at(&draft.schema, &field_path)?;
     let metadata = field_at(draft.base.schema(), &field_path)?.metadata;
     Ok(changed(&field_path, &StructField { metadata, ..new }))
 }
 
-/// Gives a type to a void column, or to a void part of one. It has no values in any file. Rows with NULL are accepted
-/// even if it must not be NULL, as there are no others. They are refused here.
+/// Gives a type to a void column, or to a void part of one. No file has values of it. A void column that
+/// must not be NULL may still have rows, which are all NULL, so it is refused then.
 fn fill_void(
     draft: &mut Draft<'_>,
     field_path: &ColumnPath,
@@ -132,7 +133,7 @@ fn part_at<'a>(data_type: &'a DataType, path: &[String]) -> Option<&'a DataType>
     }
 }
 
-/// Returns `data_type` with the primitive type at `path` replaced; `None` if there is none.
+/// Returns `data_type` with the primitive type at `path` replaced; `None` if no primitive type is there.
 fn with_type(
     data_type: &DataType,
     path: &[String],

@@ -1,14 +1,15 @@
-//! The checkpoints that a drop needs. (The section "Checkpoint Protection" that is proposed for the protocol.)
+//! The checkpoints that must be written to drop a feature. (The section "Checkpoint Protection" that is proposed for
+//! the protocol.)
 //!
 //! ```text
 //!   keep the history:      … u  [u+1] [u+2] [u+3]  V [V]     u: the newest version that makes use of the feature
 //!   truncate the history:    u  [u+1]             V          V: the first version without it
 //! ```
 //!
-//! - Readers that do not know the feature read version V and the later ones from a checkpoint that has no trace of it.
-//!   There are several of them, because readers try an older checkpoint if they fail to read one.
-//! - A checkpoint is of an empty commit, unless there are checkpoints after `u` already. So a drop that was interrupted
-//!   writes only what is missing.
+//! - Readers that do not know the feature read version V and later ones from a checkpoint without any trace of the
+//!   feature. Several are written, because a reader that fails to read one tries an older one.
+//! - Each checkpoint is written for an empty commit, unless there are already checkpoints after `u`. A drop that was
+//!   interrupted and starts again therefore writes only the missing ones.
 
 use crate::commit::{Committed, Operation, Transaction};
 use crate::error::Result;
@@ -20,7 +21,8 @@ use crate::upkeep::checkpoint;
 /// The number of checkpoints before the version without the feature, as in the JVM implementation.
 pub(super) const BARRIERS: usize = 3;
 
-/// Makes sure that there are `count` checkpoints after `version`. Calls `note` after each commit that is made for one.
+/// Makes sure that there are `count` checkpoints after `version`, by empty commits if necessary. Calls `note` after
+/// each of these commits.
 ///
 /// # Errors
 /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
@@ -36,7 +38,8 @@ pub(super) fn ensure_after(
         inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
     versions.retain(|found| *found > version);
     versions.dedup();
-    // If a commit is due for a checkpoint, it is written before the commit returns, and not again in the background.
+    // A checkpoint that is due is written before the commit returns, not in the background, where it would be written
+    // twice.
     let environment = &environment.without_background();
     for _ in versions.len()..count {
         let newest = base.refresh()?;
@@ -48,8 +51,8 @@ pub(super) fn ensure_after(
     Ok(())
 }
 
-/// Writes the checkpoint of the first version without the feature, so that readers need no commit that has it. The
-/// checkpoints before do without it.
+/// Writes the checkpoint of the first version without the feature, so that readers need no commit that has it. The drop
+/// has succeeded without this checkpoint, because the earlier ones suffice.
 pub(super) fn write_last(base: &Snapshot, committed: &Committed, environment: &Environment) {
     if let Err(error) = checkpoint::of_version(base, committed.version, &environment.without_background()) {
         let (table, version) = (base.storage().url(), committed.version);

@@ -7,11 +7,12 @@
 //!               what each of them has of the feature ──► the newest version that makes use of it
 //! ```
 //!
-//! - A client without the feature can read a version if the log has no trace of the feature, from any checkpoint and
-//!   commits: no commit and no file of the oldest checkpoint uses it, and no checkpoint has a form that only the
-//!   feature allows. A log whose older versions have expired needs no truncation.
-//! - A commit does not change, so that it is read once, however often a drop starts over. So is a checkpoint, unless
-//!   another one has replaced it.
+//! - A client without the feature can read a version if the part of the log that it reads has no trace of the feature,
+//!   whichever checkpoint it begins with: no commit and no file of the oldest checkpoint uses it, and no checkpoint has
+//!   a form that only the feature allows. If all versions that use the feature have expired, nothing needs to be
+//!   truncated.
+//! - A commit never changes, so it is read only once, however often a drop starts over. The same is true of a
+//!   checkpoint, unless another one has replaced it.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ pub(super) struct History<'a> {
     checkpoints: BTreeMap<u64, Traces>,
     /// The data files for which the log has tombstones with deletion vectors.
     removed: FileSet,
-    /// The first version that is examined: some versions before it cannot be read.
+    /// The first version that is examined; some earlier versions cannot be read.
     first: u64,
     /// The checkpoints with a classic name that have no sidecars.
     classic: Vec<CheckpointFiles>,
@@ -91,8 +92,8 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Records that a version up to `base` cannot be read, so all of these versions count as using the feature. From
-    /// then on, only versions after `base` are examined.
+    /// Records that a version up to `base` cannot be read. All versions up to `base` then count as using the feature,
+    /// and only later ones are examined.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -104,7 +105,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Returns the newest version that uses the feature, among the versions whose commits and checkpoints were listed.
+    /// Returns the newest version that uses the feature, among the versions with listed commits and checkpoints.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store, also if one of these files is gone.
@@ -158,8 +159,9 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Returns what a commit has of the feature. An action on a file that has tombstones with deletion vectors counts
-    /// as a use of vectors, too: the file seems to be removed to clients that know it by its path alone.
+    /// Returns the traces of the feature in a commit. An action on a file that has tombstones with deletion vectors
+    /// counts as a use of deletion vectors, too: a client that identifies files by path alone would take the file for
+    /// removed.
     fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
         let Commit { adds, removes, metadata, .. } = commit;
         let mut are_in_files = false;
@@ -178,7 +180,8 @@ impl<'a> History<'a> {
         Ok(Traces { are_in_files, are_in_metadata: are_in_metadata.transpose()? })
     }
 
-    /// Returns what a whole version has of the feature. Tombstones with vectors only count if their data file is live.
+    /// Returns the traces of the feature in a whole version. Tombstones with deletion vectors only count if their data
+    /// file is live.
     fn traces_of_state(&mut self, snapshot: &Snapshot) -> Result<Traces> {
         let mut are_in_files = false;
         if *self.feature == TableFeature::DeletionVectors {
@@ -237,7 +240,7 @@ fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
             None if with_checkpoint.binary_search(&version).is_ok() => {
                 sources.push(Source::Checkpoint(version));
             }
-            // A commit after a gap, with no checkpoint before it, belongs to no version that can be read.
+            // A commit after a gap, with no checkpoint before it, cannot be part of a readable version.
             None => continue,
         }
         next = version + 1;
@@ -253,8 +256,8 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
 }
 
-/// Returns the data files for which the log has tombstones with deletion vectors. Such a file that is live again,
-/// as after a restore of an earlier version, seems to be removed to readers that do not know the feature.
+/// Returns the data files for which the log has tombstones with deletion vectors. If such a file is live again, for
+/// example after a RESTORE, readers that do not know the feature take it for removed.
 pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
     let mut removed = FileSet::of_paths(snapshot.resolver());
     for batch in snapshot.replay_removes()? {

@@ -1,5 +1,5 @@
-//! Features that are removed from a table. Protocol: "Supported Features"; the section "Checkpoint Protection" that
-//! is proposed for it.
+//! Removes features from a table. Protocol: "Supported Features"; the section "Checkpoint Protection" that is proposed
+//! for it.
 //!
 //! ```text
 //!   what the newest version has of the feature is removed, in commits of its own (`removal`, `traces`)
@@ -14,19 +14,20 @@
 //! - A client without the feature must be able to work with the table afterwards, so nothing may be left that only the
 //!   feature explains.
 //! - Traces that only concern how the table is stored, such as row ids, deletion vectors or physical names, are
-//!   removed. What users have said about their data, such as a constraint, they remove themselves first.
-//! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
-//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature
-//!   is a conflict. After the first step, a drop that conflicts starts over on the newest version. So does a
-//!   drop that conflicts with rows of other writers, which do not matter to it.
-//! - Other writers may commit all the time. Files that they add are no conflict if they have nothing of the feature
-//!   (`commit::objection`), and each version is read once, as is each footer while the schema stays the same. A
+//!   removed. Definitions that users have made, such as a constraint, must first be removed by the users.
+//! - Every step leaves a table that readers can still read, so a drop that was interrupted can simply be started again.
+//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature is
+//!   a conflict. After the first step, a drop that conflicts starts over on the newest version. A drop that conflicts
+//!   only with rows that other writers added or removed starts over in any case, because these rows do not matter to
+//!   it.
+//! - Other writers may commit all the time. Files that they add are no conflict if they do not use the feature
+//!   (`commit::objection`). Each version is read only once, and so is each footer while the schema stays the same. A
 //!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
-//!   files or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written again.
+//!   files or deleted rows in it, as a DELETE or a compaction of selected files does, all files are rewritten again.
 //! - A drop is given up only if the same commit conflicts again and again, if other writers keep undoing its steps, or
 //!   if another writer deliberately uses the feature again.
-//! - The steps and the names of their operations are the same as in the JVM implementation. It keeps history without
-//!   checking whether that uses the feature.
+//! - The steps and the names of their operations are the same as in the JVM implementation. Unlike this module, it
+//!   keeps the history without checking whether the history uses the feature.
 
 mod checkpoints;
 mod history;
@@ -47,36 +48,35 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often a drop starts over because other writers have committed, without having made a commit of
-/// its own.
+/// How often a drop may start over because of other writers' commits before it has made a commit of its own.
 const MOST_CONFLICTS: u32 = 10;
 
 /// The maximum number of commits of a drop before the last one. It is only reached if other writers undo the steps.
 const MOST_STEPS: u32 = 50;
 
-/// The number of conflicts with rows of other writers.
+/// The kinds of conflict that are only about rows of other writers.
 const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "concurrent_delete_delete"];
 
 /// Drops a table feature, so that clients without it can work with the table.
 ///
 /// Traces that only concern how the table is stored are removed first, in commits before the one that lowers the
 /// protocol: files are rewritten without deletion vectors, with the current types, or with the names that users see.
-/// What users have said about their data, such as constraints, default values or columns of a type, they remove
-/// themselves.
+/// Definitions that users have made, such as constraints, default values or columns of a certain type, must first be
+/// removed by the users.
 ///
 /// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
 /// clients without the feature, and the feature `checkpointProtection`, which makes writers keep these checkpoints.
-/// With `truncate_history` the log before is deleted instead, as soon as it is older than
-/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then that is refused, and the error says
-/// when it will be possible.
+/// With `truncate_history` the older part of the log is deleted instead, as soon as it is older than
+/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then the drop is refused, and the error
+/// says when it will be possible.
 ///
 /// `custom_metadata` are more fields of the last commit's `commitInfo`. Returns this commit.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if
-/// something is left of it that only users can remove, or if the history is not old enough. `Unsupported` for a feature
-/// that cannot be dropped here. `CommitConflict`; `CommitStateUnknown`; `CorruptLog` and `CorruptData`, and errors of
-/// the store. Some of the commits before the last one may have been made then.
+/// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if a
+/// use of it remains that only users can remove, or if the history is not old enough. `Unsupported` for a feature that
+/// cannot be dropped here. `CommitConflict`; `CommitStateUnknown`; `CorruptLog` and `CorruptData`, and errors of the
+/// store. After an error, some of the commits that precede the last one may have been made.
 pub fn drop_feature(
     base: &Snapshot,
     name: &str,
@@ -103,11 +103,11 @@ enum Progress {
     Committed,
     /// The table does not support the feature any more.
     Dropped(Committed),
-    /// Others make use of the feature again, on purpose.
+    /// Another writer keeps using the feature on purpose.
     Undone(Error),
 }
 
-/// The progress and the findings of a drop.
+/// The progress of a drop, and what it has found out so far.
 struct Course<'a> {
     removal: Removal<'a>,
     history: History<'a>,
@@ -155,7 +155,7 @@ impl FeatureDrop<'_> {
                 }
             }
             let newest = base.refresh()?;
-            // It is unknown what to drop from another table.
+            // The table was replaced by another one, so it is unknown what to drop from it.
             if newest.metadata().id != base.metadata().id {
                 return Err(newest.segment().replaced(newest.storage()));
             }
@@ -177,7 +177,8 @@ impl FeatureDrop<'_> {
             course.note_step();
             return Ok(Progress::Committed);
         }
-        // From here on, no file of `base` uses the feature. Later files of other writers are a conflict if they use it.
+        // From here on, no file of `base` uses the feature. If other writers now add files that use it, their commits
+        // are a conflict.
         let protects = match self.newest_use(base, &mut course.history)? {
             None => false,
             Some(version) if self.truncate_history => {
@@ -203,7 +204,8 @@ impl FeatureDrop<'_> {
         Ok(Progress::Dropped(committed))
     }
 
-    /// Returns whether the conflict is with rows of other writers. With row tracking, their commits change a domain.
+    /// Returns whether the conflict is only about rows of other writers. With row tracking, their commits also change a
+    /// metadata domain.
     fn is_of_rows(&self, conflict: &Error) -> bool {
         conflict.reason().is_some_and(|reason| {
             OF_ROWS.contains(&reason)
@@ -211,7 +213,7 @@ impl FeatureDrop<'_> {
         })
     }
 
-    /// Returns the error for a drop that concurrent commits have made useless.
+    /// Returns the error for a drop whose work concurrent commits have undone.
     fn undone(&self, what: &str) -> Error {
         Error::new(
             ErrorKind::CommitConflict,
@@ -226,7 +228,8 @@ impl FeatureDrop<'_> {
             return Ok(None);
         }
         match history.newest_use(base) {
-            // Versions that cannot be read may use the feature. Checkpoints hide it.
+            // A version that cannot be read may use the feature. If the history is kept, checkpoints hide it, so this
+            // is no obstacle.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
                 history.give_up_to(base)?;
                 Ok(Some(base.version()))
@@ -235,17 +238,17 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Returns whether earlier versions cannot be read, or not be kept, without the feature.
+    /// Returns whether earlier versions may depend on the feature, so that clients without it cannot read or keep them.
     fn leaves_history(&self) -> bool {
         match self.feature {
-            // It leaves nothing in any version.
+            // The feature leaves nothing in any version.
             TableFeature::VacuumProtocolCheck => false,
             TableFeature::CheckpointProtection => true,
             _ => self.feature.kind() == Some(FeatureKind::ReaderWriter),
         }
     }
 
-    /// Refuses a drop that no preparation makes possible.
+    /// Refuses a drop that cannot succeed, whatever is prepared for it.
     fn ensure_possible(&self, base: &Snapshot) -> Result<()> {
         let feature = &self.feature;
         let supported = base.protocol().writer_features();
@@ -280,8 +283,8 @@ impl FeatureDrop<'_> {
         traces::ensure_removable(base, feature)
     }
 
-    /// Returns the transaction that drops the feature from a table that does not use it. With `protects` the
-    /// checkpoints before it are protected.
+    /// Returns the transaction that drops the feature from a table that does not use it. With `protects`, it also
+    /// protects the earlier checkpoints.
     fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
         let mut draft = Draft::of(base, self.environment)?;
         traces::remove(&mut draft, &self.feature)?;

@@ -1,4 +1,4 @@
-//! Files with older types than the schema. (PROTOCOL, "Type Widening".)
+//! Finds files that were written before a type was widened, and still have the older type. (PROTOCOL, "Type Widening".)
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 
@@ -13,12 +13,12 @@ pub(super) struct OlderTypes {
     scan: RowScan,
     resolver: PathResolver,
     partitions: PartitionColumns,
-    /// The physical names of the partition columns that were dates.
+    /// The physical names of the partition columns that were dates before their type was widened.
     former_dates: Vec<String>,
 }
 
 impl OlderTypes {
-    /// Returns what finds files with older types than the schema of `base`.
+    /// Returns a finder of files with older types than the schema of `base`.
     ///
     /// # Errors
     /// `CorruptLog`.
@@ -56,8 +56,8 @@ impl OlderTypes {
     }
 }
 
-/// Returns the physical names of the partition columns that have become timestamps. A date is not valid text of a
-/// timestamp, whereas the text of every other type is one of the wider type as well. (PROTOCOL, "Partition Value
+/// Returns the physical names of the partition columns that have become timestamps. The text of a date is not valid as
+/// a timestamp, whereas the text of every other type is valid for the wider type, too. (PROTOCOL, "Partition Value
 /// Serialization".)
 fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
     let schema = base.mapped_schema();

@@ -1,4 +1,5 @@
-//! Steps before the drop of a feature, each one commit, after which the newest version no longer uses the feature.
+//! The steps that precede the drop of a feature. Each is one commit; after the last one, the newest version no longer
+//! uses the feature.
 //!
 //! | feature | steps |
 //! | --- | --- |
@@ -7,7 +8,8 @@
 //! | `columnMapping` | all files are rewritten with the names of the schema, together with the schema |
 //! | `v2Checkpoint` | the property is unset |
 //!
-//! A property is unset before files are examined, so that no other writer makes use of the feature afterwards.
+//! A property is unset before files are examined, so that other writers do not use the feature for new files
+//! afterwards.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -35,7 +37,7 @@ use crate::scan::DataFile;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// The steps before the drop of a feature.
+/// The steps that precede the drop of a feature.
 pub(super) struct Removal<'a> {
     feature: &'a TableFeature,
     environment: &'a Environment,
@@ -58,7 +60,7 @@ impl CurrentFiles {
         }
     }
 
-    /// Forgets the files if `base` has another schema, whose types may be wider.
+    /// Forgets the files if the schema of `base` is another one, whose types may be wider.
     fn keep_to(&mut self, base: &Snapshot) {
         if self.schema_string != base.metadata().schema_string {
             *self = Self::of(base);
@@ -83,7 +85,7 @@ impl<'a> Removal<'a> {
         commit_draft(draft, operation)
     }
 
-    /// Takes the next step in a table without the property. Returns whether there was one.
+    /// Takes the next step in a table without the property. Returns whether a step was necessary.
     ///
     /// # Errors
     /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
@@ -96,7 +98,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Rewrites the files that have deletion vectors, or had them until they were restored.
+    /// Rewrites the files that have deletion vectors, and files that had them before they were restored.
     fn remove_vectors(&self, base: &Snapshot) -> Result<bool> {
         let removed = removed_with_vectors(base)?;
         let choose = |batch: &RecordBatch, _: &[DataFile]| {
@@ -107,7 +109,7 @@ impl<'a> Removal<'a> {
         self.move_rows(&rewriter, base, true)
     }
 
-    /// Rewrites the files that have older types than the schema. If there are none, removes the changes of types from
+    /// Rewrites the files with older types than the schema. If no file has one, removes the recorded type changes from
     /// the schema.
     fn remove_older_types(&self, base: &Snapshot) -> Result<bool> {
         if !base.schema().has_type_changes() {
@@ -135,7 +137,7 @@ impl<'a> Removal<'a> {
         }
         let mut draft = Draft::of(base, self.environment)?;
         draft.schema = draft.schema.without_type_changes();
-        // Files of other writers may come from an earlier version.
+        // Other writers may add files again that come from an earlier version, as RESTORE does.
         draft.objection = Some(Objection::new("have older types than the schema".to_owned(), move |adds| {
             older.first_of_commit(adds)
         }));
@@ -196,13 +198,13 @@ impl<'a> Removal<'a> {
 }
 
 /// Returns the objection to added files that use `feature`, for a table whose own files do not use it; `None` if files
-/// cannot use it. Files with deletion vectors are not the only ones: data files for which `base` has tombstones with
-/// vectors seem to be removed to clients that do not know the feature.
+/// cannot use it. Besides files with deletion vectors, it objects to data files for which `base` has tombstones with
+/// deletion vectors: clients that do not know the feature take these files for removed.
 ///
 /// # Errors
 /// `CorruptLog`, and errors of the store.
 pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
-    // Everything else in files follows from the metadata, which the same commit sets.
+    // Whether files use any other feature follows from the metadata, which this commit also sets.
     if *feature != TableFeature::DeletionVectors {
         return Ok(None);
     }
@@ -226,8 +228,8 @@ pub(super) fn unchanged() -> Error {
     Error::invalid_argument("the table no longer uses the feature")
 }
 
-/// Keeps the files of deletion vectors that earlier versions have for as long as data files that were removed: to a
-/// client without the feature, which must not delete them, they are data files that `transaction` removes.
+/// Keeps the files with the deletion vectors of earlier versions for as long as removed data files are kept. A client
+/// without the feature would delete them as unknown files, so `transaction` records them as removed data files.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid descriptor; also errors of the store.
@@ -242,7 +244,7 @@ pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_m
                 Ok(VectorPlace::File { path: LogPath::Relative(path), .. }) => {
                     paths.insert(path::encode(&path));
                 }
-                // Files elsewhere are not deleted.
+                // Only files in the table's own directory can be deleted by a client.
                 Ok(VectorPlace::File { .. } | VectorPlace::Inline(_)) => {}
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 Err(error) => return Err(error),

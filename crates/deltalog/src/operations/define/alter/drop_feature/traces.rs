@@ -45,7 +45,7 @@ const ROW_TRACKING: [&str; 4] =
 /// The properties of column mapping.
 pub(super) const COLUMN_MAPPING: [&str; 2] = ["delta.columnMapping.mode", MAX_COLUMN_ID];
 
-/// Refuses to drop a feature if it is not known what it leaves, or if something is left that only the user can remove.
+/// Refuses to drop a feature whose traces are not known here, or that has traces only the user can remove.
 ///
 /// # Errors
 /// `Unsupported`, `InvalidArgument`; `CorruptLog` for an invalid schema.
@@ -68,8 +68,7 @@ pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Resul
     }
 }
 
-/// Returns the property in the metadata with which the table uses `feature`, for features whose use is ended by the
-/// drop itself.
+/// Returns the property with which the table uses `feature`, for the features that the drop itself stops using.
 pub(super) fn property_in_use(feature: &TableFeature, metadata: &Metadata) -> Option<&'static str> {
     let (is_used, property) = match feature {
         TableFeature::DeletionVectors => (metadata.is_enabled(DELETION_VECTORS), DELETION_VECTORS),
@@ -90,10 +89,10 @@ pub(super) fn without_mapping(schema: &StructType) -> StructType {
     })
 }
 
-/// Removes what the newest version has of `feature`, after the steps before the drop.
+/// Removes the traces of `feature` from the newest version, after the steps that precede the drop.
 ///
 /// # Errors
-/// `InvalidArgument` if something is left. Also errors of the store.
+/// `InvalidArgument` if a trace remains. Also errors of the store.
 pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()> {
     let base = draft.base;
     if let Some(Use { what, hint }) = use_in_metadata(feature, base.metadata(), base.schema())? {
@@ -127,7 +126,7 @@ pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()
     Ok(())
 }
 
-/// Returns whether it is known what the feature leaves in files and in the log.
+/// Returns whether it is known which traces the feature leaves in files and in the log.
 fn is_known(feature: &TableFeature) -> bool {
     matches!(
         feature,
@@ -264,7 +263,7 @@ fn remove_domain(draft: &mut Draft<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds all files with row ids again without these.
+/// Adds all files that have row ids again, without the ids.
 fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
     for batch in draft.base.replay_files(FileColumns::all())? {
         let batch = batch?;

@@ -1,14 +1,15 @@
-//! Deletes the history that uses a feature. (PROTOCOL, "Metadata Cleanup".)
+//! Deletes the part of the history that uses a feature. (PROTOCOL, "Metadata Cleanup".)
 //!
 //! ```text
 //!     u  [c] ────────────────────────────────────────► V      u: the newest version that makes use of the feature
 //!     └── deleted when c is older than the retention of truncated histories
 //! ```
 //!
-//! - History is deleted only if no use of the feature remains: a drop that has to wait does not change the history. The
-//!   JVM implementation deletes what is older than the retention first, and then looks what is left.
-//! - The retention is at least an hour, even if the property is less. The JVM implementation also allows zero. A
-//!   writer that was about to create a version would find it free again, and its commit would be lost.
+//! - History is deleted only if this removes every use of the feature: a drop that has to wait does not change the
+//!   history. The JVM implementation first deletes what is older than the retention, and then looks for remaining uses.
+//! - The retention is at least an hour, even if the property is less. With less, a writer that was about to create a
+//!   version could find that version free again after the deletion, and its commit would be lost. The JVM
+//!   implementation also allows zero.
 
 use std::time::Duration;
 
@@ -19,12 +20,12 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::truncate_log;
 
-/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if there is one
-/// that is old enough.
+/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if such a checkpoint is old
+/// enough.
 ///
 /// # Errors
-/// `InvalidArgument`, with the time at which it will be possible, if there is none; nothing was deleted then. Also as
-/// [`truncate_log`].
+/// `InvalidArgument` if no checkpoint is old enough. Nothing was deleted then, and the error says when it will be
+/// possible. Also as [`truncate_log`].
 pub(super) fn truncate(
     base: &Snapshot,
     last: u64,
@@ -37,7 +38,8 @@ pub(super) fn truncate(
     }
 }
 
-/// Returns the error for a history that cannot be deleted up to `last` yet. It says when it can.
+/// Returns the error for a history that cannot be deleted up to `last` yet. The message says when that will be
+/// possible.
 ///
 /// # Errors
 /// `CorruptLog`, `Unsupported` for an invalid retention, and errors of the store.
@@ -55,7 +57,7 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
                 shown(retention)
             )
         }
-        // The checkpoints that have expired are damaged, or protected with a history that is not known here.
+        // The expired checkpoints are damaged, or are protected because of a feature that is not known here.
         None => format!(
             "no checkpoint may replace the log before: write one, and do the same again {} later",
             shown(retention)
@@ -72,8 +74,8 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
     .with_hint(format!("{hint}{others}")))
 }
 
-/// Returns the time at which the next checkpoint after `last` will have expired, in milliseconds since the epoch. Those
-/// that have expired already could not be used.
+/// Returns the time at which the next checkpoint after `last` will have expired, in milliseconds since the epoch.
+/// Checkpoints that have already expired are skipped, because they turned out to be unusable.
 fn next_expiry_ms(
     base: &Snapshot,
     last: u64,
