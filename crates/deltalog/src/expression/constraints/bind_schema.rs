@@ -1,4 +1,4 @@
-//! The schema of a table, to which many rules are bound: its names are indexed once.
+//! The schema of a table with an index of its names, so that many rules can be bound to it quickly.
 
 use arrow::datatypes::{DataType, Schema};
 

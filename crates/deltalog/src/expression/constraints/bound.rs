@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that given rows must fit: the table's, but columns that are not given and will be filled are
-    /// nullable.
+    /// Returns the schema that given rows must fit: the table's schema, in which columns that are not given and will be
+    /// filled are nullable.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {
@@ -57,8 +57,8 @@ impl Constraints {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// Returns `rows`, which have all columns of `table`, with default values and values of identity columns where
-    /// `given` does not have the column. Values of type `char` are padded.
+    /// Returns `rows` after filling the columns that `given` does not have with default values and values of identity
+    /// columns. `rows` have all columns of `table`. Values of type `char` are padded.
     ///
     /// # Errors
     /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
@@ -84,12 +84,12 @@ impl Constraints {
         columns.batch()
     }
 
-    /// Returns `rows`, which [`Constraints::fill`] has returned, with values in those generated columns that `given`
-    /// does not have. The columns that they read are as they will be stored.
+    /// Returns `rows`, which [`Constraints::fill`] has returned, after computing the generated columns that `given`
+    /// does not have, from columns in the form in which they will be stored.
     ///
     /// # Errors
-    /// As [`Generated::fill`]. SchemaMismatch for a NULL in a NOT NULL column that was computed, and for a string that
-    /// is too long for its column.
+    /// As [`Generated::fill`]. SchemaMismatch if a computed column is NOT NULL and has a NULL, and for a string that is
+    /// too long for its column.
     pub(crate) fn generate(
         &self,
         rows: RecordBatch,
@@ -133,7 +133,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// Returns the first violation of a check, or of a generated column that `batch` has.
+    /// Returns the first row that violates a check, or whose value of a generated column in `batch` is wrong.
     ///
     /// # Errors
     /// As [`Check::violation`] and [`Generated::verify`].

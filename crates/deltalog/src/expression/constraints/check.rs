@@ -1,6 +1,6 @@
 //! Conditions that every row must meet. (PROTOCOL, "CHECK Constraints" and "Column Invariants".)
 //!
-//! A row meets a condition only if it is true. NULL is a violation, unlike in SQL.
+//! A row meets a condition only if the condition is true for it. If it is NULL, that is a violation, unlike in SQL.
 
 use super::bind_schema::BindSchema;
 use super::collation::ensure_bytes;
@@ -35,13 +35,13 @@ impl Check {
     /// zone, and is a name of the IANA database.
     ///
     /// # Errors
-    /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist,
-    /// or has a part that this crate cannot evaluate.
+    /// InvalidArgument, naming the constraint, if the condition is not boolean, names a column that does not exist, or
+    /// contains something that this crate cannot evaluate.
     pub fn bind(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
         Self::bind_to(&BindSchema::of(schema)?, name, sql, time_zone)
     }
 
-    /// Binds as [`Check::bind`] does, to a schema to which other rules are bound too.
+    /// Does the same as [`Check::bind`], for a schema to which other rules are bound, too.
     ///
     /// # Errors
     /// As [`Check::bind`].
@@ -50,7 +50,7 @@ impl Check {
         Self::bind_or(schema, name, sql, time_zone, hint)
     }
 
-    /// Binds the condition of a constraint that a table does not have yet.
+    /// Binds the condition of a constraint that is about to be added to a table.
     pub(crate) fn bind_new(name: &str, sql: &str, schema: &StructType, time_zone: &str) -> Result<Self> {
         let hint = "choose a condition that deltalog can evaluate for the rows that the table has";
         Self::bind_or(&BindSchema::of(schema)?, name, sql, time_zone, hint)
@@ -92,7 +92,7 @@ impl Check {
     /// Returns the first row for which the condition is not true, that is, false or NULL.
     ///
     /// # Errors
-    /// InvalidArgument if the condition has no value for a row. SchemaMismatch if `batch` lacks a column.
+    /// InvalidArgument if the condition cannot be evaluated for a row. SchemaMismatch if `batch` lacks a column.
     pub fn violation(&self, batch: &RecordBatch) -> Result<Option<Violation>> {
         let truths = self.condition.evaluate(batch)?;
         let row = match truths.as_boolean_opt() {

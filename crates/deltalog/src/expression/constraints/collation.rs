@@ -1,9 +1,9 @@
 //! Strings with a collation, which are not compared byte by byte. (Table feature `collations`.)
 //!
-//! - Readers may compare the bytes of such strings, so predicates of scans do. What a constraint, a generated column or
-//!   the predicate of rows to be replaced means depends on the collation, which only Spark implements: an expression
-//!   that reads such a column is refused.
-//! - The column of a generated value may have a collation, because its value is stored and not compared.
+//! - Predicates of scans compare the bytes of such strings, as readers may. But the meaning of a constraint, a
+//!   generated column or the predicate of an overwrite depends on the collation, which only Spark implements, so an
+//!   expression of this kind that reads such a column is refused.
+//! - A generated column itself may have a collation, because its value is stored and not compared.
 
 use crate::error::{Error, Result};
 use crate::expression::predicate::BoundColumn;

@@ -1,4 +1,4 @@
-//! Values of columns that a writer leaves out. (PROTOCOL, "Default Columns".)
+//! Default values, for columns that a writer leaves out. (PROTOCOL, "Default Columns".)
 //!
 //! - A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
 //! - `current_timestamp()` is the same time for all rows of a write; `uuid()` has a different value in each row.
@@ -13,8 +13,8 @@ use crate::expression::predicate::{Expression, expression_bytes};
 use crate::runtime::clock;
 use crate::runtime::row_bytes::{too_large, weight};
 
-/// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
-/// gives all columns can write to a table with any default expression.
+/// The default value of a column. Unlike a constraint, it is only evaluated when it is needed. A writer that provides
+/// all columns can therefore write to a table with any default expression.
 #[derive(Debug, Clone)]
 pub struct DefaultValue {
     column: String,
@@ -46,7 +46,7 @@ impl DefaultValue {
         &self.sql
     }
 
-    /// Refuses a value that differs from row to row, which Spark does not accept as a default value.
+    /// Refuses a value that differs from row to row, because Spark does not accept it as a default value.
     ///
     /// # Errors
     /// InvalidArgument.
@@ -60,7 +60,7 @@ impl DefaultValue {
         }
     }
 
-    /// Returns the default value that all rows of a write have, as an array with one row.
+    /// Returns the default value as an array with one row, for a write in which all rows have the same value.
     ///
     /// # Errors
     /// As [`DefaultValue::array`], and InvalidArgument for a value that differs from row to row.
@@ -81,8 +81,8 @@ impl DefaultValue {
     ///
     /// # Errors
     /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
-    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument if the rows are too many for a
-    /// value that is very long.
+    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument also if a very long value for so
+    /// many rows would be too large.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         self.value(data_type, rows).map_err(|error| {
             error
@@ -94,7 +94,7 @@ impl DefaultValue {
         })
     }
 
-    /// Returns the same as [`DefaultValue::array`], even if the column is not missing.
+    /// Returns the same as [`DefaultValue::array`], also for a column that rows have.
     pub(crate) fn value(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         let is_same = expression.is_same_for_all_rows();

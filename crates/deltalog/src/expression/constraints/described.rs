@@ -1,5 +1,5 @@
-//! The rules that a table demands of rows, for rows that have only some of its columns. A table that is created from
-//! such rows can have a rule only if they have all columns that the expression reads.
+//! Describes the rules of a table for rows that have only some of its columns. A table that is created from such rows
+//! can have a rule only if the rows have all columns that the rule reads.
 
 use std::collections::HashSet;
 

@@ -1,12 +1,13 @@
-//! The functions that an expression of a table may call.
+//! The functions that an expression in a table's metadata may call.
 //!
 //! An expression in the log may have been written by an attacker, who can then read its values in the table. It may
 //! therefore call only functions whose value follows from their arguments: no function here reads a file, an
 //! environment, a setting, the network or the names of users and catalogs, and none runs code of the Spark session.
 //!
 //! - This crate evaluates only the functions that it implements.
-//! - Spark evaluates more functions, [`OF_SPARK`], in tables that other engines have defined. A table that is defined
-//!   or changed by deltalog has only the functions of this crate, so that every one of its writers can write to it.
+//! - Spark evaluates more functions, [`OF_SPARK`], in tables that other engines have defined. When deltalog itself
+//!   defines or changes a table, it only allows the functions of this crate, so that all of its writers can write to
+//!   the table.
 //! - Left out on purpose, although they are deterministic: functions of XML, whose parsers can
 //!   open files; of Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose
 //!   parsers read past the end of their bytes; of geometries, which no table has; functions that are meant to fail; and
@@ -53,10 +54,11 @@ const OF_SPARK: &str = "
     variant_get variant_insert variant_set variant_strip_nulls
 ";
 
-/// Returns the names, in lower case and sorted, of the functions that an expression of a table may call:
-/// deterministic functions, and functions of the time at which the statement began.
+/// Returns the names of the functions that an expression in a table's metadata may call, in lower case and sorted:
+/// first the deterministic functions, then the functions that return the time at which the statement began.
 ///
-/// A default value may use both kinds, and so may a constraint in Spark; a generated column only the first.
+/// A default value may use both kinds, and so may a constraint in Spark. A generated column may only use the first
+/// kind.
 pub fn rule_functions() -> (Vec<String>, Vec<String>) {
     let of_spark = OF_SPARK.split_whitespace().map(str::to_owned);
     let of = |changes| function_names().into_iter().filter(move |name| function_changes(name) == changes);
@@ -79,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Spark evaluates every function of this crate, except for functions whose value differs from row to row.
+    /// Spark evaluates every function of this crate, except functions whose value differs from row to row.
     #[test]
     fn all_functions_of_this_crate_are_allowed_but_random_ones() {
         let (always, by_statement) = rule_functions();

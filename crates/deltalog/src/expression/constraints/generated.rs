@@ -1,4 +1,4 @@
-//! Columns whose values follow from the values of other columns. (PROTOCOL, "Generated Columns".)
+//! Generated columns, whose values follow from other columns. (PROTOCOL, "Generated Columns".)
 //!
 //! - Writers may leave such a column out, and it is computed. A value that is written must meet
 //!   `(value <=> expression) IS TRUE`.
@@ -32,7 +32,7 @@ impl Generated {
         Self::bind_to(&BindSchema::of(schema)?, column, sql, time_zone)
     }
 
-    /// Binds as [`Generated::bind`] does, to a schema to which other rules are bound too.
+    /// Does the same as [`Generated::bind`], for a schema to which other rules are bound, too.
     ///
     /// # Errors
     /// As [`Generated::bind`].
@@ -73,8 +73,8 @@ impl Generated {
     /// Computes the column for the rows of `batch`, in the column's type.
     ///
     /// # Errors
-    /// InvalidArgument if the expression has no value for a row, or none of the column's type. SchemaMismatch if
-    /// `batch` lacks a column that the expression reads.
+    /// InvalidArgument if the expression cannot be computed for a row, or its value does not fit the column's type.
+    /// SchemaMismatch if `batch` lacks a column that the expression reads.
     pub fn fill(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         self.expression.evaluate_all(batch)
     }

@@ -1,12 +1,13 @@
-//! Columns whose values the writer generates by counting. (PROTOCOL, "Identity Columns".)
+//! Identity columns, whose values the writer generates by counting. (PROTOCOL, "Identity Columns".)
 //!
 //! - A value is `start + k * step` and lies beyond the high water mark, in the direction of the step.
 //! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
-//!   conflict. So no value exists twice, and a write that fails leaves at most a gap.
-//! - Values that a user provides do not move the mark, as in the JVM connector.
+//!   conflict. Therefore no value occurs twice, and a failed write leaves at most a gap.
+//! - Values that a user provides do not change the mark, as in the JVM connector.
 //! - Writers in several processes each have a lane (`lane`). The commit checks the values that they have assigned.
-//! - An engine assigns the values in its own tasks: it asks for the first value and the step, and gives each row the
-//!   first value plus its own number of steps. The mark then becomes the farthest value in its files.
+//! - An engine generates the values in its own tasks: it asks for the first value and the step, and each row gets the
+//!   first value plus a different number of steps. The mark then becomes the value in its files that is farthest from
+//!   the start.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,7 @@ pub(crate) struct IdentityColumn {
 }
 
 impl IdentityColumn {
-    /// Returns the identity column that `field` is, if it is one.
+    /// Returns `field` as an identity column, if it is one.
     ///
     /// # Errors
     /// CorruptLog if the column is not of type `long`, or if its metadata are not of the protocol's form.
@@ -73,7 +74,8 @@ impl IdentityColumn {
     fn next(&self) -> i128 {
         let (start, step) = (i128::from(self.start), i128::from(self.step));
         let Some(mark) = self.mark.map(i128::from) else { return start };
-        // The number of steps to the mark, rounded down, with the sign of the direction.
+        // The number of steps from the start to the mark, rounded down. It is negative if the mark lies on the other
+        // side of the start.
         let passed = (mark - start).div_euclid(step.abs()) * step.signum();
         let steps = match step.signum() {
             1 => passed + 1,
@@ -92,7 +94,7 @@ impl IdentityColumn {
     }
 }
 
-/// The values of an identity column that a write may give to rows: `first + k * step` for `k` from 0.
+/// The values of an identity column that a write may assign: `first + k * step` for `k` from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IdentityValues {
@@ -114,7 +116,7 @@ pub(crate) struct Identities {
     counting: Counting,
 }
 
-/// Which values the writers of one process assign.
+/// Which values the writers in one process may assign.
 #[derive(Debug, Clone, Copy, Default)]
 enum Counting {
     /// All of them.
@@ -151,13 +153,13 @@ impl Identities {
         self.columns.get(*self.places.get(column)?)
     }
 
-    /// Returns the same columns for one of several writers, which assigns the values of its lane, or none without a
+    /// Returns the same columns for one of several writers. It assigns the values of its lane, or none if it has no
     /// lane.
     pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
 
-    /// Returns the names of the columns, and whether rows may have values for them.
+    /// Returns the names of the columns, and whether rows may provide values for them.
     pub(super) fn described(&self) -> Vec<(String, bool)> {
         self.columns.iter().map(|identity| (identity.column.clone(), identity.accepts_values)).collect()
     }
@@ -188,7 +190,8 @@ impl Identities {
     /// Checks that an assignment to this column does not change an identity column.
     ///
     /// # Errors
-    /// SchemaMismatch for an identity column: its values only come with new rows, as in the JVM connector.
+    /// SchemaMismatch for an identity column. As in the JVM connector, its values are only assigned to new rows and
+    /// never changed.
     pub(crate) fn check_kept(&self, column: &str) -> Result<()> {
         match self.find(column) {
             None => Ok(()),
@@ -202,7 +205,7 @@ impl Identities {
     /// Returns the next values of a column.
     ///
     /// # Errors
-    /// InvalidArgument if there are not enough values, or if other writers would assign the same values.
+    /// InvalidArgument if there are not enough values, or if other writers could assign the same values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let (number, of) = match self.counting {
             Counting::Alone => (0, 1),
@@ -228,7 +231,7 @@ impl Identities {
         Ok(Arc::new(Int64Array::from(values)))
     }
 
-    /// Returns the values assigned in the lane of this writer; `None` without a lane, or if there are none.
+    /// Returns the values assigned in the lane of this writer; `None` if it has no lane or has assigned none.
     pub(crate) fn counted(&self) -> Option<Counted> {
         let Counting::InLane(lane) = self.counting else { return None };
         let used = self.lock();
@@ -240,10 +243,10 @@ impl Identities {
         (!counted.values.is_empty()).then_some(counted)
     }
 
-    /// Checks the values that a writer of `rows` rows has assigned; it reported none if `counted` is `None`.
+    /// Checks the values that a writer of `rows` rows reports to have assigned; `None` if it has reported none.
     ///
     /// # Errors
-    /// InvalidArgument if a row has no value, or if a value is not of the writer's lane beyond the mark.
+    /// InvalidArgument if a row has no value, or if a value is not in the writer's lane or not beyond the mark.
     pub(crate) fn check(&self, counted: Option<&Counted>, rows: u64) -> Result<()> {
         let refused = |what: String| Err(Error::invalid_argument(format!("a fragment {what}")));
         for identity in self.columns.iter() {
@@ -258,7 +261,7 @@ impl Identities {
             let expected = identity.next() + i128::from(lane.number()) * step;
             let distance = i128::from(*last) - i128::from(*first);
             let stride = step * i128::from(lane.of());
-            // Rows may have had values already, unless all values are generated.
+            // Some rows may already have had values, if the column accepts that.
             let least = if identity.accepts_values { 1 } else { rows.max(1) };
             let is_of_lane = lane.exists()
                 && expected == i128::from(*first)
@@ -285,8 +288,8 @@ impl Identities {
         }
     }
 
-    /// Returns the values of the columns that rows of an engine lack, for the engine to generate. `given` are the
-    /// columns that the rows have, compared as Spark compares names.
+    /// Returns the values for the identity columns that an engine's rows lack, so that the engine can generate them.
+    /// `given` are the columns that the rows have, compared as Spark compares names.
     ///
     /// # Errors
     /// As [`Identities::generates`]; InvalidArgument if a column has no values left.
@@ -336,7 +339,7 @@ impl Identities {
         Ok(())
     }
 
-    /// Returns `schema` with the high water marks of the values that were used; `None` if no value was used.
+    /// Returns `schema` with the high water marks after this write; `None` if no value was used.
     pub(crate) fn marked(&self, schema: &StructType) -> Result<Option<StructType>> {
         let used = self.lock();
         if used.last.iter().all(Option::is_none) {
@@ -359,7 +362,7 @@ impl Identities {
     }
 }
 
-/// Returns the error for values that writers without numbers would assign twice.
+/// Returns the error for writers without task numbers, which would assign the same values.
 fn not_numbered(column: &str) -> Error {
     Error::invalid_argument(format!(
         "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \

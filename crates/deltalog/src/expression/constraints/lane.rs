@@ -1,4 +1,5 @@
-//! Values of identity columns that writers in several processes assign concurrently. (PROTOCOL, "Identity Columns".)
+//! Lanes divide the values of identity columns among writers in several processes, so that they can assign values
+//! concurrently. (PROTOCOL, "Identity Columns".)
 //!
 //! ```text
 //!   lane 0 of 3:   first               first + 3 * step     first + 6 * step   …
@@ -6,10 +7,10 @@
 //!   lane 2 of 3:   first + 2 * step    …
 //! ```
 //!
-//! - Lanes of one write have no value in common.
-//! - A writer begins at the beginning of its lane, so at most one writer of a lane can be committed. A worker that runs
-//!   twice assigns the same values twice, and the commit refuses the second of its fragments.
-//! - Lanes of different lengths leave gaps, which the protocol allows.
+//! - No value is in two lanes of the same write.
+//! - Every writer starts at the beginning of its lane, so only one writer per lane can be committed. A worker that runs
+//!   twice assigns the same values twice, and the commit refuses its second fragment.
+//! - If some lanes are used further than others, gaps remain, which the protocol allows.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// A share of the values of identity columns: one of several lanes.
+/// One of several lanes: the share of the values that one writer may assign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lane {
@@ -48,17 +49,17 @@ impl Lane {
         self.of
     }
 
-    /// Returns whether there is such a lane: a text from another process may have an invalid one.
+    /// Returns whether the lane's number is valid, because text from another process may contain an invalid one.
     pub(super) fn exists(self) -> bool {
         self.number < self.of
     }
 }
 
-/// The values that one writer has given to identity columns.
+/// The values that one writer has assigned to identity columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counted {
     pub(crate) lane: Lane,
-    /// The first and the last value of each column that was counted.
+    /// For each column that was counted, the first and the last value.
     pub(crate) values: BTreeMap<String, (i64, i64)>,
 }

@@ -1,10 +1,12 @@
-//! Strings of the types `char(n)` and `varchar(n)`, which are strings in the schema, at every depth.
+//! Limits of strings of the types `char(n)` and `varchar(n)`, at every depth. In the schema these types are plain
+//! strings.
 //!
 //! Spark records the type in the metadata of the column, and Delta's writers enforce it as Spark does:
 //!
 //! - `varchar(n)` holds at most `n` characters. Spaces beyond them at the end are cut off.
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
-//! - A longer value is refused. NULL is allowed, and so is anything in the memory of a NULL struct, array or map.
+//! - A longer value is refused. NULL is allowed, and values that are hidden inside a NULL struct, array or map do not
+//!   matter.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use super::length_type::{Characters, Limit};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::StructField;
 
-/// Spark's key in the metadata of a top-level column, such as `varchar(10)` or `array<char(2)>`.
+/// The key of column metadata in which Spark records a type such as `varchar(10)` or `array<char(2)>`.
 pub(crate) const TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 /// A column with strings of limited length.
@@ -35,8 +37,8 @@ impl Length {
     /// Returns the limits of a top-level column, if it has any.
     ///
     /// # Errors
-    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema. Unsupported for a
-    /// struct whose fields were changed since.
+    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema. Unsupported if the
+    /// fields of a struct were changed after Spark recorded the type.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let Some(value) = field.metadata.get(TYPE) else { return Ok(None) };
         let unreadable =
@@ -160,8 +162,8 @@ fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> 
     Ok(())
 }
 
-/// Returns the same lists or maps without values that belong to none of them. `offsets` are theirs, and `count` is the
-/// number of all values in memory.
+/// Returns the same lists or maps without hidden values that belong to none of them. `offsets` are the offsets of the
+/// lists or maps, and `count` is the number of all values in memory.
 fn without_hidden(
     array: &ArrayRef,
     offsets: &OffsetBuffer<i32>,

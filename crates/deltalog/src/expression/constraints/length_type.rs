@@ -1,17 +1,18 @@
-//! Spark's text of a type with `char(n)` or `varchar(n)` in it, such as `struct<code:char(2),names:array<varchar(9)>>`.
+//! Parses the text in which Spark records a type that contains `char(n)` or `varchar(n)`, such as
+//! `struct<code:char(2),names:array<varchar(9)>>`.
 //!
-//! - Spark records the text in the metadata of a top-level column. Where the schema has a string, the text has its
-//!   length.
-//! - The fields of a struct match the fields of the schema in their order. A table whose fields were changed since is
-//!   refused: the text no longer shows which field has which length, and Spark would take the order of fields from
-//!   it.
+//! - Spark records the text in the metadata of a top-level column. It corresponds to the type in the schema, but with
+//!   lengths instead of plain strings.
+//! - The fields of a struct match the fields of the schema by position. If fields of the table were changed since, the
+//!   table is refused: the text no longer shows which field has which length, and Spark would read the fields in the
+//!   order of the text.
 
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::protocol::{DataType, PrimitiveType};
 
-/// The strings inside of a value whose length is limited.
+/// The length limits inside a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Limit {
     /// The value itself.
@@ -34,7 +35,7 @@ pub(super) enum Characters {
 }
 
 impl Limit {
-    /// Reads `text`, the type of a column that has the type `data_type` in the schema. Returns `None` if it limits
+    /// Parses `text`, which describes a column of the type `data_type` in the schema. Returns `None` if it limits
     /// nothing.
     ///
     /// # Errors
@@ -64,7 +65,7 @@ enum Misfit {
     Fields,
 }
 
-/// A type as it is written.
+/// A type as the text describes it.
 enum Parsed<'a> {
     Text(Characters),
     Struct(Vec<(Cow<'a, str>, Self)>),
@@ -138,7 +139,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// Returns the limits of values of type `data_type`; an error says what does not fit.
+    /// Returns the limits for values of type `data_type`; the error says what does not fit.
     fn on(&self, data_type: &DataType) -> Result<Option<Limit>, Misfit> {
         let boxed = |parsed: &Self, of: &DataType| Ok::<_, Misfit>(parsed.on(of)?.map(Box::new));
         match (self, data_type) {

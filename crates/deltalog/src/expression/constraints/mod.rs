@@ -18,8 +18,8 @@
 //! - An expression is bound once, before any data is read. If it cannot be evaluated here, binding refuses it with an
 //!   error that names the unsupported part and suggests Spark. Writes through Spark evaluate the text in Spark, if it
 //!   only calls functions that `functions` lists.
-//! - Expressions are evaluated as in Spark with ANSI mode. A row for which an expression has no value (an overflow, a
-//!   division by zero) is refused.
+//! - Expressions are evaluated as in Spark with ANSI mode. A row for which an expression cannot be computed (because of
+//!   an overflow or a division by zero) is refused.
 //! - Times without a time zone, and dates of timestamps, use the given time zone.
 
 mod bind_schema;

@@ -1,5 +1,5 @@
-//! The columns of a batch by their names. They are indexed because a table may have thousands of rules, and each rule
-//! replaces a column or reads a few.
+//! The columns of a batch, indexed by name because a table may have thousands of rules, and each rule replaces a column
+//! or reads a few.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl NamedColumns {
         self.at(names.map(|name| self.place(name)).collect::<Result<_>>()?)
     }
 
-    /// Returns the rows with the column at `place` and those that an expression reads.
+    /// Returns the rows with the column at `place` and the columns that an expression reads.
     ///
     /// # Errors
     /// As [`NamedColumns::read_by`].

@@ -14,7 +14,7 @@ use crate::protocol::{DataType, IcebergCompat, Metadata, Protocol, StructField, 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
 pub(crate) const CHECK: &str = "delta.constraints.";
 
-/// An expression of a table, and what it belongs to.
+/// An expression in a table's metadata, and the constraint or column it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleText {
@@ -28,7 +28,7 @@ pub struct RuleText {
 
 /// The rules of a table for its rows, as text that is not bound to the schema yet.
 ///
-/// A feature that the table's protocol does not support is not in force, even if the metadata has its properties.
+/// A rule is ignored if the table's protocol does not support its feature, even if the metadata contains it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RowRules {
@@ -38,7 +38,7 @@ pub struct RowRules {
     pub generated: Vec<RuleText>,
     /// The columns with default values, in the order of the schema.
     pub defaults: Vec<RuleText>,
-    /// The identity columns, and the values used so far by everything that binds these rules.
+    /// The identity columns, and the values used so far by all writers that share these rules.
     pub(crate) identities: Identities,
     /// The columns of the types `char` and `varchar`, in the order of the schema.
     pub(super) lengths: Vec<Length>,
@@ -116,13 +116,13 @@ impl RowRules {
         })
     }
 
-    /// Returns whether there are columns whose values are computed if rows lack them: generated and identity columns.
+    /// Returns whether the table has columns that are computed if rows lack them: generated and identity columns.
     pub fn computes_columns(&self) -> bool {
         !(self.generated.is_empty() && self.identities.is_empty())
     }
 
-    /// Returns the values of the identity columns that rows of an engine lack, for the engine to generate. `given` are
-    /// the columns that the rows have. (PROTOCOL, "Identity Columns".)
+    /// Returns the values for the identity columns that an engine's rows lack, so that the engine can generate them.
+    /// `given` are the columns that the rows have. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no values
@@ -131,12 +131,12 @@ impl RowRules {
         self.identities.for_engine(given)
     }
 
-    /// Returns the names of the identity columns, and whether rows may come with values of them.
+    /// Returns the names of the identity columns, and whether rows may provide values for them.
     pub fn identity_columns(&self) -> Vec<(String, bool)> {
         self.identities.described()
     }
 
-    /// Refuses default values that are computed, if the table's Iceberg compatibility asks for constants.
+    /// Refuses computed default values, if the table's Iceberg compatibility requires constants.
     ///
     /// # Errors
     /// InvalidArgument that names the column.
@@ -152,7 +152,7 @@ impl RowRules {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty()
             && self.generated.is_empty()

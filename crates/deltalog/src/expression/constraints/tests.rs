@@ -150,7 +150,7 @@ fn all_expressions_of_a_table_are_found() {
     }
     let none = constraints(&BTreeMap::new(), &people()).unwrap();
     assert!(none.checks.is_empty() && none.generated.is_empty());
-    // Rules whose feature the protocol does not support are not in force.
+    // Rules are ignored if the protocol does not support their feature.
     for (version, names) in [(1, vec![]), (2, vec!["x", "s.y"]), (3, vec!["small", "x", "s.y"])] {
         let found = of_version(version, &properties, &schema).unwrap();
         let checks = found.checks.iter().map(Check::name);

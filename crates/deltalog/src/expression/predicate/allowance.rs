@@ -1,4 +1,4 @@
-//! The bytes that the values of an expression may have at once: a limit that a user can raise or lower.
+//! The limit on the memory for the values of an expression, which users can raise or lower.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use crate::runtime::byte_size::bytes_of;
 const VARIABLE: &str = "DELTALOG_EXPRESSION_BYTES";
 
 /// Returns how many bytes of memory the values of an expression may use at the same time: the value of the environment
-/// variable, which is read once, or else `limits::EXPRESSION_BYTES`.
+/// variable, which is read once, or `limits::EXPRESSION_BYTES`.
 ///
 /// # Errors
 /// InvalidArgument if the variable is not a number of bytes.

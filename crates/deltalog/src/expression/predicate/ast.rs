@@ -85,7 +85,7 @@ impl fmt::Display for CompareOp {
 
 /// A constant.
 ///
-/// A `FLOAT` constant is a [`Literal::Double`] of the same number, which is exact.
+/// A `FLOAT` constant is a [`Literal::Double`] with the same value, which represents it exactly.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Literal {
@@ -174,8 +174,8 @@ pub enum Expr {
     /// Any other operator or function.
     #[doc(hidden)]
     Apply(Operation, Vec<Expr>),
-    /// Two or more operators of one precedence, which bind from the left: `a + b - c`. However long it is, a chain is
-    /// one level of the tree.
+    /// Two or more operators of the same precedence, which bind from the left: `a + b - c`. A chain of any length is a
+    /// single level of the tree.
     #[doc(hidden)]
     Chain(Box<Expr>, Vec<(Operation, Expr)>),
     /// The truth of a condition.
@@ -219,8 +219,7 @@ pub enum Predicate {
         /// The right side.
         right: Expr,
     },
-    /// `value BETWEEN low AND high`, of a value that is computed. For a column it becomes two
-    /// comparisons.
+    /// `value BETWEEN low AND high`, for a computed value. For a column, it becomes two comparisons.
     #[doc(hidden)]
     Between {
         /// The value to compare, which is computed once.

@@ -31,13 +31,14 @@ impl Predicate {
     /// Binds to `schema`, for pruning and for [`super::filter_mask`].
     ///
     /// # Errors
-    /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
-    /// with its column, if a part of the predicate was not understood, or if a value changes by row.
+    /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly with its
+    /// column, if a part of the predicate could not be parsed, or if a value differs from row to row, like a random
+    /// number.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
         self.bind_named(schema, &FieldNames::new(schema.fields()))
     }
 
-    /// Binds as [`Predicate::bind`] does, to a schema whose names are indexed.
+    /// Does the same as [`Predicate::bind`], for a schema whose names are indexed.
     ///
     /// # Errors
     /// As [`Predicate::bind`].
@@ -71,7 +72,7 @@ impl Predicate {
     }
 }
 
-/// Binds conditions, and in `bind_value` the values in them.
+/// Binds conditions. The file `bind_value` extends it to the values in them.
 pub(super) struct Binder<'a> {
     schema: &'a Schema,
     /// The names in `schema`.
@@ -81,10 +82,10 @@ pub(super) struct Binder<'a> {
     keyword_columns: bool,
     /// The clock of the session, if its time zone is known.
     pub(super) clock: Option<Clock>,
-    /// When a value that was bound may change.
+    /// When the bound values may change although their arguments do not.
     pub(super) changes: Changes,
     pub(super) arena: Arena,
-    /// The index in the arena of what has been bound so far.
+    /// An index of the columns and terms that have already been bound.
     known: Known,
     /// The variants among the columns.
     variants: HashMap<usize, ColumnPath>,
@@ -151,7 +152,7 @@ impl Binder<'_> {
             Predicate::And(all) => {
                 let mut parts = Vec::with_capacity(all.len());
                 for part in all {
-                    // A BETWEEN has two parts.
+                    // The two parts of a BETWEEN are bound one after the other.
                     match (part, self.condition(part)?) {
                         (Predicate::Between { .. }, Bound::And(both)) => parts.extend(both),
                         (_, bound) => parts.push(bound),

@@ -1,4 +1,4 @@
-//! Binding of comparisons: of a value with a literal, with a list of literals, with a pattern, and with another value.
+//! Binds comparisons of a value with a literal, with a list of literals, with a pattern, and with another value.
 
 use super::ast::{CompareOp, Expr, Literal};
 use super::bind::{Binder, Side};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use arrow::datatypes::DataType;
 use std::cmp::Ordering;
 
-/// What to do about values of types that are not compared.
+/// The hint for values whose types cannot be compared.
 const SAME_TYPE: &str = "compare values of one type: a number as 1, a text as 'a'; or convert one of them, as in \
                          CAST(`amount` AS STRING) = '1'";
 

@@ -1,4 +1,4 @@
-//! Comparisons of dates, timestamps and their texts: all values are converted to their common type.
+//! Binds comparisons of dates, timestamps and strings with dates: all values are converted to their common type.
 //!
 //! - A text is cast to the type of the other values. A date becomes the timestamp at midnight, and a TIMESTAMP_NTZ the
 //!   instant, by the clock of the session.
@@ -52,7 +52,7 @@ impl Binder<'_> {
         let Some(value) = node.constant() else { return Ok(literal.clone()) };
         let read = |clock: Clock| cast(value, to, clock).map(|value| literal_of(&value));
         let found = read(self.clock.unwrap_or(Clock::UTC))?;
-        // A text with its own zone is the same instant by any clock.
+        // A string with its own zone means the same instant by any clock.
         if self.clock.is_none() && found != read(Clock::ELSEWHERE)? {
             return Err(unknown_zone(&data_type, to));
         }

@@ -1,4 +1,4 @@
-//! Binding of values: their types, the conversions of their arguments, and the computation of constants.
+//! Binds values: determines their types, converts their arguments, and computes constants.
 
 use super::ast::{CompareOp, Expr, Literal};
 use super::bind::{Binder, not_understood, variant_value};
@@ -122,14 +122,14 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds operators from the left. The leading constants of a chain are computed, up to the first that has no value.
-    /// The text of the part bound so far is only built for an error: otherwise the whole chain would be written out
-    /// once per constant.
+    /// Binds operators from the left. The leading constants of a chain are computed, up to the first operation that
+    /// fails. The text of the part bound so far is only built for an error: otherwise the whole chain would be written
+    /// out once per constant.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
         let mut links: Vec<Link> = Vec::new();
-        // The operators that are computed.
+        // The number of operators that were already computed.
         let mut computed = 0;
         for (at, (operation, right)) in steps.iter().enumerate() {
             let so_far =
@@ -172,7 +172,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // It becomes a part of a chain, which writes its own parentheses.
+            // The result becomes a part of a chain, which adds its own parentheses.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -293,7 +293,7 @@ fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     })
 }
 
-/// Refuses a pattern that is not constant or not understood, and a group or replacement that does not fit it.
+/// Refuses a pattern that is not constant or cannot be parsed, and a group or replacement that does not fit it.
 fn ensure_regex(of: RegexUse, pattern: &Value, more: &[Value]) -> Result<()> {
     let constant = |value: &Value| {
         value.node.constant().cloned().ok_or_else(|| {
@@ -327,14 +327,14 @@ fn undefined(expr: &Expr, types: &[DataType]) -> Error {
         .with_hint(SPARK)
 }
 
-/// Computes a value that is the same for all rows, unless it does not exist: that matters only if a row needs it. A
-/// large value is computed for each batch.
+/// Computes a value that is the same for all rows. If that fails, the value is computed later, because the error
+/// matters only if a row needs the value. A large value is computed for each batch.
 fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
     let computed = if is_constant { constant_of(&node) } else { None };
     Value { node: computed.unwrap_or(node), data_type }
 }
 
-/// Computes a value without columns; `None` if it does not exist, or is large.
+/// Computes a value without columns; `None` if that fails, or if the value is large.
 fn constant_of(node: &Node) -> Option<Node> {
     let no_columns =
         |_: &super::bound::BoundColumn| Err(Error::invalid_argument("a constant does not depend on columns"));
@@ -343,11 +343,12 @@ fn constant_of(node: &Node) -> Option<Node> {
     (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
 }
 
-/// Computes an operator of a chain, with `left` as the value so far; `None` if one of its operands is not constant,
-/// and as [`constant_of`] does.
+/// Computes an operator of a chain, where `left` is the value so far; `None` if one of its operands is not constant, or
+/// in the same cases as [`constant_of`].
 fn computed_link(left: &Node, link: &Link) -> Option<Node> {
     left.constant().and(link.right.constant())?;
-    // The text is never shown: an operation without a value is bound as a link, and fails only for a row that needs it.
+    // The text is never shown: an operation that fails here is bound as a link, and fails again only for a row that
+    // needs it.
     let text = String::new;
     let of = Box::new(left.clone());
     let cast = Node::Cast { of, to: link.left.clone(), clock: Clock::UTC, text: text() };

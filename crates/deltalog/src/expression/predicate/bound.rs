@@ -58,7 +58,7 @@ pub(super) enum Source {
     Computed { of: Expr, value: Node },
 }
 
-/// The items that bound conditions and values refer to by index.
+/// The columns and terms of a bound predicate or expression, which refers to them by index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Arena {
     pub(super) columns: Vec<BoundColumn>,
@@ -83,8 +83,8 @@ pub struct BoundPredicate {
     columns: Vec<BoundColumn>,
 }
 
-/// A condition on terms, with every literal converted to the domain of its comparison. A `column` is an index
-/// into [`Arena::terms`].
+/// A condition on terms. Every literal has been converted to the domain of its comparison. A `column` is an index into
+/// [`Arena::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     /// The same for all rows.
@@ -222,13 +222,13 @@ impl BoundPredicate {
         Some(Self::new(self.source.clone(), Arc::clone(&self.arena), root))
     }
 
-    /// Returns whether the predicate can only be NULL for a row in which one of its columns is. It then is true for all
-    /// rows of a file in which it is never false and no column is NULL.
+    /// Returns whether the predicate can be NULL for a row only if one of its columns is NULL there. If so, it is true
+    /// for all rows of a file in which it is never false and no column is NULL.
     pub(crate) fn is_null_only_by_columns(&self) -> bool {
         self.root.is_null_only_by_columns(&self.arena.terms)
     }
 
-    /// Returns whether a part of the predicate was not understood, so that it can only be used for pruning.
+    /// Returns whether a part of the predicate could not be parsed, so that it can only be used for pruning.
     pub fn has_unknown(&self) -> bool {
         self.root.has_unknown()
     }
@@ -246,7 +246,7 @@ impl Bound {
     }
 
     fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
-        // Functions of a column are NULL only for NULL, and for values for which they have no result.
+        // Functions of a column are NULL only for NULL and for values without a result.
         let is_column = |term: &usize| {
             terms.get(*term).is_some_and(
                 |term| matches!(&term.source, Source::Column { functions, .. } if are_total(functions)),

@@ -205,7 +205,7 @@ impl Predicate {
         Self::Not(Box::new(self))
     }
 
-    /// Returns a condition that may have any value, with the text it stands for.
+    /// Returns a condition that may have any value. `text` is what it stands for.
     pub(crate) fn unknown(text: impl Into<String>) -> Self {
         Self::Value(Expr::Unknown(text.into()))
     }

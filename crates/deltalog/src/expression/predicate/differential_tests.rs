@@ -128,7 +128,7 @@ impl File {
                 let array = values(pool, self.column(i));
                 match path.parts() {
                     [_, inner] => {
-                        // Some NULLs are NULLs of the struct, with any value inside.
+                        // Some values are NULL because their struct is NULL, with any value inside.
                         let nulls: Vec<bool> = self
                             .column(i)
                             .enumerate()

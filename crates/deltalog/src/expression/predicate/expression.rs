@@ -31,7 +31,7 @@ pub struct Expression {
     changes: Changes,
 }
 
-/// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
+/// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, rather than a value to be computed.
 pub(crate) fn is_constant(sql: &str) -> bool {
     parse_value(sql, "UTC").is_ok_and(|value| is_scalar(&value))
 }
@@ -59,13 +59,13 @@ impl Expression {
     /// Parses `sql`, a value in Spark's SQL, and binds it to `schema`. `time_zone` is as for [`super::parse`].
     ///
     /// # Errors
-    /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
-    /// not defined for its arguments.
+    /// InvalidArgument if a part of the text cannot be parsed, if a column does not exist, or if an operation is not
+    /// defined for its arguments.
     pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
         Self::bind_named(sql, schema, &FieldNames::new(schema.fields()), time_zone)
     }
 
-    /// Binds as [`Expression::bind`] does, to a schema whose names are indexed.
+    /// Does the same as [`Expression::bind`], for a schema whose names are indexed.
     ///
     /// # Errors
     /// As [`Expression::bind`].
@@ -78,7 +78,7 @@ impl Expression {
         Self::of_value(&parse_value(sql, time_zone)?, (schema, names), Clock::named(time_zone))
     }
 
-    /// Binds a value that was parsed.
+    /// Binds a parsed value.
     ///
     /// # Errors
     /// As [`Expression::bind`].
@@ -102,7 +102,7 @@ impl Expression {
         Self::bind_named_as(sql, schema, &FieldNames::new(schema.fields()), time_zone, to)
     }
 
-    /// Binds as [`Expression::bind_as`] does, to a schema whose names are indexed.
+    /// Does the same as [`Expression::bind_as`], for a schema whose names are indexed.
     ///
     /// # Errors
     /// As [`Expression::bind_as`].
@@ -116,8 +116,8 @@ impl Expression {
         Self::of_parsed(&parse_value(sql, time_zone)?, (schema, names), time_zone, to, sql)
     }
 
-    /// Parses and binds a value without columns as [`Expression::bind_as`] does, for a statement that began so many
-    /// microseconds after 1970.
+    /// Parses and binds a value without columns like [`Expression::bind_as`], for a statement that began at `begun`, in
+    /// microseconds since 1970.
     ///
     /// # Errors
     /// As [`Expression::bind_as`].
@@ -159,7 +159,8 @@ impl Expression {
 
     /// Checks that a cast does not change a literal. `sql` is its text.
     ///
-    /// Digits of a number are not lost, except in a floating-point number: there, the nearest number is accepted.
+    /// Digits of a number must not be lost, except when it becomes a floating-point number: then the nearest number is
+    /// accepted.
     ///
     /// # Errors
     /// SchemaMismatch if the cast has changed the value.
@@ -200,7 +201,7 @@ impl Expression {
         &self.columns
     }
 
-    /// Refuses a value that may differ each time that it is computed.
+    /// Refuses a value that may be different each time it is computed.
     ///
     /// # Errors
     /// InvalidArgument.
@@ -221,17 +222,17 @@ impl Expression {
     /// Computes the value for each row of `batch`, whose columns are found by name.
     ///
     /// # Errors
-    /// InvalidArgument if the value of a row does not exist, such as a division by zero. SchemaMismatch if `batch`
-    /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
-    /// InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
+    /// InvalidArgument if the value of a row cannot be computed, for example because of a division by zero.
+    /// SchemaMismatch if `batch` lacks a column, or if the column's type cannot be cast to the type that the expression
+    /// was bound with. InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        // The value that is too large may be an intermediate result.
+        // The value that is too large may also be an intermediate result.
         let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
         self.by_halves(batch, is_small)
     }
 
-    /// Computes as [`Expression::evaluate`] does. Where the values are too large to be computed at once, they are
-    /// computed for fewer rows and put together.
+    /// Does the same as [`Expression::evaluate`]. If the values are too large to be computed at once, they are computed
+    /// in parts and then joined.
     pub(crate) fn evaluate_all(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         self.by_halves(batch, true)
     }
@@ -281,7 +282,7 @@ fn may_lose(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Returns the type to which a cast has changed a value, and the value, if it is only a part.
+/// Returns the first value that a cast has changed, with its type, if it is only a part of a value.
 fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<(Option<String>, DataType)>> {
     let (from, to) = (before.data_type(), after.data_type());
     if from == to || *from == DataType::Null || !may_lose(from, to) {

@@ -54,8 +54,8 @@ impl FieldNames {
         Some(self.inside.get(&place)?.get_or_init(|| Box::new(Self::new(children))))
     }
 
-    /// Returns the field of `fields`, whose names these are, that `text` names in any case, or that begins the path
-    /// `text` to a nested field.
+    /// Returns the path of the field that `text` refers to, in any case: either the name of one of `fields`, or the
+    /// path to a nested field.
     pub(super) fn path_of(&self, text: &str, fields: &[FieldRef]) -> Option<Vec<String>> {
         let folded = text.to_lowercase();
         let name_at = |place: usize| fields.get(place).map(|field| field.name().clone());
@@ -94,7 +94,7 @@ mod tests {
         let names = FieldNames::new(&fields);
         assert_eq!((names.find("x"), names.exact("X"), names.exact("y")), (Some(0), Some(1), None));
         assert_eq!((names.has("X"), names.has("xx")), (true, false));
-        // A third spelling matches neither of them.
+        // A third spelling matches neither of the two exactly, so it is ambiguous.
         let fields = ["xy", "XY"].map(|name| Arc::new(Field::new(name, DataType::Null, true)));
         assert_eq!(FieldNames::new(&fields).find("Xy"), None);
     }

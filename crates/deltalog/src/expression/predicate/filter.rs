@@ -1,4 +1,4 @@
-//! Exact evaluation of a predicate on rows, in SQL's three-valued logic.
+//! Evaluates a predicate exactly on rows, in SQL's three-valued logic.
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// The columns are found in `batch` by name.
 ///
 /// # Errors
-/// InvalidArgument if a part of the predicate was not understood. SchemaMismatch if `batch` lacks a column,
-/// or if the column's type cannot be cast to the type that the predicate was bound with.
+/// InvalidArgument if a part of the predicate could not be parsed. SchemaMismatch if `batch` lacks a column, or if the
+/// column's type cannot be cast to the type that the predicate was bound with.
 pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     let computed = within_arrays(|| {
         let rows = Rows::of_batch(&predicate.arena, batch);
@@ -80,7 +80,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Evaluates a condition. Only the rows of `active` need a value: other rows have any.
+    /// Evaluates a condition. Only rows in `active` need a correct result; other rows get an arbitrary one.
     pub(super) fn mask(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
         self.memory.released(|| on_stack(|| self.truth(bound, active)))
     }
@@ -138,8 +138,8 @@ impl Rows<'_> {
         })
     }
 
-    /// Joins conditions. A part is not evaluated for rows that an earlier part has decided, that is, where its result
-    /// was not `neutral`.
+    /// Joins conditions. A part is not evaluated for rows that an earlier part has decided because its result was not
+    /// `neutral`.
     fn joined<E>(
         &self,
         parts: &[Bound],
@@ -260,7 +260,7 @@ pub(super) fn leaf_placed(
         let parent: &StructArray = array.as_struct_opt().ok_or_else(missing)?;
         let child = parent.column_by_name(name).ok_or_else(missing)?;
         if *child.data_type() == DataType::Null {
-            // It has no bitmap, and nothing but NULL.
+            // An array of NULLs has no bitmap, but all of its values are NULL.
             array = Arc::clone(child);
             continue;
         }

@@ -2,8 +2,8 @@
 //!
 //! - A column's bounds therefore become bounds of the function's values: files are skipped for `year(t) =
 //!   2024` as they are for a condition on `t` itself.
-//! - Each function is NULL for NULL, and only for NULL. A value that the result type cannot represent has
-//!   no result; such values lie only below or above all values that have one.
+//! - Each function is NULL for NULL, and only for NULL. Values without a result, because the result type cannot
+//!   represent it, lie only below or above all values with a result.
 //! - The semantics are Spark's: dates and times in the proleptic Gregorian calendar, in the session's time
 //!   zone.
 
@@ -75,7 +75,7 @@ pub enum TruncUnit {
     Microsecond,
 }
 
-/// What a result is used for.
+/// The purpose for which a result is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The value itself.
@@ -254,8 +254,7 @@ impl Function {
                     | (T::Boolean, T::Boolean)
                     | (T::Binary, T::Binary)
                     | (T::Date32, T::Date32) => true,
-                    // For a value that may not fit, the session's settings decide between NULL, an error and
-                    // another value.
+                    // If a value does not fit, the session's settings decide between NULL, an error and another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
                     (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
                         .is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits),

@@ -1,4 +1,4 @@
-//! An index of the columns and terms that a binder has bound: an expression may have thousands.
+//! An index of the columns and terms that a binder has bound, because an expression may have thousands.
 
 use std::hash::BuildHasher;
 
@@ -10,7 +10,7 @@ use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn, Source, Term};
 use super::function::Function;
 
-/// Where in an arena columns and terms are.
+/// The indices of columns and terms in an arena.
 #[derive(Default)]
 pub(super) struct Known {
     hasher: DefaultHashBuilder,
@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the index of a column, and whether it was added to the arena, which is done if it is missing.
+    /// Returns the index of a column, adding it to the arena if it is missing, and whether it was added.
     pub(super) fn column(&mut self, arena: &mut Arena, column: BoundColumn) -> (usize, bool) {
         let hash = self.hasher.hash_one(&column.path);
         let is_same = |at: usize| arena.columns.get(at).is_some_and(|known| known.path == column.path);

@@ -15,10 +15,10 @@
 //!   keeps the file.
 //! - A [`Function`] that preserves the order of its argument turns the argument's bounds into bounds of its
 //!   own values: `year(t) = 2024` prunes by `t`.
-//! - Any other value in a condition is computed exactly (`compute`), with the types and results of Spark in ANSI
-//!   mode. It has no bounds, but it prunes files for which all its columns are constant, such as partition columns.
+//! - Any other value in a condition is computed exactly (`compute`), with the types and results of Spark in ANSI mode.
+//!   It has no bounds, but it can still prune files in which all its columns are constant, such as partition columns.
 //! - An [`Expression`] is a value bound by itself, with the same parser and binder.
-//! - A part that is not understood is [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
+//! - A part that cannot be parsed or bound becomes [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
 //!   [`Predicate::bind`] and `filter_mask` refuse it.
 //! - Values compare as in Spark: NaN equals itself and is greater than all other numbers, -0.0 equals 0.0,
 //!   strings and binary compare byte by byte, and comparisons with NULL are NULL.

@@ -1,5 +1,5 @@
-//! The parser of SQL text to a [`Predicate`] or a value. It supports the part of Spark's expression grammar
-//! that this crate computes.
+//! Parses SQL text to a [`Predicate`] or a value. It supports the part of Spark's expression grammar that this crate
+//! computes.
 //!
 //! ```text
 //! or         := and (OR and)*
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::limits::{EXPRESSION_NODES, TEXT_LEVELS};
 use crate::runtime::clock;
 
-/// The treatment of text that is not understood.
+/// How to treat text that cannot be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseMode {
@@ -42,9 +42,9 @@ pub enum ParseMode {
 
 /// Parses `sql`, a condition in Spark's SQL.
 ///
-/// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`:
-/// a name of the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips
-/// or repeats is not understood. If the zone is unknown, local times are not understood at all.
+/// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`: a name of
+/// the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips or
+/// repeats is not accepted. If the zone is unknown, no local time is.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
@@ -61,7 +61,7 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
     parse_at(sql, time_zone, mode, clock::micros())
 }
 
-/// Parses as [`parse`] does, for a statement that began so many microseconds after 1970.
+/// Does the same as [`parse`], for a statement that began at `begun`, in microseconds since 1970.
 pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) -> Result<Predicate> {
     let read = Parser::read(sql, time_zone, mode, begun);
     let outcome = read.and_then(|(parser, node)| {
@@ -85,7 +85,7 @@ pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
     parse_value_at(sql, time_zone, clock::micros())
 }
 
-/// Parses as [`parse_value`] does, for a statement that began so many microseconds after 1970.
+/// Does the same as [`parse_value`], for a statement that began at `begun`, in microseconds since 1970.
 pub(super) fn parse_value_at(sql: &str, time_zone: &str, begun: i64) -> Result<Expr> {
     let (_, node) = Parser::read(sql, time_zone, ParseMode::Strict, begun)?;
     Ok(argument_of(node))
@@ -107,7 +107,7 @@ pub(super) struct Parser<'a> {
     /// When the statement began, in microseconds since 1970.
     pub(super) begun: i64,
     depth: usize,
-    /// The operators, functions and columns so far.
+    /// The number of operators, functions and columns so far.
     nodes: usize,
     /// The height of the node that was parsed last.
     pub(super) height: usize,
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns a value that restricts no single column. In pruning mode it is unknown.
+    /// Returns a value that does not restrict a single column. In pruning mode it becomes unknown.
     pub(super) fn computed(&self, from: usize, value: Expr) -> Expr {
         match self.mode {
             ParseMode::Strict => value,
@@ -203,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Sets the height for a node above the last one and one of height `other`.
+    /// Sets the height for a node that is above the last node and another one of height `other`.
     pub(super) fn grow(&mut self, other: usize) -> Result<()> {
         self.height = 1 + self.height.max(other);
         match self.height > TEXT_LEVELS {
@@ -378,7 +378,7 @@ impl Parser<'_> {
 pub(super) const SPARK: &str = "use the operators and functions of FUNCTIONS.md in deltalog's repository, or let Spark \
                                 evaluate the expression";
 
-/// What to do about a value that is not a condition.
+/// The hint for a value that is not a condition.
 pub(super) const CONDITION: &str = "compare it, as in `day` = 3, or test it, as in `day` IS NOT NULL";
 
 fn too_deep() -> Error {

@@ -1,4 +1,4 @@
-//! Parsing of conditions in SQL text: comparisons, IN, BETWEEN, LIKE and IS.
+//! Parses conditions in SQL text: comparisons, IN, BETWEEN, LIKE and IS.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
 use super::compute::{Operation, RegexUse};
@@ -138,7 +138,7 @@ impl Parser<'_> {
             let mut chars = escape.chars();
             if let (Some(escape), None) = (chars.next(), chars.next()) {
                 let like = Predicate::Like { value, pattern: pattern.to_owned(), escape };
-                // The binder must see a pattern that may be the name of a column.
+                // A pattern in double quotes may be the name of a column, which only the binder can check.
                 return Ok(match given {
                     Expr::DoubleQuoted(text) if !text.contains('%') => {
                         like.and(Expr::DoubleQuoted(text).is_not_null())
@@ -172,8 +172,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the node as a value to compare. The type of a constant does not matter there, so the cast of a
-    /// literal is a literal.
+    /// Returns the node as a value to compare. The type of a constant does not matter in comparisons, so the cast of a
+    /// literal becomes a plain literal.
     pub(super) fn value_of(&self, node: Node) -> Expr {
         let value = argument_of(node);
         let folded = match &value {

@@ -1,7 +1,7 @@
-//! Calls of functions, as users write them and as Spark's own `Expression.sql` does.
+//! Parses calls of functions, as users write them and as Spark's own `Expression.sql` does.
 //!
 //! - A function that preserves the order of its argument is an `Expr::Call`; any other is an `Expr::Apply`.
-//! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
+//! - Functions that are a short form of a condition or of CASE (`isnull`, `nullif`, `if`, …) are parsed as that.
 
 use super::ast::{Expr, Literal, Predicate};
 use super::compute::{Changes, Form, Moment, Operation, changes_of, is_function, names};
@@ -93,16 +93,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the time at which the statement began, if that is what the name, in upper case, stands for. In a
-    /// condition from an engine, such a value is already a constant.
+    /// Returns the time at which the statement began, if `name`, in upper case, stands for it. In a condition from an
+    /// engine, such a value is already a constant.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
         let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
         Some(Expr::Apply(Operation::Now(*moment, clock, self.begun), Vec::new()))
     }
 
-    /// Parses values up to and including the closing parenthesis. Returns the name of the function, too, which
-    /// for EXTRACT is the name of the field.
+    /// Parses values up to and including the closing parenthesis. Also returns the name of the function, which for
+    /// EXTRACT is the name of the field.
     fn arguments(&mut self, name: &str) -> Result<(String, Vec<Node>)> {
         let mut name = name.to_owned();
         if name == "EXTRACT" {
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(value.map(|value| Node::Value(self.computed(start, value))))
     }
 
-    /// Returns the call as a condition, if it is one.
+    /// Returns the call as a condition, if the function is one.
     fn condition_called(&self, name: &str, nodes: &[Node]) -> Option<Predicate> {
         let value = |node: &Node| match node {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => Some(value.clone()),
@@ -208,7 +208,8 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operation with its arguments. The function of an operator returns the operator's operation.
+/// Returns an operation with its arguments. For a function with the same meaning as an operator, it is the operator's
+/// operation.
 fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
         (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,

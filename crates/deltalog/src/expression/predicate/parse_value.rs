@@ -1,4 +1,4 @@
-//! Parsing of values in SQL text: literals, columns, operators, casts, CASE.
+//! Parses values in SQL text: literals, columns, operators, casts, CASE.
 //!
 //! - Operators bind as in Spark (`Operation::infix`); operators with equal precedence bind from the
 //!   left.
@@ -199,7 +199,7 @@ impl Parser<'_> {
         Ok(Node::Value(self.computed(start, value)))
     }
 
-    /// Parses what begins with a word: a keyword literal, a typed literal, a function or a column.
+    /// Parses an expression that begins with a word: a keyword literal, a typed literal, a function or a column.
     fn word(&mut self, start: usize, word: String) -> Result<Node> {
         let upper = word.to_ascii_uppercase();
         self.height = 1;
@@ -229,7 +229,7 @@ impl Parser<'_> {
         if !self.symbol("(") {
             let now = self.now(&upper);
             return match (now, self.column(word)?) {
-                // A column with the name takes precedence.
+                // A column with this name takes precedence over the function.
                 (Some(Expr::Apply(now, _)), Node::Value(column)) => {
                     Ok(Node::Value(Expr::Apply(now, vec![column])))
                 }
@@ -420,7 +420,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operator with its operands, and whether it has become a part of the chain on its left.
+/// Returns an operator with its operands, and whether it was added to the chain on its left.
 pub(super) fn chained(left: Expr, operation: Operation, precedence: u8, right: Expr) -> (Expr, bool) {
     let binds_alike = |before: Operation| before.precedence() == Some(precedence);
     match left {
@@ -463,7 +463,7 @@ fn bytes(digits: &str) -> Option<Literal> {
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
 }
 
-/// Returns the error for a part of a column's name in double quotes, which denote a text.
+/// Returns the error for a column's name with a part in double quotes, which denote a string.
 fn quoted_part(text: &str) -> Error {
     Error::invalid_argument(format!(
         "\"{text}\" is a text, because it is in double quotes, and no part of a name"

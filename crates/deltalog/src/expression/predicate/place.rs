@@ -22,7 +22,7 @@ pub(super) enum Place {
     Above,
 }
 
-/// Returns the position of `literal`, not NULL, among values of type `column`; `None` if they cannot be
+/// Returns the position of `literal`, which is not NULL, among values of type `column`; `None` if they cannot be
 /// compared here.
 pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
     use Literal as L;

@@ -4,14 +4,14 @@
 //! false* for some row. AND, OR and NOT combine the answers. A file is kept if the whole predicate may be
 //! true.
 //!
-//! - "Yes" is always a safe answer, and the answer wherever something is unknown.
+//! - "Yes" is always a safe answer. It is the answer if anything is unknown.
 //! - If a column contains only NULLs, a comparison with it is neither true nor false.
 //! - Bounds are only bounds: `min` is at most every value and `max` at least every value, so truncated
 //!   strings need no special case.
-//! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` does not bound
-//!   rows with NaN, unless a file certainly has none.
-//! - A computed value has no bounds. It is known for files in which each of its columns has one value only, as
-//!   partition columns have: its value for those is computed.
+//! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` is only an upper bound if
+//!   the file is known to have no NaN.
+//! - A computed value has no bounds. But in a file in which each of its columns has only one value, as partition
+//!   columns do, the computed value is known, too.
 //! - `null_count` is meaningful only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
 //!   bounds).
 
@@ -47,8 +47,8 @@ pub trait FileBounds {
     /// Returns an upper bound of the column's type for each file's values other than NaN.
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// Returns in which files the column certainly has no NaN, so that `max` bounds all values. Without an answer,
-    /// and for NULL in it, there may be some. Only asked for floating-point columns.
+    /// Returns for each file whether the column certainly has no NaN, so that `max` bounds all values. `None`, or NULL
+    /// for a file, means that there may be some. Only called for floating-point columns.
     fn without_nan(&self, _column: &ColumnPath) -> Option<BooleanArray> {
         None
     }
@@ -57,7 +57,7 @@ pub trait FileBounds {
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
 
     /// Returns whether the column may have one of `values` in file `file`; true if that is not known. `values` are of
-    /// the column's type and not NULL. It is called only for values that are not ruled out otherwise.
+    /// the column's type and not NULL. Only called for values that the bounds do not rule out.
     fn may_have(&self, _file: usize, _column: &ColumnPath, _values: &ArrayRef) -> bool {
         true
     }
@@ -109,7 +109,7 @@ pub(super) struct Pruner<'a> {
     pub(super) files: usize,
     records: Option<Int64Array>,
     known: HashMap<(usize, Domain), Rc<Known>>,
-    /// The values by computed term; `None` if the value cannot be computed for one of the files.
+    /// The values by computed term; `None` if the value of some file cannot be computed.
     pub(super) constants: HashMap<usize, Option<Rc<Constants>>>,
 }
 
@@ -233,7 +233,7 @@ impl Pruner<'_> {
                         least_to_greatest.is_none_or(Ordering::is_le)
                             && greatest_to_least.is_none_or(Ordering::is_ge)
                     }
-                    // Both columns have one and the same value.
+                    // If both columns have the same single value, they never differ.
                     CompareOp::NotEq => {
                         !(least_to_greatest == Some(Ordering::Equal)
                             && greatest_to_least == Some(Ordering::Equal)
@@ -376,7 +376,7 @@ impl Pruner<'_> {
         }
     }
 
-    /// Returns the column of a term that is NULL where its column is.
+    /// Returns a column that is NULL exactly where the term is, if there is one.
     fn source_of(&self, term: usize) -> Option<BoundColumn> {
         match self.predicate.arena.terms.get(term)?.source {
             Source::Column { column, .. } => self.predicate.arena.columns.get(column).cloned(),
@@ -427,7 +427,7 @@ impl Known {
     fn may_hold(&self, file: usize, op: CompareOp, value: &Datum) -> bool {
         let min = self.order_of_min(file, value);
         let max = self.order_of_max(file, value);
-        // A NaN that the bounds do not include. It equals a NaN and is greater than all other values.
+        // A file may have NaNs that the bounds do not include. NaN equals itself and is greater than all other values.
         let nan = |of_nan: bool, of_other: bool| {
             self.may_be_nan(file) && if value.is_nan() { of_nan } else { of_other }
         };

@@ -1,4 +1,4 @@
-//! Computed values of files in which every column of the value is constant, such as a partition column.
+//! Computes values for files in which every column they read is constant, such as a partition column.
 
 use super::bound::{BoundColumn, Source};
 use super::compute::is_true;
@@ -48,7 +48,7 @@ impl Pruner<'_> {
                 None => Ok(new_null_array(&column.data_type, self.files)),
             }
         });
-        // If a value does not exist, evaluating the rows that need it raises the error.
+        // If a value cannot be computed, the error is raised when the rows that need it are evaluated.
         let values = rows.value(value, &is_constant).ok()?;
         let values = nullif(&values, &BooleanArray::new(others.clone(), None)).ok()?;
         Some(Constants { values, is_constant })

@@ -56,7 +56,7 @@ pub(crate) enum ScopedValue {
 }
 
 impl Scope {
-    /// Returns the scope of these tables, by their aliases. `time_zone` applies to times without one.
+    /// Returns the scope of these tables, by their aliases. `time_zone` applies to times without a zone.
     pub(crate) fn new(tables: &[(&str, &Schema)], time_zone: &str) -> Self {
         let prefix = |place: usize| if tables.len() > 1 { format!("{place}.") } else { String::new() };
         let tables: Vec<Table> = tables
@@ -152,8 +152,8 @@ impl Scope {
         Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
     }
 
-    /// Returns two values, dates or timestamps of different types, as values of the type in which a condition compares
-    /// them; `None` for any other values, and if the time zone is not known.
+    /// Converts two values, dates or timestamps of different types, to the type in which a condition compares them;
+    /// `None` for any other values, and if the time zone is not known.
     pub(crate) fn aligned_times(&self, values: [(&Expr, &Expression); 2]) -> Option<[(Expr, Expression); 2]> {
         let [from, other] = values.map(|(_, bound)| bound.data_type());
         let to = common(from, other).filter(|_| from != other && is_time(from) && is_time(other))?;
@@ -211,7 +211,7 @@ impl Scope {
         Some((ColumnPath::new(names), field))
     }
 
-    /// Replaces a column by the column of the rows, and a text in double quotes by a constant.
+    /// Replaces a column by the corresponding column of the rows, and a string in double quotes by a constant.
     fn settle(&self, leaf: &mut Expr) -> Result<()> {
         *leaf = match leaf {
             Expr::Column(path) => Expr::Column(self.resolve(path)?),
@@ -267,7 +267,7 @@ impl Table {
         self.fields.get(self.names.find(name)?)
     }
 
-    /// Returns the column that the text names, with or without the table's alias.
+    /// Returns the column that the text refers to, with or without the table's alias.
     fn column_named(&self, text: &str) -> Option<Vec<String>> {
         let of_alias = || {
             let (alias, name) = text.split_once('.')?;
@@ -369,7 +369,7 @@ fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
         Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
         Expr::Call(_, of) => rename_value(of, changed),
-        // If there is no such column, it is the function.
+        // If no such column exists, the name stands for the function.
         Expr::Apply(Operation::Now(..), column) => {
             column.retain_mut(|column| rename_value(column, changed).is_ok());
             Ok(())

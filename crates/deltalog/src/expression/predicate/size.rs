@@ -1,5 +1,5 @@
-//! The size of an expression, which is limited because binding, computing or printing it takes time and stack in
-//! proportion.
+//! Limits the size of an expression, because the time and stack for binding, computing and printing it are proportional
+//! to it.
 
 use super::ast::{Expr, Predicate};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Laws of the size of expressions: a tree is linear in its text, and an operand is computed once.
+//! Laws of the size of expressions: the tree grows linearly with the text, and an operand is computed once.
 
 use super::ast::{Expr, Predicate};
 use super::size::Tree;
@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
 use std::sync::Arc;
 
-/// Expressions that use an operand `{}` more than once when they are computed.
+/// Expressions that use the operand `{}` more than once when they are computed.
 const KINDS: [&str; 13] = [
     "nullif({}, -1)",
     "nullif({}, d)",
@@ -89,7 +89,7 @@ fn an_operand_is_used_twice_without_doubling() {
     });
 }
 
-/// The written-out forms have the same values.
+/// Forms that name an operand once have the same values as forms that repeat it.
 #[test]
 fn shared_operands_have_the_values_of_copies() {
     for (shared, copied) in [

@@ -15,7 +15,7 @@ fn pruning(sql: &str) -> Predicate {
     parse(sql, "UTC", ParseMode::Pruning).unwrap()
 }
 
-/// Returns the condition without the session's clock, by which dates are compared with instants.
+/// Returns the condition without the session's clock, which only matters when dates are compared with instants.
 fn in_any_zone(predicate: Predicate) -> Predicate {
     match predicate {
         Predicate::InZone { condition, .. } => *condition,
@@ -144,7 +144,7 @@ fn spark_literals_are_parsed() {
         assert!(parse(&sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
         assert_eq!(conjuncts(pruning(&sql)), [None], "{sql}");
     }
-    // It is an error only for a row that needs it.
+    // The value is an error only for a row that needs it.
     assert_eq!(conjuncts(pruning("a = CAST(300 AS TINYINT)")), [None]);
 }
 
@@ -408,7 +408,8 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
                 assert!(hint.contains(&format!("backticks, {column}, ")), "{sql}: {hint}");
             }
         }
-        // Any other text in double quotes means the same as in single quotes, which may also name a column.
+        // Any other string in double quotes has the same meaning as in single quotes, and even a column's name may be
+        // in single quotes.
         for (double, single) in [("\"17\"", "'17'"), ("\"use\"", "'use'"), ("'user_id'", "'user_id'")] {
             let (double, single) = (place.replace("{}", double), place.replace("{}", single));
             let bound = |sql: &str| strict(sql).bind(&schema).map(|_| ()).map_err(|error| error.to_string());
@@ -423,7 +424,7 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
 fn chains_are_not_nesting() {
     for column in ["a", "`a`"] {
         let all = |count: usize| vec![format!("{column} > 1"); count].join(" AND ");
-        // Pruning keeps each of them.
+        // Pruning can still use each of them.
         for predicate in [strict(&all(5_000)), pruning(&all(5_000))] {
             let known = conjuncts(predicate).into_iter().flatten();
             assert_eq!(known.count(), 5_000);
@@ -433,7 +434,7 @@ fn chains_are_not_nesting() {
     let chain = parse(&format!("{text} = 'a'"), "UTC", ParseMode::Strict).expect("a chain");
     assert_eq!(strict(&chain.to_string()), chain);
     assert!(parse(&format!("{}1", "(1 + ".repeat(101)), "UTC", ParseMode::Strict).is_err());
-    // A value that is not understood does not affect the pruning by other conditions.
+    // A value that cannot be parsed does not prevent pruning by other conditions.
     let sum = vec!["a"; 200].join(" + ");
     let known = conjuncts(pruning(&format!("a > 1 AND {sum} > 1 AND b > 2")));
     assert_eq!(known.into_iter().flatten().count(), 2);

@@ -1,4 +1,4 @@
-//! The forms in which values are compared, and Spark's order on them.
+//! The domains in which values are compared, and Spark's order in each of them.
 //!
 //! | domain | columns | order |
 //! | --- | --- | --- |

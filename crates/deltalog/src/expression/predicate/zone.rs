@@ -2,8 +2,8 @@
 //!
 //! - A clock may be set back, so that a later instant has an earlier local time. [`Clock::least`] and
 //!   [`Clock::greatest`] account for that.
-//! - The database of zones ends with the year 2099. Its last rules apply forever, as in Java: a later year has the
-//!   changes of an earlier one with the same calendar.
+//! - The time zone database ends with the year 2099. Its last rules apply forever, as in Java: a later year has the
+//!   same changes as an earlier year with the same calendar.
 //! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
 //!   length of the gap, and a repeated time is the earlier instant.
 
@@ -11,7 +11,7 @@ use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch, par
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
 
-/// The years that stand for all later ones: each kind of calendar occurs in 28 years.
+/// The years that represent all later ones: every kind of calendar year occurs within 28 years.
 const LAST_YEARS: std::ops::Range<i64> = 2068..2096;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -32,7 +32,7 @@ impl Clock {
     /// The clock of UTC.
     pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
-    /// A clock that always differs from UTC's.
+    /// A clock that never shows the same time as UTC.
     pub(super) const ELSEWHERE: Self = Self(Zone::Fixed(3_600));
 
     /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as

@@ -45,7 +45,7 @@ fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
     }
 }
 
-/// Finds the same values by trying all numbers.
+/// Compares with a search through all numbers.
 #[test]
 fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
     for start in -4..5_i64 {
@@ -74,7 +74,7 @@ fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
         let schema = schema(&format!(r#"{{"{START}":{start},"{STEP}":{step}}}"#));
         assert_eq!(identities.marked(&schema).unwrap(), None);
         identities.note("id", written.0, written.1).unwrap();
-        // Another file whose values are not as far.
+        // Reports another file whose values are not as far from the start.
         identities.note("id", first, first).unwrap();
         let marked = identities.marked(&schema).unwrap().unwrap();
         assert_eq!(marked.fields()[0].metadata.get(MARK), Some(expected.into()));
@@ -126,7 +126,7 @@ fn what_is_not_of_the_protocols_form_is_corrupt() {
     }
 }
 
-/// A worker that counts in its own lane, and what it reports.
+/// Runs a worker that counts in its own lane, and returns its values and its report.
 fn worker(of_table: &Identities, number: u32, of: u32, batches: &[usize]) -> (Vec<i64>, Counted) {
     let writer = of_table.in_lane(Some(Lane::new(number, of).unwrap()));
     let given: Vec<i64> = batches.iter().flat_map(|rows| values(&writer, *rows)).collect();
@@ -134,8 +134,8 @@ fn worker(of_table: &Identities, number: u32, of: u32, batches: &[usize]) -> (Ve
 }
 
 proptest! {
-    /// No two rows of a table have the same value, in any order of the workers: the values of all lanes differ and lie
-    /// beyond the high water mark, and the new mark is the farthest value.
+    /// No two rows of a table get the same value, in whatever order the workers run: the values of all lanes differ and
+    /// lie beyond the high water mark, and the new mark is the farthest value.
     #[test]
     fn lanes_have_no_value_in_common(
         start in -100_i64..100,
@@ -149,7 +149,7 @@ proptest! {
         let mut all = Vec::new();
         for (number, batches) in (0..).zip(&workers) {
             let (given, counted) = worker(&table, number, of, batches);
-            // A worker that runs again assigns the same values.
+            // A worker that runs again assigns the same values again.
             prop_assert_eq!(worker(&table, number, of, batches), (given.clone(), counted.clone()));
             table.check(Some(&counted), given.len() as u64).unwrap();
             let (first, last) = counted.values["id"];
@@ -195,7 +195,7 @@ fn what_a_writer_of_another_lane_would_have_counted_is_refused() {
     };
     // The lane 1 of 3 begins at 70: 70, 100, 130.
     check("id", lane(1, 3), 70, 130, 3).unwrap();
-    // A batch that was refused has left a gap.
+    // The writer has skipped values, because a batch was refused.
     check("id", lane(1, 3), 70, 130, 2).unwrap();
     for (column, lane, first, last, rows, expected) in [
         ("id", lane(1, 3), 70, 130, 4, "in 4 rows"),

@@ -1,7 +1,7 @@
 //! Arithmetic of whole and floating-point numbers.
 //!
-//! - A result that does not fit its type, and any division by zero, even of floating-point numbers, has no value. It is
-//!   NULL here, and the caller turns it into an error, as Spark does in ANSI mode.
+//! - An overflow, and any division by zero, even of floating-point numbers, results in NULL here. The caller turns it
+//!   into an error, as Spark does in ANSI mode.
 //! - `%` has the sign of the dividend, `pmod` the sign of the divisor.
 
 use super::decimals;

@@ -1,6 +1,6 @@
 //! Casts of values, as in Spark with ANSI mode.
 //!
-//! - A value without a result in the type becomes NULL here; the caller turns it into an error, or keeps the NULL for
+//! - A value that cannot be cast becomes NULL here. The caller turns it into an error, or keeps the NULL for
 //!   `TRY_CAST`.
 //! - Numbers are truncated toward zero when they become whole numbers, and rounded to the nearest when they become
 //!   decimals, with halves away from zero. The decimal for a floating-point number comes from its shortest text.
@@ -47,7 +47,8 @@ pub(in crate::expression::predicate) fn is_castable(from: &DataType, to: &DataTy
     }
 }
 
-/// Returns whether a cast that has no result here has none in Spark either.
+/// Returns whether this crate implements the cast completely: values that cannot be cast here cannot be cast in Spark
+/// either.
 pub(in crate::expression::predicate) fn is_complete(from: &DataType, to: &DataType) -> bool {
     *from != DataType::Utf8 || !(matches!(to, DataType::Date32 | DataType::Timestamp(..)) || is_float(to))
 }
@@ -102,8 +103,8 @@ pub(in crate::expression::predicate) fn cast(
     })
 }
 
-/// Returns the values with NULL for NaN and the infinities, which have no digits as a decimal: Spark turns them into
-/// NULL instead of refusing them.
+/// Returns the values with NULL for NaN and the infinities, which cannot be decimals. Spark also turns them into NULL
+/// instead of refusing them.
 pub(super) fn castable_values(array: ArrayRef, to: &DataType) -> ArrayRef {
     match (array.data_type(), to) {
         (DataType::Float32, DataType::Decimal128(..)) => Arc::new(

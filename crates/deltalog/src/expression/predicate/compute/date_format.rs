@@ -1,5 +1,5 @@
-//! Patterns of `date_format`, as far as their result does not depend on a locale: numbers, and the English names
-//! that Spark always uses.
+//! Patterns of `date_format` whose result does not depend on a locale: numbers, and the English names that Spark always
+//! uses.
 //!
 //! | letters | result |
 //! | --- | --- |

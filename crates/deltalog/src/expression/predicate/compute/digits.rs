@@ -72,7 +72,7 @@ impl Digits {
         for at in 0..kept {
             value = value.checked_mul(10)?.checked_add(digit(at))?;
         }
-        // The first digit that is dropped decides; the digits before the first are zeros.
+        // The first dropped digit decides. If the position is before the first digit, that digit is zero.
         let is_half = || {
             let after = usize::try_from(kept + 1).ok().and_then(|after| self.digits.get(after..));
             digit(kept) == 5 && after.unwrap_or_default().iter().all(|digit| *digit == 0)
@@ -181,7 +181,7 @@ mod tests {
             let power = 10i128.pow(fewer);
             let error = unscaled - rounded * power;
             prop_assert!(2 * error.abs() <= power);
-            // A half was rounded away from zero.
+            // If the number was exactly halfway, it was rounded away from zero.
             prop_assert!(2 * error.abs() < power || error.signum() != unscaled.signum());
         }
     }

@@ -1,4 +1,4 @@
-//! Evaluation of a bound value for rows.
+//! Evaluates a bound value for rows.
 
 use super::super::display::ChainText;
 use super::super::filter::Rows;
@@ -33,10 +33,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 impl Rows<'_> {
-    /// Computes the value for each row. Only the rows of `active` need one: other rows have any value.
+    /// Computes the value for each row. Only rows in `active` need a correct value; other rows get an arbitrary one.
     ///
     /// # Errors
-    /// InvalidArgument if an active row has no value.
+    /// InvalidArgument if the value of an active row cannot be computed.
     pub(in crate::expression::predicate) fn value(
         &self,
         node: &Node,
@@ -111,7 +111,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Computes an operation that has no value for NULL.
+    /// Computes an operation that is NULL if an argument is NULL.
     fn strict(
         &self,
         operation: Operation,
@@ -124,7 +124,7 @@ impl Rows<'_> {
         self.operate(operation, &values, to, source, active)
     }
 
-    /// Computes an operation of arguments that were computed.
+    /// Computes an operation from its computed arguments.
     fn operate(
         &self,
         operation: Operation,
@@ -195,7 +195,7 @@ impl Rows<'_> {
         self.checked(result, values, active, source, failure)
     }
 
-    /// Returns the results if no active row has lost its value.
+    /// Returns the results. It is an error if an active row has become NULL although its arguments are not.
     pub(in crate::expression::predicate) fn checked(
         &self,
         result: ArrayRef,
@@ -300,7 +300,7 @@ pub(in crate::expression::predicate) fn is_true(condition: &BooleanArray) -> Boo
     }
 }
 
-/// Rows that come from several arrays of one type. Rows that come from none are NULL.
+/// Rows that are chosen from several arrays of one type. Rows that are not chosen from any array are NULL.
 struct Choice {
     arrays: Vec<ArrayRef>,
     places: Vec<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! Why an expression has no value for a row, in words for users.
+//! Explains to users why an expression cannot be computed for a row.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use super::types::sql_name;
 use crate::error::Error;
 
-/// The operation that has no value for a row.
+/// The operation that failed for a row.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::expression::predicate) enum Failure<'a> {
     /// A cast to a type.

@@ -1,8 +1,8 @@
-//! Dates and timestamps shifted by an interval, as in Spark: `a + INTERVAL 3 MONTHS`.
+//! Shifts dates and timestamps by an interval, as in Spark: `a + INTERVAL 3 MONTHS`.
 //!
-//! - An interval of months keeps the day of the month, or takes the last one of a shorter month.
-//! - The whole days of any other interval count local calendar days, which may have 23 hours; the rest is elapsed time.
-//!   A local time that occurs twice keeps its offset; one that is skipped moves forward.
+//! - An interval of months keeps the day of the month, or takes the last day of a shorter month.
+//! - Other intervals add local calendar days, which may have 23 or 25 hours, and then elapsed time. A local time that
+//!   occurs twice keeps its offset; one that is skipped moves forward.
 
 use super::super::function::add_months;
 use super::super::zone::Clock;
@@ -25,8 +25,8 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// Returns the interval of these numbers with their units, whose names are in upper case; `None` for an unknown
-    /// unit, or if they mix months or years with days or times.
+    /// Returns the interval with these numbers and units, whose names are in upper case; `None` for an unknown unit, or
+    /// if they mix months or years with days or times.
     pub(in crate::expression::predicate) fn of(parts: &[(String, String)]) -> Option<Self> {
         let (mut months, mut micros) = (None::<i64>, None::<i64>);
         let mut has_time = false;

@@ -17,8 +17,8 @@
 //!
 //! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
 //!   even where Spark without ANSI mode returns NULL or a wrapped number. No result depends on that setting.
-//! - An error counts only where the value is needed: CASE, `coalesce`, AND and OR evaluate a part only for the rows
-//!   that the parts before it have not decided.
+//! - An error counts only where the value is needed: CASE, `coalesce`, AND and OR evaluate a part only for rows that no
+//!   earlier part has decided.
 //! - Times without a time zone are in the session's zone.
 
 mod arithmetic;

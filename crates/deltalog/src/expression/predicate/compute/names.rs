@@ -1,4 +1,4 @@
-//! The names of the functions, with the numbers of their arguments.
+//! The names of the functions, and the numbers of their arguments.
 
 use super::super::zone::Clock;
 use super::digest::Digest as G;

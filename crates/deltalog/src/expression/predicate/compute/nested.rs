@@ -219,7 +219,7 @@ pub(super) fn of_parts(operation: Operation, arguments: &[ArrayRef]) -> Result<A
     }
 }
 
-/// Returns a map, without entries in rows that are not active, whose keys may be NULL.
+/// Returns a map. Its entries are left out in rows that are not active, because their keys may be NULL.
 fn map(
     entries: &FieldRef,
     offsets: OffsetBuffer<i32>,

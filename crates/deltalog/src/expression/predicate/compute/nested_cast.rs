@@ -2,9 +2,9 @@
 //!
 //! - Fields are found by their names, regardless of order and case. A struct must have exactly the fields of the target
 //!   type, as for values that are assigned to a column.
-//! - If a part loses its value, or is NULL although the type forbids it, the whole value becomes NULL, which the caller
-//!   turns into an error. The same happens to a map in which two keys become equal: as in Spark, the key of a map
-//!   occurs once.
+//! - If a part cannot be cast, or is NULL although the type forbids it, the whole value becomes NULL, which the caller
+//!   turns into an error. The same happens to a map in which two keys become equal, because a key occurs only once in a
+//!   map, as in Spark.
 
 use super::super::values::{domain_of, normal};
 use super::super::zone::Clock;
@@ -41,7 +41,7 @@ pub(super) fn is_castable_nested(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Returns the path of a field that one of the types has and the other lacks, and whether `from` lacks it.
+/// Returns the path of a field that only one of the types has, and whether `from` lacks it.
 pub(in crate::expression::predicate) fn field_of_one(
     from: &DataType,
     to: &DataType,
@@ -138,7 +138,7 @@ pub(super) fn cast_nested(array: &ArrayRef, to: &DataType, clock: Clock) -> Resu
     }
 }
 
-/// Returns the parts that are NULL after a cast to `to` and were not so before, or must not be.
+/// Returns the parts that became NULL in a cast to `to`, and the parts that are NULL although `to` forbids it.
 fn lost(before: &ArrayRef, after: &ArrayRef, to: &Field) -> Option<BooleanBuffer> {
     let nulls = !after.logical_nulls().filter(|nulls| nulls.null_count() > 0)?.inner();
     match before.logical_nulls().filter(|_| to.is_nullable()) {
@@ -179,7 +179,7 @@ fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<Boole
     Ok(repeated.contains(&true).then(|| BooleanBuffer::from(repeated)))
 }
 
-/// Returns the nulls of lists, including the lists that lost a part.
+/// Returns the nulls of lists, where lists that lost a part are NULL, too.
 fn without(
     nulls: Option<&NullBuffer>,
     offsets: &OffsetBuffer<i32>,
@@ -195,7 +195,7 @@ fn without(
     NullBuffer::union(nulls, Some(&NullBuffer::from(kept.collect::<Vec<bool>>())))
 }
 
-/// Leaves out the parts of NULLs, if some are `lost`.
+/// Removes the parts of lists that are NULL, if some are `lost`.
 fn compact(lists: ArrayRef, lost: bool) -> Result<ArrayRef> {
     if !lost {
         return Ok(lists);

@@ -60,8 +60,7 @@ fn rounded(number: f64, scale: i8) -> Option<i128> {
 
 /// Returns the nearest number of type FLOAT.
 pub(super) fn decimal_to_f32(unscaled: i128, scale: i8) -> f32 {
-    // A number that is in the middle of two FLOATs after rounding to DOUBLE may have been on one side of the middle
-    // before.
+    // A number that is exactly between two FLOATs after rounding to DOUBLE may have been on either side before.
     const DROPPED: u64 = (1 << 29) - 1;
     const MIDDLE: u64 = 1 << 28;
     let wide = decimal_to_float(unscaled, scale);

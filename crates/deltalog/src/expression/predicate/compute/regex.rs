@@ -1,9 +1,10 @@
-//! Regular expressions in Java's syntax, as far as they mean the same in all versions of Java.
+//! Regular expressions in Java's syntax, limited to what has the same meaning in all versions of Java.
 //!
-//! - A pattern is translated for the crate `regex`: `\d`, `\w`, `\s` and `(?i)` are of ASCII in Java, `.` matches no
-//!   end of a line, and `$` also matches before the last end of a line.
+//! - A pattern is translated for the crate `regex`: in Java, `\d`, `\w`, `\s` and `(?i)` only know ASCII, `.` does not
+//!   match the end of a line, and `$` also matches before the last end of a line.
 //! - Constructs without a counterpart are refused by name: lookaround, possessive and atomic groups, backreferences,
-//!   set operations on character classes, and `\b`, because the letters it knows depend on the version of Java.
+//!   set operations on character classes, and `\b`, because which characters count as letters depends on the version of
+//!   Java.
 
 use super::nested::array_of;
 use super::room::Room;
@@ -38,7 +39,7 @@ impl RegexUse {
     }
 }
 
-/// The ends of lines, for a class.
+/// The characters that end lines, for use in a character class.
 const LINE_ENDS: &str = r"\n\r\u{85}\u{2028}\u{2029}";
 
 /// The name of the groups for the text that `$` has matched, which is not a part of the match.
@@ -48,7 +49,7 @@ const END: &str = "end_of_text_";
 #[derive(Debug)]
 pub(in crate::expression::predicate) struct JavaPattern {
     regex: Regex,
-    /// For each of Java's groups its number here. The first one is the whole match.
+    /// For each group of the Java pattern, the number of the group here. The first one is the whole match.
     groups: Vec<usize>,
     /// The groups for the text that `$` has matched.
     ends: Vec<usize>,
@@ -118,7 +119,7 @@ impl JavaPattern {
         }
     }
 
-    /// Returns the text with the matches replaced; `None` if it is not known what Java would match.
+    /// Returns the text with the matches replaced; `None` if it cannot be determined what Java would match.
     fn replace(&self, text: &str, replacement: &[Piece], room: &Room<'_>) -> Result<Option<String>> {
         let mut refused = Ok(());
         let mut ensure = |bytes: usize| {
@@ -160,7 +161,7 @@ impl JavaPattern {
     }
 
     /// Returns the parts between the matches. An empty match at the beginning does not count, and the last part is the
-    /// rest.
+    /// remaining text.
     fn split<'t>(&self, text: &'t str, limit: i32) -> Option<Vec<&'t str>> {
         let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let (mut parts, mut done, mut from) = (Vec::new(), 0, 0);
@@ -198,7 +199,7 @@ impl JavaPattern {
                     let mut digit = || rest.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10));
                     let mut group = digit().ok_or_else(refused)? as usize;
                     (group < self.groups.len()).then_some(()).ok_or_else(refused)?;
-                    // Takes as many digits as still name an existing group.
+                    // Takes as many digits as possible, provided that they refer to an existing group.
                     while let Some(next) = rest.peek().and_then(|c| c.to_digit(10)) {
                         let longer = group * 10 + next as usize;
                         if longer >= self.groups.len() {
@@ -219,7 +220,7 @@ impl JavaPattern {
         Ok(pieces)
     }
 
-    /// Returns an error unless there is such a group.
+    /// Returns an error if the pattern does not have this group.
     pub(in crate::expression::predicate) fn ensure_group(&self, group: i64) -> Result<()> {
         let exists = usize::try_from(group).is_ok_and(|group| group < self.groups.len());
         let count = self.groups.len() - 1;
@@ -231,8 +232,8 @@ impl JavaPattern {
     }
 }
 
-/// Returns whether a pattern of the crate `regex` may match nothing. It is not compiled for this: that would take time
-/// for all its repetitions, again for each enclosing quantifier.
+/// Returns whether a pattern of the crate `regex` may match an empty string. It is not compiled to find out, because
+/// that would take time for all its repetitions, again for each enclosing quantifier.
 fn may_be_empty(pattern: &str) -> Written<bool> {
     let parsed = regex_syntax::ParserBuilder::new().nest_limit(REGEX_LEVELS).build().parse(pattern);
     let parsed = parsed.map_err(|_| format!("is not understood, or has more than {REGEX_LEVELS} levels"))?;
@@ -257,7 +258,8 @@ pub(in crate::expression::predicate) enum Piece {
     Group(usize),
 }
 
-/// Returns the characters; with a positive `limit` at most that many parts, and the last one has the rest.
+/// Returns the characters as strings. With a positive `limit`, there are at most that many parts, and the last one has
+/// the rest of the text.
 fn characters(text: &str, limit: i32) -> Vec<&str> {
     let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();
@@ -265,7 +267,7 @@ fn characters(text: &str, limit: i32) -> Vec<&str> {
     starts.iter().zip(ends).filter_map(|(start, end)| text.get(*start..end)).collect()
 }
 
-/// Computes a use of a pattern. The pattern and the arguments after it are constant.
+/// Applies a pattern. The pattern and the arguments after it are constant.
 pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     let [texts, pattern, more @ ..] = arguments else {
         return Err(Error::invalid_argument("a regular expression is missing"));
@@ -335,9 +337,9 @@ struct Writer<'a> {
     ignores_case: bool,
     /// Whether `.` matches ends of lines, too.
     has_all: bool,
-    /// Where the open groups begin in `out`.
+    /// The positions in `out` at which the open groups begin.
     open: Vec<usize>,
-    /// Where the part that a following quantifier would repeat begins in `out`.
+    /// The position in `out` at which the part begins that a following quantifier would repeat.
     last: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
-//! The memory that values take while an expression is computed.
+//! Limits the memory for values while an expression is computed.
 //!
-//! - The values of all operands that are still needed may have at most [`expression_bytes`] bytes. Columns do not
-//!   count: they are in memory anyway.
-//! - Functions that create strings ask before each one, so that no string becomes too long.
-//! - Values that are too large for a batch may fit for fewer rows: the error is one for which
+//! - The values of all operands that are still needed may have at most [`expression_bytes`] bytes in total. Columns do
+//!   not count, because they are in memory anyway.
+//! - Functions that create strings ask for room before each string, so that no string becomes too long.
+//! - Values that are too large for a whole batch may fit for fewer rows. The error is one for which
 //!   [`is_too_large`](crate::runtime::row_bytes::is_too_large) is true.
 
 use super::super::filter::Rows;
@@ -38,14 +38,14 @@ impl Memory {
     ) -> Result<ArrayRef> {
         let before = self.operands.get();
         let values = compute()?;
-        // The operands are still there.
+        // The operands are still in memory at this point.
         let bytes = weight(&values, 0, values.len());
         self.ensure(function, bytes)?;
         self.operands.set(before + bytes);
         Ok(values)
     }
 
-    /// Calls `compute`, whose result is small. It needs its operands no longer.
+    /// Calls `compute`, whose result is small and no longer needs its operands.
     pub(in crate::expression::predicate) fn released<T>(
         &self,
         compute: impl FnOnce() -> Result<T>,
@@ -56,14 +56,14 @@ impl Memory {
         Ok(result)
     }
 
-    /// Counts the values of a term, which are kept, perhaps instead of others.
+    /// Counts the values of a term that are kept, perhaps in place of earlier ones.
     pub(in crate::expression::predicate) fn keep(&self, values: &ArrayRef, instead: Option<&ArrayRef>) {
         let bytes = |values: &ArrayRef| weight(values, 0, values.len());
         let others = self.kept.get().saturating_sub(instead.map_or(0, bytes));
         self.kept.set(others + bytes(values));
     }
 
-    /// Refuses values of a function that have more bytes than are left.
+    /// Refuses the values of a function if they have more bytes than are left.
     pub(super) fn ensure(&self, function: &'static str, bytes: usize) -> Result<()> {
         match bytes <= self.left()? {
             true => Ok(()),
@@ -94,7 +94,7 @@ pub(super) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Refuses a string of so many bytes, if that is too much.
+    /// Refuses a string of this size if it is too large.
     ///
     /// # Errors
     /// InvalidArgument.

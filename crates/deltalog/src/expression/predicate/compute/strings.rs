@@ -1,4 +1,4 @@
-//! Functions that make strings of parts, of numbers and of bytes.
+//! Functions that make strings from other strings, numbers and bytes.
 
 use super::operation::Operation;
 use super::room::Room;

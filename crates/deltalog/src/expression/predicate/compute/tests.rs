@@ -1,4 +1,4 @@
-//! Laws of computed values: overflow and NULL, lazy evaluation, errors that say what is wrong.
+//! Laws of computed values: overflow and NULL, lazy evaluation, and helpful errors.
 
 use crate::expression::predicate::{Expression, ParseMode, filter_mask, parse};
 use arrow::array::*;
@@ -193,7 +193,7 @@ fn constants_are_computed_once_and_restrict_columns() {
         .unwrap();
     assert_eq!(filter_mask(&bound, &batch).unwrap().true_count(), 1);
     assert!(format!("{:?}", bound.root).contains("Integer(8)"), "{:?}", bound.root);
-    // A constant without a value is an error only if a row needs it.
+    // A constant that cannot be computed is an error only if a row needs it.
     assert!(evaluate("CASE WHEN a = 8 THEN 1 ELSE 1 DIV 0 END", &batch).is_ok());
     assert!(evaluate("1 DIV 0", &batch).is_err());
     assert!(evaluate("1 DIV 0", &batch.slice(0, 0)).is_ok());

@@ -1,5 +1,5 @@
-//! Functions of dates and times, in the proleptic Gregorian calendar. Timestamps with a time zone were converted to
-//! the local time of the session before.
+//! Functions of dates and times, in the proleptic Gregorian calendar. Timestamps with a time zone have already been
+//! converted to the local time of the session.
 
 use super::arithmetic::zip;
 use super::date_format::DatePattern;

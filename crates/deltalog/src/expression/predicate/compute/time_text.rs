@@ -1,4 +1,4 @@
-//! Dates and times in text that is cast or compared, in all forms that Spark reads.
+//! Parses dates and times in strings that are cast or compared, in all forms that Spark accepts.
 //!
 //! ```text
 //! date      := [+-]year[-month[-day[( |T)anything]]]
@@ -8,7 +8,7 @@
 //! - A year has at least four digits, every other part has one or two. Omitted parts have their smallest value:
 //!   January, 1, 0:00.
 //! - White space at both ends is skipped, and so are digits after the microseconds.
-//! - A time without a date is not read: Spark would use the day of the query.
+//! - A time without a date is not accepted: Spark would use the day of the query.
 
 use super::super::zone::Clock;
 use crate::protocol::text::{MICROS_PER_DAY, days_in_month, days_since_epoch};
@@ -45,7 +45,7 @@ pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
         micros = seconds * 1_000_000 + fraction;
     }
     rest.0.is_empty().then_some(())?;
-    // The first day of the range begins before the range does, so the sum may fit where the product does not.
+    // The first day of the range begins before the range itself, so the sum may fit where the product does not.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, clock))
 }

@@ -1,4 +1,4 @@
-//! The types that values of different types have in common, as in Spark with ANSI mode.
+//! The common type of values with different types, as in Spark with ANSI mode.
 //!
 //! | values | common type |
 //! | --- | --- |

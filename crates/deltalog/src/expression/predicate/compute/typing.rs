@@ -150,7 +150,7 @@ pub(in crate::expression::predicate) fn signature(
         O::Regex(RegexUse::Replace) => fixed(&[T::Utf8, T::Utf8, T::Utf8], T::Utf8),
         O::Regex(RegexUse::Split) => fixed(&[T::Utf8, T::Utf8, T::Int32], array_of(T::Utf8)),
         O::Regex(RegexUse::Extract) => fixed(&[T::Utf8, T::Utf8, T::Int32], T::Utf8),
-        // They are bound as CASE.
+        // These operations are bound as CASE.
         O::Now(..) | O::NullIf | O::CaseOf => None,
         O::Uuid => fixed(&[], T::Utf8),
         O::Random => fixed(&[], T::Float64),
@@ -254,7 +254,7 @@ fn rounded(number: &DataType, digits: i32) -> Option<DataType> {
     match number {
         DataType::Decimal128(precision, scale) => {
             let (precision, scale) = (i32::from(*precision), i32::from(*scale));
-            // One digit more for 9.9, which becomes 10.
+            // One more digit, because 9.9 becomes 10.
             let whole = precision - scale + 1;
             match digits {
                 ..0 => decimal(whole.max(-digits + 1).min(38), 0),

@@ -1,4 +1,4 @@
-//! `initcap`: words with a title-case letter first, as in Unicode. Only a space ends a word.
+//! `initcap`: the first letter of each word in title case, as defined by Unicode. Only a space ends a word.
 
 /// Returns the text with the first letter of each word in title case and the others in lower case.
 pub(super) fn init_cap(text: &str) -> String {
