@@ -1,8 +1,8 @@
 //! The response of a store to a failed request, and the error for it.
 //!
-//! The clients of `object_store` distinguish a few kinds of failures, and put the rest into texts. So the layer below
-//! them (`cloud::http`) records the answer itself: status, code, message and id. A record belongs to the call that sent
-//! the request.
+//! The clients of `object_store` distinguish only a few kinds of failures, and describe the rest as text. Therefore the
+//! layer below them (`cloud::http`) records the answer itself: status, code, message and id. A record belongs to the
+//! call that sent the request.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -41,7 +41,7 @@ pub(super) enum NoAnswerReason {
     Broken,
 }
 
-/// The names of a store's settings in hints.
+/// The names of a store's settings, for hints.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     /// The settings that identify the caller.
@@ -219,7 +219,7 @@ impl Failure {
         self.refusal().is_some_and(|refusal| refusal.status == 416)
     }
 
-    /// Returns whether a provider of credentials failed, so that the request was not sent.
+    /// Returns whether the request was not sent because a provider of credentials failed.
     pub(super) fn is_unsent(&self) -> bool {
         source_of::<ProviderFailure>(&self.error).is_some()
     }
@@ -230,7 +230,7 @@ impl Failure {
         if let Some(Interrupted) = source_of(&error) {
             return Interrupted.into();
         }
-        // The source of the provider's own error is kept, if it is not wrapped.
+        // The provider's own error is used as the source, without a wrapper.
         let error = match error {
             object_store::Error::Generic { store, source } => match source.downcast::<ProviderFailure>() {
                 Ok(failure) => return failure.0,
@@ -394,8 +394,8 @@ impl Refusal {
                 Verdict::new(Unavailable, "the store asks for fewer requests")
                     .hint("try again later, or with fewer processes at once")
             }
-            // The same request will not succeed later. A proxy that does not understand it gives no code. DynamoDB's
-            // codes with this ending may concern other clients' requests.
+            // The same request will not succeed later. A proxy that does not understand the request sends no code.
+            // DynamoDB's codes with this ending may concern other clients' requests.
             (400, code) if !code.is_empty() && code != "RequestTimeout" && !code.ends_with("Exception") => {
                 Verdict::new(InvalidArgument, "the store refused the request as invalid")
                     .hint("check the location and the storage options")
@@ -555,7 +555,7 @@ mod tests {
     fn only_s3_has_buckets_in_other_regions() {
         let s3 = verdict(301, Some("PermanentRedirect"), None);
         assert!(s3.hint.unwrap().contains("'aws_region'"));
-        // The answer to a `HEAD` has headers only.
+        // The answer to a `HEAD` only has headers.
         assert!(verdict(301, None, Some("eu-north-1")).hint.unwrap().contains("'eu-north-1'"));
         for code in [None, Some("ResourceMoved")] {
             let other = verdict(301, code, None);
@@ -568,7 +568,7 @@ mod tests {
     fn what_a_store_calls_invalid_is_not_sent_again() {
         assert_eq!(verdict(400, Some("InvalidArgument"), None).kind, ErrorKind::InvalidArgument);
         assert_eq!(verdict(400, Some("RequestTimeout"), None).kind, ErrorKind::Unavailable);
-        // A proxy.
+        // This answer came from a proxy.
         assert_eq!(verdict(400, None, None).kind, ErrorKind::Unavailable);
     }
 }

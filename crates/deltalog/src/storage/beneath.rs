@@ -1,10 +1,10 @@
-//! Local files beneath a table's root, which are reached without following links.
+//! Opens local files beneath a table's root without following links.
 //!
-//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose
-//! bytes a clone would copy. A log names paths beneath the root only ([`crate::protocol::path`]), and the files should
-//! also be beneath it. So one rule applies to everything that is read, written, listed and deleted: **the root may be a
-//! link, and nothing beneath it is**. Files that a log names by an absolute path are not beneath the root. The user
-//! decides which of them may be read.
+//! A link beneath the root may lead anywhere: to a directory whose files a clean-up would delete, to a file whose bytes
+//! a clone would copy. Relative paths in a log always lead beneath the root ([`crate::protocol::path`]), and the files
+//! themselves should also be there. Therefore one rule applies to everything that is read, written, listed and deleted:
+//! **the root may be a link, and nothing beneath it is**. Files with an absolute path in the log are not beneath the
+//! root; the user decides which of them may be read.
 //!
 //! - Reads and deletions walk down from directory to directory by descriptor, so a link that another process creates
 //!   while they run is not followed. For writes and listings, the directories are checked beforehand. A new file is

@@ -1,4 +1,4 @@
-//! Writes files that a log has in addition to its commits: checkpoints, the hint at them, checksums and compactions.
+//! Writes files that accompany the commits of a log: checkpoints, the hint at them, checksums and compactions.
 //!
 //! Only commits and data files create the directories of a table. These files are written after a commit, perhaps in
 //! the background, when the program may already have deleted the table. Writing them must not bring the table back. The

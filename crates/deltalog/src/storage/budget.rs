@@ -1,10 +1,10 @@
-//! The memory for what is read from remote stores: one budget for all readers of a process, or of a store.
+//! Limits the memory for what is read from remote stores, with one budget for all readers of a process or of a store.
 //!
 //! - The budget counts bytes that readers hold and bytes in flight for them: ranges that a plan has read ahead. It does
 //!   not count bytes that were returned, footers, and reads without a plan.
 //! - A reader that holds memory never waits for more, because another reader may be waiting in the same way. A reader
 //!   that holds nothing waits briefly, because other readers usually finish soon. After that it reads without a share
-//!   of the budget, but in the smallest possible pieces ([`Budget::overdraw`]). So there is no deadlock, even if the
+//!   of the budget, but in the smallest possible pieces ([`Budget::overdraw`]). This prevents deadlocks, even if the
 //!   consumer of a scan pauses for hours, and each reader exceeds the budget by at most one such piece.
 //! - A read that is larger than the whole budget is allowed while nothing else is held.
 //! - A forked child begins with an unused budget: it never releases memory that its parent held.
@@ -67,7 +67,7 @@ impl Budget {
         Some(self.share(taken, bytes))
     }
 
-    /// Takes `bytes` although there may be too few.
+    /// Takes `bytes` even if fewer are free.
     pub(super) fn overdraw(self: &Arc<Self>, bytes: u64) -> Share {
         self.share(self.taken(), bytes)
     }
@@ -96,7 +96,7 @@ impl Budget {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // In a forked process, the parent releases it.
+        // In a forked process, this share belongs to the parent, which releases it.
         if self.process != std::process::id() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Finding out whether a store can hold tables: whether it refuses to create a file that exists.
+//! Finds out whether a store can hold tables: whether it refuses to create a file that already exists.
 //!
 //! Every commit relies on that. A store that ignores the condition of a put would let a writer replace another writer's
 //! commit unnoticed. The stores of Amazon, Google and Microsoft are known to respect it. Any other store is tested once

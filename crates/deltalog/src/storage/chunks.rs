@@ -1,4 +1,4 @@
-//! Where the columns of a Parquet file are, for readers of remote files.
+//! Finds the columns of a Parquet file, for readers of remote files.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::ranges::joined;
 
-/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of
-/// `selection` are read, which counts the rows of these groups, pages without such rows are left out where their
-/// places are known.
+/// Returns the ranges of the leaf columns `leaves` in each of the row groups `groups`. If only the rows of `selection`
+/// are read, whose positions count the rows of these groups, pages without such rows are left out, provided that the
+/// locations of pages are known.
 pub(crate) fn column_ranges(
     metadata: &ParquetMetaData,
     groups: &[usize],
@@ -30,9 +30,9 @@ pub(crate) fn column_ranges(
                     let pages = pages.page_locations();
                     let first = pages.iter().filter_map(|page| u64::try_from(page.offset).ok()).min();
                     let mut ranges = selection.scan_ranges(pages);
-                    // The dictionary is before the pages.
+                    // The dictionary precedes the pages.
                     ranges.push(chunk.start..first.unwrap_or(chunk.end).clamp(chunk.start, chunk.end));
-                    // Pages of one column that follow each other are read one after the other.
+                    // Adjacent pages of a column are read together.
                     joined(ranges, 0, u64::MAX)
                 }
                 _ => vec![chunk],
@@ -44,7 +44,7 @@ pub(crate) fn column_ranges(
     units
 }
 
-/// Returns the range of a column in a row group. A footer may say anything.
+/// Returns the range of a column in a row group, if it is plausible, because a footer may contain anything.
 fn chunk(group: &RowGroupMetaData, leaf: usize) -> Option<Range<u64>> {
     let column = group.columns().get(leaf)?;
     let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());

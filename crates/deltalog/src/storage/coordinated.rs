@@ -1,4 +1,4 @@
-//! Commits that a coordinator decides.
+//! Commits that an external coordinator decides.
 //!
 //! The protocol is the same as in the JVM's `BaseExternalLogStore`, so that its writers may commit to the same table
 //! at the same time. `T(N)` is a file with the bytes of version N, `E(N)` the entry of the coordinator.
@@ -17,22 +17,22 @@
 //!
 //! Why no commit is lost or duplicated, with writers of both kinds, on a store with put-if-absent or without:
 //!
-//! - **One winner.** A process that writes bytes to `N.json` has them from the T(N) that E(N) names: the winner of step
-//!   3, or a recovery. E(N) is put once. So all writes of `N.json` have equal bytes, and it does not matter which is
-//!   the last one: the JVM's writer checks whether the file exists and may still replace it a moment later; on a store
-//!   with conditions, ours cannot.
-//! - **The entry may have expired.** E(N) is deleted a day after it became complete, thus after `N.json` was there. A
-//!   writer that has passed step 0 before that and puts its own E(N) after it would win. So step 4 looks at `N.json`
-//!   again: if it has other bytes, that commit stays and this writer has lost. The same holds for concurrent writers
-//!   that do not use the coordinator and create `N.json` with a condition.
+//! - **One winner.** A process that writes `N.json`, which is the winner of step 3 or a recovery, takes the bytes from
+//!   the T(N) in E(N). E(N) is only put once, so all writes of `N.json` have equal bytes, and it does not matter which
+//!   is the last one: the JVM's writer checks whether the file exists and may still replace it a moment later; on a
+//!   store with conditions, ours cannot.
+//! - **The entry may have expired.** E(N) is deleted a day after it became complete, when `N.json` has long existed. A
+//!   writer that has passed step 0 before `N.json` existed, and puts its own E(N) after the deletion, would win.
+//!   Therefore step 4 looks at `N.json` again: if it has other bytes, that commit stays, and this writer has lost. The
+//!   same holds for concurrent writers that do not use the coordinator and create `N.json` with a condition.
 //! - **Readers see every acknowledged commit.** A writer of the JVM acknowledges after step 3. E(N+1) is put only if
 //!   `N.json` exists (step 1), so only the newest entry can lack its file, and a listing copies that before it lists.
-//! - **A lost answer does no harm.** T(N) has a name that no other attempt has: if E(N) has it, the put of the entry
-//!   was our own. If neither the put nor the query that follows it has an answer, the outcome is unknown, and the
+//! - **A lost answer does no harm.** The name of T(N) is unique to this attempt: if E(N) contains it, this writer has
+//!   put the entry. If neither the put nor the query that follows it has an answer, the outcome is unknown, and the
 //!   commit rule (`commit::put`) reads `N.json` back, with recovery.
 //! - **Recovery may happen many times and at the same time.** It creates the same bytes, and completes the entry only
-//!   if it still names the same T(N). T(N) is deleted when E(N) is complete, so when `N.json` exists; a recovery that
-//!   finds no T(N) looks for `N.json` again.
+//!   if it still names the same T(N). T(N) is only deleted when E(N) is complete, which means that `N.json` exists. A
+//!   recovery that finds no T(N) looks for `N.json` again.
 //! - **A crash** after step 2 leaves a file that is never read; after 3 or 4 an entry that the next reader or
 //!   writer recovers; after 5 nothing.
 //!
@@ -54,13 +54,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 use crate::runtime::interrupt;
 
-/// How many times an entry or a file is put that is missing afterwards. After that, the commit rule tries the whole
-/// commit again.
+/// How often an entry or a file is put if it is missing afterwards. After that, the commit rule tries the whole commit
+/// again.
 const TRIES: u32 = 3;
 /// The first pause before such a repetition. Each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// Who decides the commits of a table.
+/// The coordinator that decides the commits of a table.
 #[derive(Debug)]
 pub(super) struct Coordination {
     coordinator: Arc<dyn CommitCoordinator>,
@@ -249,8 +249,8 @@ impl Storage {
             match with.coordinator.get(&entry.table_path, &entry.file_name) {
                 Ok(Some(found)) if found.temp_path == entry.temp_path => return Ok(Claim::Own),
                 Ok(Some(found)) => return Ok(Claim::Foreign(found)),
-                // The entry was deleted in between, or the put had no effect yet. If it takes effect later, the next
-                // put of the same entry finds it.
+                // The entry was deleted in between, or the put has not taken effect yet. If it takes effect later, the
+                // next put of the same entry finds it.
                 Ok(None) => {}
                 Err(error) => return Ok(Claim::Unknown(error.in_table(self.url()))),
             }

@@ -11,7 +11,7 @@ use url::Url;
 use super::{CommitCoordinator, CoordinatorEntry, PutOutcome, Storage};
 use crate::error::{Error, ErrorKind, Result};
 
-/// When a call of the coordinator fails.
+/// The moment at which a call of the coordinator fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -261,7 +261,7 @@ fn a_lost_answer_of_the_coordinator_is_found_out() {
     let fixture = fixture();
     fixture.coordinator.set(Fault::PutAfterAndGet);
     assert!(matches!(fixture.put(0, "a"), PutOutcome::Unknown(_)));
-    // As the commit rule reads a commit back.
+    // The commit rule reads a commit back in the same way.
     assert_eq!(fixture.storage.get(&commit(0)).unwrap().unwrap(), "a");
 }
 
@@ -312,7 +312,7 @@ fn an_entry_without_files_is_an_error() {
     let error = fixture.storage.list_after("_delta_log", "").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CorruptLog);
     assert!(error.to_string().contains("delete the entries of 's3a://bucket/my table'"), "{error}");
-    // If it is complete, it belongs to an earlier table.
+    // If the entry is complete, it belongs to an earlier table.
     fixture.coordinator.complete(&entry).unwrap();
     assert!(fixture.names().is_empty());
     let error = fixture.storage.put_if_absent(&commit(0), "a").unwrap_err();

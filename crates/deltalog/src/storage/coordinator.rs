@@ -8,8 +8,8 @@ use crate::error::Result;
 /// Decides which writer gets a version of a table: keeps one entry per version, and never replaces it with another
 /// writer's.
 ///
-/// Any service with a put-if-absent will do. `Storage::with_coordinator` says how it is used; with the feature `s3`,
-/// the option `log_store = "dynamodb"` uses DynamoDB as the JVM's `S3DynamoDBLogStore` does.
+/// Any service with a put-if-absent operation can be used. `Storage::with_coordinator` says how it is used; with the
+/// feature `s3`, the option `log_store = "dynamodb"` uses DynamoDB as the JVM's `S3DynamoDBLogStore` does.
 ///
 /// - Calls may come from several threads at the same time.
 /// - A call that returns has taken effect for all processes: every later [`get`](Self::get) and
@@ -35,8 +35,8 @@ pub trait CommitCoordinator: fmt::Debug + Send + Sync {
     /// The service failed.
     fn newest(&self, table_path: &str) -> Result<Option<CoordinatorEntry>>;
 
-    /// Notes that the file of an entry is in the log, unless the entry is gone or belongs to another writer. After a
-    /// day or more the entry may be deleted: by then every writer still running has seen the file.
+    /// Records that the file of an entry is in the log, unless the entry no longer exists or belongs to another writer.
+    /// After a day or more the entry may be deleted: by then every writer still running has seen the file.
     ///
     /// # Errors
     /// The service failed. The entry may have been changed.
@@ -73,7 +73,7 @@ impl CoordinatorEntry {
         }
     }
 
-    /// Returns the entry as a complete one or as one that is not.
+    /// Returns the entry, marked as complete or not.
     #[must_use]
     pub fn with_complete(self, is_complete: bool) -> Self {
         Self { is_complete, ..self }

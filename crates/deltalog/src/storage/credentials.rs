@@ -1,4 +1,4 @@
-//! Credentials that a program hands over with a table, instead of naming them in options or in the environment.
+//! Credentials that a program provides together with a table, instead of in options or in the environment.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};

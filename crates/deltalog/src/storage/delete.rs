@@ -12,7 +12,7 @@ use crate::runtime::{interrupt, parallel};
 /// The number of threads that delete local files. A network file system answers slowly.
 const LOCAL_THREADS: usize = 4;
 
-/// The number of files that a thread deletes at a time: as many as S3 deletes by one request.
+/// The number of files that a thread deletes at a time: as many as one request to S3 can delete.
 const FILES_OF_REQUEST: usize = 1000;
 
 /// The number of local files that a thread deletes at a time.
@@ -86,7 +86,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Removes the local directories in `directories` that are empty and were empty at the time `before_ms` already.
+    /// Removes the local directories in `directories` that are empty and have not changed since the time `before_ms`.
     /// Returns how many were removed. Returns 0 for stores without directories.
     ///
     /// # Errors

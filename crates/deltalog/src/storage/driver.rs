@@ -1,4 +1,4 @@
-//! Who drives the requests of a remote store.
+//! Decides which thread drives the requests of a remote store.
 
 use std::future::Future;
 use std::io;

@@ -1,7 +1,7 @@
 //! The checksums that Hadoop keeps next to local files: `.name.crc` for the file `name`.
 //!
-//! Hadoop refuses to read a file whose checksum does not fit its bytes. A program that replaces a file must therefore
-//! remove it. Without one, Hadoop reads the file unchecked.
+//! Hadoop refuses to read a file whose checksum does not match its bytes. A program that replaces a file must therefore
+//! remove the checksum, and Hadoop then reads the file unchecked.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -102,7 +102,7 @@ fn walk(
 ) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        // There is nothing below a file, either.
+        // The path is a file, which has nothing below it.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -111,7 +111,7 @@ fn walk(
     for entry in entries {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else { continue };
-        // The name of a directory may sort before `after`, and names of files in it after it.
+        // A directory may contain names after `after` although its own name sorts before `after`.
         let kind = entry.file_type()?;
         let is_skipped = kind.is_file() && (name.as_str() <= after || is_staged(&name));
         if is_skipped || (kind.is_dir() && depth == Depth::One) {

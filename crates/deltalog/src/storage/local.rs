@@ -1,6 +1,7 @@
 //! Files of the local file system.
 //!
-//! All of this is blocking I/O of the standard library. It needs no async runtime, and may be called from within one.
+//! Everything here is blocking I/O of the standard library. It needs no async runtime, and may be called from within
+//! one.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};

@@ -97,11 +97,11 @@ pub struct Storage {
     backend: Backend,
     /// Files that are read from memory instead of the store.
     held: Arc<HashMap<String, Bytes>>,
-    /// Who decides the commits, if it is not the store.
+    /// The coordinator that decides commits, if the store itself does not.
     coordination: Option<Arc<Coordination>>,
     /// The cache on the local disk, if the user wants one.
     cache: Option<Arc<Cache>>,
-    /// How many rows of data files form a batch.
+    /// The limits for the size of batches with rows of data files.
     batch_bytes: BatchBytes,
 }
 
@@ -150,7 +150,7 @@ impl Storage {
         }
     }
 
-    /// Returns how many rows of data files form a batch.
+    /// Returns the limits for the size of batches with rows of data files.
     pub(crate) fn batch_bytes(&self) -> BatchBytes {
         self.batch_bytes
     }

@@ -1,4 +1,4 @@
-//! Giving a complete local file its name, unless another file has it. Every commit to a local table is this step.
+//! Gives a complete local file its name, unless another file has that name. Every commit to a local table is this step.
 //!
 //! - This is done with a hard link, which is created or refused in one step. The file already has its content.
 //! - Some file systems have no hard links: FAT and exFAT, many FUSE file systems, some network shares. There, Linux and
@@ -30,7 +30,7 @@ impl Unpublished {
     }
 }
 
-/// A file system that supports neither.
+/// The error for a file system that supports neither hard links nor such renames.
 #[derive(Debug)]
 struct LacksBoth {
     link: io::Error,
@@ -49,7 +49,7 @@ impl fmt::Display for LacksBoth {
 
 impl std::error::Error for LacksBoth {}
 
-/// Returns whether an error says that the file system can do neither.
+/// Returns whether an error says that the file system supports neither.
 pub(super) fn lacks_both(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<LacksBoth>())
 }

@@ -1,11 +1,12 @@
-//! Reading ranges of an object in a remote store.
+//! Reads ranges of an object in a remote store.
 //!
 //! - Opening an object reads its end, which has the footer of a Parquet file and usually its page indexes: one request
 //!   shows that the object exists, how large it is, and what it contains.
 //! - A reader that knows what it will read announces it as a plan ([`Plan`]): units, such as row groups, each with its
 //!   ranges. When the first byte of a unit is read, all of its ranges are requested in parallel, close ones together
 //!   and large ones in parts. If a unit is too large for that, each range, such as a column, is read ahead separately,
-//!   because columns are read side by side. When a unit is begun, all units before the previous one are dropped.
+//!   because columns are read side by side. When the reader reaches a unit, all units before the previous one are
+//!   dropped.
 //! - Reading ahead stays within a budget ([`Budget`](super::budget::Budget)). When the budget is used up, a plan is
 //!   read in small pieces, one after the other.
 //! - Ranges that are not planned are read when they are requested.
@@ -32,11 +33,11 @@ use crate::error::{Error, Result};
 pub(super) const END: u64 = 64 << 10;
 /// Ranges with at most this many bytes between them are read as one. That takes less time than another request.
 const CLOSE: u64 = 512 << 10;
-/// The largest part of a range that is one request.
+/// The maximum size of a request. Larger ranges are split.
 const PART: u64 = 8 << 20;
 /// The maximum number of bytes of a unit in memory at the same time, unless a single read requests more.
 const UNIT: u64 = 32 << 20;
-/// The least number of bytes that are read ahead in a range of a larger unit.
+/// The minimum number of bytes to read ahead in a range of a larger unit.
 const LEAST_AHEAD: u64 = 128 << 10;
 /// The number of bytes that are read at once where there is no plan.
 const UNPLANNED: u64 = 256 << 10;
@@ -74,7 +75,7 @@ impl Piece {
 }
 
 impl RemoteFile {
-    /// Opens the object at `path`. `name` is for messages. What a listing said of it is `listed`.
+    /// Opens the object at `path`. `name` is for messages, and `listed` is what a listing has shown of it.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
@@ -107,7 +108,7 @@ impl RemoteFile {
         self.size
     }
 
-    /// Returns whether answers take time.
+    /// Returns whether requests involve waiting for a network.
     pub(super) fn waits(&self) -> bool {
         self.store.waits()
     }
@@ -239,10 +240,10 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Unit {
     ranges: Vec<Range<u64>>,
-    /// The ranges in which it is read when the budget is used up.
+    /// The ranges to read separately when the budget is used up.
     apart: Vec<Range<u64>>,
     held: Vec<Held>,
-    /// Whether it is read in pieces, because it is large or because the budget was used up.
+    /// Whether the unit is read in pieces, because it is large or because the budget was used up.
     is_in_pieces: bool,
     /// Whether the budget was used up.
     is_short_of_memory: bool,
@@ -256,8 +257,8 @@ struct Held {
 }
 
 impl Unit {
-    /// Returns the unit that is read by `ranges`, which are not empty. The ranges of a large unit stay apart,
-    /// because a piece is dropped when the next one of its range is read. Ranges are joined only up to the size of a
+    /// Returns the unit that consists of `ranges`, which are not empty. The ranges of a large unit stay separate,
+    /// because a piece is dropped when the next piece of its range is read. Ranges are joined only up to the size of a
     /// piece.
     fn new(ranges: Vec<Range<u64>>) -> Self {
         let apart = joined(ranges.clone(), CLOSE, LEAST_AHEAD);
@@ -274,7 +275,7 @@ impl Unit {
         self.held.iter().find_map(|held| held.piece.from(at))
     }
 
-    /// Reads `wanted`, or if the budget is used up only the beginning of `needed`.
+    /// Reads `wanted`. If the budget is used up, it only reads the beginning of `needed`.
     fn read(
         &mut self,
         file: &RemoteFile,
@@ -325,9 +326,9 @@ impl Plan {
         let patience = if holds { Duration::ZERO } else { PATIENCE };
         if unit.is_in_pieces || !unit.held.is_empty() {
             let ahead = ahead(unit.ranges.len());
-            // Parts of the range that were read before are not read again.
+            // A part of the range that was read before is replaced.
             unit.held.retain(|held| !range.contains(&held.piece.start));
-            // Small ranges that were joined are read in any order.
+            // Small ranges that were joined may be read in any order.
             let most = if unit.is_short_of_memory { LEAST_AHEAD } else { ahead };
             let start = if range.end - range.start <= most { range.start } else { at };
             let wanted = start..range.end.min(start + ahead);

@@ -1,4 +1,4 @@
-//! Reads of a file in a remote store, and the requests that they make.
+//! Reading a file in a remote store, and the requests that this makes.
 
 use std::io::Read;
 
@@ -46,7 +46,7 @@ impl Place {
         ranges
     }
 
-    /// Returns the bytes that readers hold, and the most that they did.
+    /// Returns how many bytes readers hold now, and the maximum so far.
     fn held(&self) -> (u64, u64) {
         match &self.storage.backend {
             Backend::Remote(store) => store.reads().budget.now_and_most(),
@@ -129,7 +129,7 @@ fn a_large_unit_is_read_ahead_range_by_range() {
     }
     let requested = place.requested();
     let asked: u64 = requested.iter().filter_map(|range| length(range)).sum();
-    // No byte twice.
+    // No byte is requested twice.
     assert!(asked <= 50 << 20, "{requested:?}");
     assert!(requested.len() <= 10, "{requested:?}");
 }
@@ -156,7 +156,7 @@ fn adjacent_columns_of_a_large_unit_are_read_side_by_side() {
     }
     let requested = place.requested();
     let asked: u64 = requested.iter().filter_map(|range| length(range)).sum();
-    // No byte twice.
+    // No byte is requested twice.
     assert!(asked <= small + 2000, "{asked}: {requested:?}");
     assert!(requested.len() <= 14, "{requested:?}");
 }

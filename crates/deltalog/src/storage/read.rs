@@ -100,8 +100,8 @@ impl FileReader {
         Self(Source::Remote(Arc::new(file), None))
     }
 
-    /// Returns a reader of the same file that is going to read `units`, one after another, each with the ranges that
-    /// are read of it. A remote store is then asked for whole units. Other ranges can still be read.
+    /// Returns a reader of the same file that will read `units`, one after another. Each unit is a list of ranges. This
+    /// lets a remote store be asked for whole units. Other ranges can still be read.
     pub(crate) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         match &self.0 {
             Source::Local(..) | Source::Idle(_) => self.clone(),
@@ -122,7 +122,7 @@ impl FileReader {
         matches!(&self.0, Source::Remote(file, _) if file.waits())
     }
 
-    /// Returns the failure of the store that is behind an error of a reader, if that is the reason for it.
+    /// Returns the failure of the store that has caused an error of this reader, if there is one.
     pub(crate) fn failure(&self) -> Option<Error> {
         match &self.0 {
             Source::Local(..) | Source::Idle(_) => None,

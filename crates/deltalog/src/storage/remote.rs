@@ -29,7 +29,7 @@ const PARALLEL: usize = 8;
 /// How many times the response with a page of a listing may end too early.
 const CUT_PAGES: usize = 3;
 
-/// A store, and who drives its requests.
+/// A store, and which thread drives its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     clients: Arc<Clients>,
@@ -37,12 +37,12 @@ pub(super) struct Remote {
     reads: Reads,
 }
 
-/// How much is read at the same time.
+/// Limits for concurrent reads.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
-    /// The memory for what is read ahead.
+    /// The memory for data that is read ahead.
     pub(super) budget: Arc<Budget>,
-    /// The number of files; `None` to leave it to this crate.
+    /// The number of files to read at the same time; `None` to let this crate decide.
     pub(super) concurrency: Option<usize>,
 }
 
@@ -80,20 +80,21 @@ enum Clients {
 #[cfg(feature = "_cloud")]
 pub(super) struct Recipe(Box<dyn Fn() -> object_store::Result<Client> + Send + Sync>);
 
-/// Sends requests to a store.
+/// The client of a store, in several variants.
 #[derive(Clone)]
 pub(super) struct Client {
-    /// Repeats requests that get no answer.
+    /// The client that repeats requests if they get no answer.
     pub(super) store: Arc<dyn ObjectStore>,
     /// Sends every request once, for the create of a commit.
     pub(super) once: Arc<dyn ObjectStore>,
     /// Lists page by page.
     pub(super) pages: Option<Arc<dyn PaginatedListStore>>,
-    /// Whether it has directories, which can be listed without what is below them.
+    /// Whether the store has directories, which can be listed without what is below them.
     pub(super) has_directories: bool,
     /// Whether the end of an object can be read without knowing its size.
     pub(super) reads_ends: bool,
-    /// Whether it is known that a create replaces nothing. If not, this is tested before the first commit.
+    /// Whether the store is known never to replace an object in a create. If not, this is tested before the first
+    /// commit.
     pub(super) is_proven: Arc<AtomicBool>,
     /// Decides commits.
     #[cfg(feature = "s3")]
@@ -139,7 +140,7 @@ impl Remote {
         Self::with(Clients::Given(Client::given(store)), Driver::Runtime, Reads::default())
     }
 
-    /// Takes a store whose requests are complete at the first poll. They run on the thread of the caller.
+    /// Wraps a store whose requests are complete at the first poll. They run on the thread of the caller.
     pub(super) fn immediate(store: Arc<dyn ObjectStore>) -> Self {
         Self::with(Clients::Given(Client::given(store)), Driver::Caller, Reads::default())
     }
@@ -175,12 +176,12 @@ impl Remote {
         matches!(self.driver, Driver::Runtime)
     }
 
-    /// Returns whether it is known that a create replaces nothing.
+    /// Returns whether the store is known never to replace an object in a create.
     pub(super) fn is_proven(&self) -> Result<bool> {
         Ok(self.client()?.is_proven.load(Ordering::Relaxed))
     }
 
-    /// Records that a create replaces nothing.
+    /// Records that the store does not replace objects in a create.
     pub(super) fn prove(&self) -> Result<()> {
         self.client()?.is_proven.store(true, Ordering::Relaxed);
         Ok(())
@@ -220,12 +221,12 @@ impl Remote {
         })
     }
 
-    /// Returns whether it lists page by page.
+    /// Returns whether the store can list page by page.
     pub(super) fn has_pages(&self) -> Result<bool> {
         Ok(self.client()?.pages.is_some())
     }
 
-    /// Returns whether it has directories, which can be listed without what is below them.
+    /// Returns whether the store has directories, which can be listed without what is below them.
     pub(super) fn has_directories(&self) -> Result<bool> {
         Ok(self.client()?.has_directories)
     }

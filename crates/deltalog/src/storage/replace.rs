@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct FileState(UpdateVersion);
 
 impl FileState {
-    /// Returns the state of an object, from its metadata. A weak tag does not identify a state, so it is ignored.
+    /// Returns the state of an object from its metadata. A weak tag is ignored, because it does not identify a state.
     fn of_store(meta: ObjectMeta) -> UpdateVersion {
         let has_tag = meta.e_tag.is_some();
         match strong(meta.e_tag) {
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Writers that only ever raise a number, which they read before, never lower it.
+    /// Writers that only ever raise a number that they have read never lower it, even concurrently.
     #[test]
     fn racing_writers_never_go_back() {
         let (_directory, stores) = stores();

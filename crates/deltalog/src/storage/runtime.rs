@@ -1,8 +1,8 @@
 //! The runtime on which requests to remote stores run: one for the process.
 //!
 //! - It starts with the first request, and does not end. Threads of the process that call into this crate wait for a
-//!   request without driving it themselves. So a call may come from anywhere: from a thread of Python, from a task of
-//!   the caller's own runtime, or from a callback that a request makes.
+//!   request without driving it themselves. A call may therefore come from anywhere: from a thread of Python, from a
+//!   task of the caller's own runtime, or from a callback that a request makes.
 //! - A forked child creates its own runtime (`runtime::per_process`).
 
 use std::future::Future;
@@ -33,7 +33,7 @@ impl<T> Running<T> {
     /// Waits for the end of the future, and returns its output. A panic in it continues in the caller.
     ///
     /// # Errors
-    /// The process ends; [`Interrupted`], in which case the future is given up.
+    /// The process is ending; [`Interrupted`], in which case the future is abandoned.
     pub(super) fn wait(self) -> io::Result<T> {
         match interrupt::receive(&self.output) {
             Ok(Ok(Ok(output))) => Ok(output),
@@ -50,7 +50,7 @@ impl<T> Running<T> {
 /// Starts `future`.
 ///
 /// # Errors
-/// The system starts no threads.
+/// The system cannot start threads.
 pub(super) fn start<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Running<T>> {
@@ -65,7 +65,7 @@ pub(super) fn start<T: Send + 'static>(
 /// Returns the runtime, for clients that start tasks of their own.
 ///
 /// # Errors
-/// The system starts no threads.
+/// The system cannot start threads.
 #[cfg(feature = "hdfs")]
 pub(super) fn handle() -> io::Result<tokio::runtime::Handle> {
     current().map(|runtime| runtime.handle().clone())
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(sum, 120);
     }
 
-    /// The caller's own runtime has one thread, which waits.
+    /// The caller's own runtime has only one thread, which is waiting.
     #[test]
     fn requests_run_below_a_runtime_of_the_caller() {
         let own = Builder::new_current_thread().enable_all().build().unwrap();
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(futures::executor::block_on(async { run(async { 3 }).unwrap() }), 3);
     }
 
-    /// As a provider of credentials would that reads a table.
+    /// A provider of credentials that reads a table would do this.
     #[test]
     fn a_request_may_make_another_one() {
         let nested =

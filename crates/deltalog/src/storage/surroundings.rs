@@ -1,5 +1,5 @@
-//! Finds out what is at a location that has no table, for the error message. It never fails, and sends no request to a
-//! remote store: there it only examines the text of the location.
+//! Finds out what exists at a location without a table, for the error message. It never fails, and sends no request to
+//! a remote store: there it only examines the text of the location.
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! Making files and directories durable.
+//! Makes files and directories durable.
 //!
-//! A file and its directories, or the files that another program has written and theirs, are synced in parallel and not
-//! one after another. A file system with a journal then makes all of them durable in one write of the journal, and the
-//! disk flushes its cache once. The order does not matter: nothing refers to a file before all of these syncs have
-//! returned.
+//! A file and its directories, or the files that another program has written and their directories, are synced in
+//! parallel rather than one after another. A journaling file system can then make all of them durable in one write of
+//! the journal, and the disk flushes its cache once. The order does not matter, because nothing refers to a file before
+//! all of these syncs have returned.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Writing an object of a remote store in parts.
+//! Writes an object to a remote store in parts.
 //!
 //! - The object appears under its name when it is complete, and replaces an older one.
 //! - An object of a single part is put with one request. A larger one is uploaded in a few parts at a time, and only
@@ -13,7 +13,7 @@ use super::parts::Parts;
 use super::remote::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The size of every part but the last. Stores require at least 5 MiB, and some require equal parts.
+/// The size of every part except the last. Stores require at least 5 MiB, and some require equal parts.
 const PART_SIZE: usize = 8 << 20;
 
 /// An object that is being written.
@@ -154,7 +154,7 @@ mod tests {
         server.faults([completing(Fault::CloseAfter).when(When::First(1))]);
         assert_eq!(write("f").unwrap(), PART_SIZE as u64 + 1);
         assert_eq!(storage.head("f").unwrap().unwrap().size, PART_SIZE as u64 + 1);
-        // In this case the upload is really lost.
+        // This time, the upload is really lost.
         server.faults([completing(Fault::Error(ErrorAnswer::new("NoSuchUpload")))]);
         let error = write("g").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");

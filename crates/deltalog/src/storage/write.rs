@@ -1,4 +1,4 @@
-//! Writing files from beginning to end.
+//! Writes files from beginning to end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -114,9 +114,9 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Returns the directories for `file`, a file of a log: its own directory, any missing ones, and the existing one
-    /// that will contain the first of these. All others were synced when they were created. It must be called before
-    /// missing directories are created.
+    /// Returns the directories to sync for `file`, a file of a log: its own directory, any missing ones, and the
+    /// existing one that will contain the first of these. All others were synced when they were created. It must be
+    /// called before missing directories are created.
     pub(super) fn of_new(file: &Path) -> Self {
         let mut directories = Vec::new();
         for directory in file.ancestors().skip(1) {
@@ -247,7 +247,7 @@ impl FileWriter {
                 let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
                 let synced = match &mut staged {
                     None => directories.sync(Some(&file)),
-                    // A file is only replaced by one that is durable.
+                    // A file may only be replaced by a durable one.
                     Some(staged) => {
                         file.sync_all().and_then(|()| staged.publish()).and_then(|()| directories.sync(None))
                     }

@@ -1,4 +1,4 @@
-//! Which types of values can be assigned to a column. This is decided before there are values.
+//! Decides which types of values can be assigned to a column, before there are any values.
 //!
 //! - An assignment stores values as an append does: unchanged, or not at all.
 //! - It gives every field of a struct a value, at any depth, as in Spark. An append may omit some, which become NULL,

@@ -1,13 +1,13 @@
-//! Which columns of new files have Bloom filters, as Parquet defines them ("Bloom Filter" in Parquet's
+//! Decides which columns of new files have Bloom filters, as Parquet defines them ("Bloom Filter" in Parquet's
 //! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
 //! `deltalog.bloomFilterNdv`.
 //!
-//! - The Delta protocol does not define these filters, so the properties are ours. Writers that do not know them write
-//!   files without filters, which are read as before.
+//! - The Delta protocol does not define these filters, so the properties are specific to this crate. Writers that do
+//!   not know them write files without filters, which are read as before.
 //! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
 //!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.
-//! - Only columns whose values have one form in a file have filters, because a look-up hashes that form: whole numbers,
-//!   dates, timestamps, decimals, strings and binary. Zero and NaN of floats have several.
+//! - Only types with a single binary form per value have filters, because a look-up hashes that form: integers, dates,
+//!   timestamps, decimals, strings and binary. Floats do not, because zero and NaN have several forms.
 //! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
 //!   its rate of false positives stays below `deltalog.bloomFilterFpp`. If the property is missing, the filter is sized
 //!   for the number of rows in a row group.
@@ -68,7 +68,7 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // No row group has more values, and a writer allocates memory for this number.
+            // A row group cannot have more values, and a writer allocates memory for this number.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })
@@ -79,7 +79,7 @@ impl BloomFilters {
         &self.columns
     }
 
-    /// Returns the rate of false positives that filters are to have at most.
+    /// Returns the maximum rate of false positives of the filters.
     pub fn rate(&self) -> f64 {
         self.rate
     }
@@ -118,7 +118,7 @@ fn has_one_form(data_type: &DataType) -> bool {
         )
 }
 
-/// Checks properties that are to be set on a table with these columns.
+/// Checks the properties before they are set on a table with this schema.
 ///
 /// # Errors
 /// `InvalidArgument` for a value that is not valid, for a column that does not exist, and for one that cannot have a

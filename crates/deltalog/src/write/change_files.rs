@@ -1,7 +1,8 @@
 //! The change data files of a version: rows, each with its kind of change. Protocol: "Change Data Files".
 //!
-//! - A version with such files has all of its changes there, because readers of the feed then ignore its other actions.
-//! - The files have the table's columns alone, without those that track rows.
+//! - If a version has such files, they contain all of its changes, because readers of the feed then ignore its other
+//!   actions.
+//! - The files have only the table's columns, without the hidden columns of row tracking.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ impl Change {
     }
 }
 
-/// Writes change data files, once there is a change.
+/// Writes change data files. Nothing is created before the first change.
 pub(crate) struct ChangeFiles {
     storage: Storage,
     environment: Environment,
@@ -59,7 +60,7 @@ impl ChangeFiles {
         })
     }
 
-    /// Writes rows of the table, whose columns come first.
+    /// Writes rows as changes. The first columns must be the table's columns.
     ///
     /// # Errors
     /// Errors of the store.

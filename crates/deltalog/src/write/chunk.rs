@@ -1,4 +1,4 @@
-//! Where the rows of a file are cut into the chunks that are encoded at once.
+//! Decides where the rows of a file are cut into chunks, which are encoded at once.
 //!
 //! ```text
 //!   rows of a file   0 ···· 1024 ···· 2048 ···· 3072 ···· 4096 ···
@@ -6,17 +6,17 @@
 //!   chunks           |                         |
 //! ```
 //!
-//! - The cuts follow from the rows alone, not from the batches in which they come. So do the encoder's pages and row
-//!   groups, and the sizes at which files are closed: the same rows give the same files.
-//! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. Rows so large that this would take much
-//!   memory end it at a multiple of 32, and rows of many megabytes at any row.
+//! - The cuts depend only on the rows, not on the batches in which they arrive. The same is true of the encoder's pages
+//!   and row groups, and of the sizes at which files are closed, so the same rows result in the same files.
+//! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. If rows are so large that this would
+//!   take much memory, it ends at a multiple of 32, and with rows of many megabytes after any row.
 //! - [`crate::runtime::row_bytes`] gives the weight of rows.
 
 use arrow::record_batch::RecordBatch;
 
 use crate::runtime::row_bytes::weight_of;
 
-/// A number of rows at whose multiples a chunk may end, and the weight from which it does.
+/// Chunks may end at multiples of this number of rows, once they have at least this weight.
 struct Cut {
     rows: usize,
     weight: usize,
@@ -31,7 +31,7 @@ const CUTS: [Cut; 3] = [
     Cut { rows: 1, weight: 128 << 20 },
 ];
 
-/// The place in a file after the rows that it has so far.
+/// How far a file's current chunk has got.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chunk {
     /// The rows of the file.
@@ -41,7 +41,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns how many of the first rows of `batch` complete the chunk, or `None` if all of them do not.
+    /// Returns how many of the first rows of `batch` complete the chunk, or `None` if the whole batch is not enough.
     pub(super) fn missing(&self, batch: &RecordBatch) -> Option<usize> {
         CUTS.iter().filter_map(|cut| self.missing_to(cut, batch)).min()
     }

@@ -1,4 +1,4 @@
-//! The files of a write follow from its rows, not from the batches in which they come.
+//! The files of a write depend only on its rows, not on the batches in which they arrive.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows as the table requires them: with all columns, in the right types, and checked.
+//! Completes rows as the table requires them: with all columns, in the right types, and checked.
 
 use arrow::record_batch::RecordBatch;
 
@@ -26,7 +26,7 @@ pub(super) fn complete(
     let given = batch.schema_ref();
     let fitted = fit(batch, &constraints.schema_before_filling(spec.arrow(), given))?;
     let filled = constraints.fill(fitted, spec.arrow(), given)?;
-    // Generated columns and constraints see values as they are stored.
+    // Generated columns and constraints are evaluated with values as they are stored.
     let filled = splitter.as_stored(filled)?;
     let filled = splitter.as_stored(constraints.generate(filled, spec.arrow(), given)?)?;
     match constraints.violation(&filled)? {
@@ -35,7 +35,7 @@ pub(super) fn complete(
     }
 }
 
-/// Completes rows that are written elsewhere, or to several files.
+/// Completes rows for a caller that writes them elsewhere, or to several files.
 pub(crate) struct RowCompletion {
     spec: TableWriteSpec,
     constraints: Constraints,

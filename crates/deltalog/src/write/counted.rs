@@ -1,6 +1,6 @@
-//! The values that an engine has assigned to identity columns, as read from its files. (PROTOCOL, "Identity Columns".)
+//! Reads the values that an engine has assigned to identity columns from its files. (PROTOCOL, "Identity Columns".)
 //!
-//! Only files that are committed count, so values of failed attempts do not move the mark.
+//! Only committed files count, so the values of failed attempts do not move the high water mark.
 
 use parquet::file::metadata::ParquetMetaData;
 
@@ -12,7 +12,7 @@ use crate::values::stats::whole_bounds;
 /// Adds the values of one file, whose footer is `metadata`, to the high water marks of the write.
 ///
 /// # Errors
-/// CorruptData if the values of the file are unknown, or are not values that may be generated.
+/// CorruptData if the values of the file are unknown, or are not values that a writer may generate.
 pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let identities = &spec.rules().identities;
     for column in identities.by_engine() {

@@ -80,7 +80,7 @@ impl DataFile {
         }
     }
 
-    /// Lets the thread that writes the file encode it alone, because other threads write other files.
+    /// Makes the calling thread encode the file alone, because other threads write other files.
     pub(super) fn alone(self) -> Self {
         Self { threads: 1, ..self }
     }

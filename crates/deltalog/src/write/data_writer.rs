@@ -1,6 +1,6 @@
-//! The data files of one write.
+//! Writes the data files of one write.
 //!
-//! - Memory is bounded by [`WriteOptions::memory_budget`], in any order of the rows and for any number of partitions
+//! - Memory is bounded by [`WriteOptions::memory_budget`], whatever the order of the rows and the number of partitions
 //!   ([`super::partitions`]).
 //! - A file is closed when it reaches [`WriteOptions::target_file_size`]. The files do not depend on how the rows are
 //!   divided into batches ([`super::chunk`]), and their number does not depend on the order of the partitions either.
@@ -29,10 +29,10 @@ use crate::runtime::interrupt;
 use crate::runtime::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
-/// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.
+/// The number of rows of a batch that are grouped by partition at once. It bounds the memory for copying them.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// The size in bytes at which fewer rows are grouped at once.
+/// The size in bytes of rows that are grouped at once, if that is reached with fewer rows.
 const BYTES_AT_ONCE: usize = 16 << 20;
 
 /// The options of a [`DataWriter`].
@@ -43,12 +43,11 @@ pub struct WriteOptions {
     pub target_file_size: Option<u64>,
     /// The directory of the files, relative to the table's root, if it is not the root itself.
     pub directory: Option<String>,
-    /// The memory for the rows and encoders of all files together, in bytes. A file is open at once for each 8 MiB of
-    /// it.
+    /// The memory for the rows and encoders of all files together, in bytes. One file can be open for each 8 MiB of it.
     pub memory_budget: usize,
     /// The directory of the temporary file for rows that do not fit in memory, if it is not the one of the system.
     pub temporary_directory: Option<PathBuf>,
-    /// What is known about the dictionaries of such rows. Without it, each file has one for each column.
+    /// What is known about the dictionaries of similar files. If `None`, every column of every file has a dictionary.
     pub dictionaries: Option<Dictionaries>,
     /// The source of modification times and of the ids in file names.
     pub environment: Environment,
@@ -81,7 +80,7 @@ pub struct DataWriter {
 }
 
 impl DataWriter {
-    /// Creates a writer for the table at `storage`, whose files are as `spec` says.
+    /// Creates a writer for the table at `storage`, whose files follow `spec`.
     ///
     /// # Errors
     /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
@@ -136,7 +135,7 @@ impl DataWriter {
                     self.has_failed = written.is_err();
                     written.map_err(|error| self.located(error))?;
                 }
-                // Default and generated values may be far larger than what the batch has.
+                // Default and generated values may be far larger than the rest of the row.
                 Err(error) if is_too_large(&error) && range.len() > 1 => {
                     let middle = range.start.midpoint(range.end);
                     ranges.extend([middle..range.end, range.start..middle]);
@@ -170,12 +169,12 @@ impl DataWriter {
         self.partitions.abort()
     }
 
-    /// Returns the identity columns with the values that this writer has given.
+    /// Returns the identity columns with the values that this writer has assigned.
     pub(crate) fn identities(&self) -> &Identities {
         &self.spec().rules().identities
     }
 
-    /// Returns the memory that rows and encoders currently hold, in bytes, by their own accounts.
+    /// Returns the memory that rows and encoders currently hold, in bytes, according to their own estimates.
     pub fn memory(&self) -> usize {
         self.inbox.memory() + self.partitions.memory()
     }
@@ -211,7 +210,7 @@ impl DataWriter {
         Ok((renamed(&data, self.partitions.output().file_schema())?, partitions))
     }
 
-    /// Hands rows to their partitions.
+    /// Passes rows to their partitions.
     fn distribute(&mut self, (rows, partitions): (RecordBatch, Vec<PartitionId>)) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());

@@ -380,7 +380,7 @@ fn rows_of_two_partitions() -> RecordBatch {
     .unwrap()
 }
 
-/// Files are full as soon as they have rows.
+/// Returns options with which a file is closed as soon as it has rows.
 fn eager() -> WriteOptions {
     WriteOptions { target_file_size: Some(1), ..options() }
 }

@@ -1,13 +1,15 @@
-//! Which columns of similar files have dictionaries.
+//! Learns from the files of a write which columns should have dictionaries.
 //!
-//! A dictionary pays if values repeat. If nearly all are different, it takes a fifth of the time of encoding and makes
-//! the file larger: its values are stored whole, and then an index for each row. Parquet's writers only give up a
-//! dictionary that reaches 1 MiB, which a file of less than 131,072 different numbers never does.
+//! A dictionary pays off if values repeat. If nearly all are different, it takes a fifth of the encoding time and makes
+//! the file larger, because the values are stored in full and each row has an index in addition. Parquet's writers only
+//! give up a dictionary when it reaches 1 MiB, which never happens in a file with fewer than 131,072 distinct numbers.
 //!
 //! - The previous files decide: a column has no dictionary if the last file's dictionary saved less than a tenth of
 //!   the bytes.
-//! - Each [`TRIED_AGAIN`]th file has all dictionaries again, because columns change along a curve.
-//! - Only the size of files depends on it. With several files at once, it depends on which of them ends first.
+//! - Every [`TRIED_AGAIN`]th file has all dictionaries again, because the values of a column may repeat more or less
+//!   often as the write proceeds.
+//! - This only affects the size of files. If several files are written at once, it depends on which of them is finished
+//!   first.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +19,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::properties::WriterPropertiesBuilder;
 use parquet::schema::types::ColumnPath as FilePath;
 
-/// After how many files all columns have dictionaries again.
+/// After how many files all columns get dictionaries again.
 const TRIED_AGAIN: usize = 8;
 
 /// What the files of a write, or of several writes of similar rows, have shown about dictionaries. Clones share it.
@@ -28,12 +30,12 @@ pub struct Dictionaries(Arc<Mutex<Shown>>);
 struct Shown {
     /// The number of files that have begun.
     begun: usize,
-    /// The leaf columns whose dictionaries do not pay.
+    /// The leaf columns whose dictionaries do not pay off.
     useless: HashSet<FilePath>,
 }
 
 impl Dictionaries {
-    /// Enables the dictionaries that pay in the properties of the next file's writer.
+    /// Enables the dictionaries that pay off in the properties of the next file's writer.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         let mut shown = self.shown();
         shown.begun += 1;
@@ -48,7 +50,7 @@ impl Dictionaries {
     /// Learns from the footer of a file.
     pub(super) fn learn(&self, footer: &ParquetMetaData) {
         let mut shown = self.shown();
-        // The last row groups are small if there are several.
+        // The first row group is examined, because the last one may be small.
         for column in footer.row_groups().first().map_or(&[][..], |group| group.columns()) {
             match pays(column) {
                 Some(true) => shown.useless.remove(column.column_path()),
@@ -63,7 +65,7 @@ impl Dictionaries {
     }
 }
 
-/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if it has none.
+/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if it has no dictionary.
 fn pays(column: &ColumnChunkMetaData) -> Option<bool> {
     column.dictionary_page_offset()?;
     let nulls = column.statistics().and_then(|statistics| statistics.null_count_opt()).unwrap_or(0);
@@ -92,8 +94,8 @@ mod tests {
     use crate::write::format::Format;
     use crate::write::nan_columns::NanColumns;
 
-    /// Writes a file with a column of numbers and one of texts, each with so many different values and a NULL among ten
-    /// rows. Returns which of the columns have a dictionary.
+    /// Writes a file with a column of numbers and a column of strings, with the given numbers of distinct values, and
+    /// NULL in every tenth row. Returns which of the columns have a dictionary.
     fn write(dictionaries: &Dictionaries, numbers: usize, texts: usize) -> [bool; 2] {
         let present = |row: usize| !row.is_multiple_of(10);
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter(
@@ -123,7 +125,7 @@ mod tests {
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, all, 9), [false, true]);
         }
-        // The columns have changed places since.
+        // From here on, the two columns behave the other way round.
         assert_eq!(write(&dictionaries, 9, all), [true, true]);
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, 9, all), [true, false]);

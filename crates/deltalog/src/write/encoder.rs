@@ -30,7 +30,7 @@ use super::nan_columns::NanColumns;
 use crate::runtime::parallel;
 use crate::storage::FileWriter;
 
-/// When a row group ends.
+/// The limits at which a row group ends.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// The number of rows.
@@ -41,8 +41,8 @@ struct Limits {
 
 const LIMITS: Limits = Limits { rows: 1 << 20, bytes: 128 << 20 };
 
-/// The size in bytes, in memory, from which rows are encoded by several threads. Fewer are encoded before another
-/// thread has begun.
+/// From this size in bytes, in memory, rows are encoded by several threads. Encoding fewer rows takes less time than
+/// starting a thread.
 const PARALLEL_BYTES: usize = 128 << 10;
 
 /// A Parquet file that is being encoded.
@@ -51,10 +51,10 @@ pub(super) struct Encoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     limits: Limits,
-    /// Whether the writer's options have a limit of rows, by which chunks are then divided.
+    /// Whether the writer's options limit the rows of a row group, so that chunks are divided.
     is_limited: bool,
     threads: usize,
-    /// The writers of the row group in progress, one for each leaf. There are none between two row groups.
+    /// The writers of the row group in progress, one for each leaf. Empty between two row groups.
     columns: Vec<ArrowColumnWriter>,
     /// The rows of the row group in progress.
     rows: usize,
@@ -76,7 +76,7 @@ impl Encoder {
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_coerce_types(true)
-            // A reader reads the end of a file first, which may then include all filters.
+            // A reader reads the end of a file first, which then may already include all filters.
             .set_bloom_filter_position(BloomFilterPosition::End);
         let properties = match dictionaries {
             Some(dictionaries) => dictionaries.ask(properties),
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Only data that has become part of the file counts, so a caller that gets an error can delete the file.
+    /// Data counts only once it is part of the file, so a caller that gets an error can delete the file.
     #[test]
     fn a_chunk_that_does_not_fit_is_an_error() {
         let directory = tempfile::tempdir().unwrap();

@@ -174,7 +174,7 @@ fn fit_list(array: &ArrayRef, element: &Arc<Field>, to: &Field, path: &str) -> R
         return fit_leaf(array, to.data_type(), path);
     };
     let refuse = |error: ArrowError| misfit(array.data_type(), to.data_type(), path).with_source(error);
-    // A few of many lists may begin beyond the 32 bits of the table's offsets.
+    // A small slice of a large array may begin beyond the 32-bit offsets that tables use.
     let is_far =
         |list: &LargeListArray| list.value_offsets().last().is_some_and(|last| *last > i32::MAX.into());
     let array = match array.as_list_opt::<i64>() {

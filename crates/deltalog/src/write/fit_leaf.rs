@@ -1,4 +1,4 @@
-//! Lossless conversion of columns that are not nested.
+//! Converts columns that are not nested, without losing anything.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ enum Conversion {
     Cast,
     /// With Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
-    /// From dates to midnight, in UTC if times have a zone, as Spark does in that zone.
+    /// From dates to midnight. If times have a zone, it is midnight in UTC, as Spark does in that zone.
     Midnight,
 }
 

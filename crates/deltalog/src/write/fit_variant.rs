@@ -1,9 +1,9 @@
-//! Variants as they are stored: a struct of `metadata` and `value`, never in parts. (Table feature `variantType`;
-//! Parquet's `VariantEncoding.md`.)
+//! Converts variants to the form in which they are stored: a struct of `metadata` and `value`, never shredded into
+//! parts. (Table feature `variantType`; Parquet's `VariantEncoding.md`.)
 //!
-//! - Data have the same form. A shredded variant is refused, because its parts would be lost.
-//! - Only the marks that distinguish variants from other pairs of bytes are checked: the version in the metadata, and
-//!   that there is a value. As with other writers, the encoding of values stays as it is in the data.
+//! - The data must have the same form. A shredded variant is refused, because its parts would be lost.
+//! - Only two things are checked to distinguish variants from other pairs of binary values: the version in the
+//!   metadata, and that a value exists. As with other writers, the encoded values themselves are stored unchanged.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Fields};

@@ -1,4 +1,4 @@
-//! Reading the footers of other writers' data files.
+//! Reads the footers of other writers' data files.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -8,7 +8,8 @@ use crate::runtime::panics::caught;
 use crate::storage::FileReader;
 use crate::values::footer;
 
-/// The number of footers that are read at once. Their threads wait for the store, not for a core.
+/// The number of footers that are read at once. It may exceed the number of cores, because the threads wait for the
+/// store.
 pub(crate) const THREADS: usize = 8;
 
 /// Reads a footer without the page indexes.

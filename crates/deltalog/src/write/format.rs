@@ -1,5 +1,5 @@
-//! How the rows of data files are encoded: as the writer requests ([`FileFormat`]), or else by the table property
-//! `delta.parquet.compression.codec` and the table's Bloom filters.
+//! Decides how the rows of data files are encoded: as the writer requests ([`FileFormat`]), otherwise according to the
+//! table property `delta.parquet.compression.codec` and the table's Bloom filters.
 //!
 //! - A column whose bounds are written to the log keeps the statistics of its chunks, because the bounds come from
 //!   them.
@@ -273,7 +273,7 @@ fn leaf_format(
     if let Some(rate) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
         return Err(cannot("fpp", name, rate, "a number between 0 and 1"));
     }
-    // Values of these types have several forms, so that a filter would leave out files with matching rows.
+    // Values of these types have several binary forms, so a filter would make readers skip files with matching rows.
     let has_one_form =
         !matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE | Type::BOOLEAN | Type::INT96);
     let bloom_filter = match (own.bloom_filter, default.bloom_filter) {
@@ -311,7 +311,7 @@ fn encoding(word: &str, name: &str) -> Result<Encoding> {
     found.ok_or_else(|| cannot("encoding", name, word, &known.join(", ")))
 }
 
-/// Returns whether values of a column can have an encoding. (Parquet's specification, "Encodings".)
+/// Returns whether an encoding supports the type of a column. (Parquet's specification, "Encodings".)
 fn allows(column: &ColumnDescPtr, encoding: Encoding) -> bool {
     let kind = column.physical_type();
     match encoding {
@@ -339,8 +339,8 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
         .with_hint(format!("the columns are {}", columns.join(", ")))
 }
 
-/// Returns the names that the column at `path` has in files: fields of both lists correspond to each other.
-/// `names` belong to `logical`.
+/// Returns the physical path of the column at the logical path `path`: the fields of both lists correspond to each
+/// other. `names` are the names of `logical`.
 fn physical_path(
     names: &FieldNames,
     logical: &Fields,

@@ -1,4 +1,4 @@
-//! Which rows of a batch belong to which partition.
+//! Groups the rows of a batch by partition.
 //!
 //! ```text
 //! partitions of the rows    b b a c a b
@@ -7,9 +7,10 @@
 //! ```
 //!
 //! - The rows of a partition are a range, either of the batch itself or of a copy with the rows in this order. A batch
-//!   is copied at most once, all partitions together, so that a row costs the same in any order.
-//! - *Direct* rows go to files that are being written. *Shared* ones wait in memory, so a batch that is mostly direct
-//!   is not kept for them: they are copied.
+//!   is copied at most once, with all partitions together, so that each row costs the same whatever the order of the
+//!   rows.
+//! - *Direct* rows go to files that are being written. *Shared* rows wait in memory. They are copied, so that a batch
+//!   with mostly direct rows is not kept in memory because of them.
 
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ use crate::error::{Error, Result};
 
 /// Rows of some partitions.
 pub(super) struct Groups {
-    /// The rows that are copied, in this order. Without it, the ranges refer to the batch.
+    /// The rows to copy, in this order. If `None`, the ranges refer to the batch itself.
     order: Option<Vec<u32>>,
     /// The ranges of partitions, in the order of their first rows.
     pub(super) ranges: Vec<(PartitionId, Range<usize>)>,
@@ -51,7 +52,7 @@ pub(super) fn group(partitions: &[PartitionId], is_direct: impl Fn(PartitionId) 
 }
 
 impl Groups {
-    /// Groups the rows of `runs`. If they are grouped already, they are returned unchanged, unless a copy is wanted.
+    /// Groups the rows of `runs`. If they are already in groups, they are not copied, unless a copy is wanted.
     fn of(runs: &[Run], may_stay: bool) -> Self {
         let mut places: HashMap<PartitionId, usize> = HashMap::new();
         let mut counts: Vec<(PartitionId, usize)> = Vec::new();

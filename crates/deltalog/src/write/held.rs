@@ -1,4 +1,4 @@
-//! Rows that wait in memory, in batches that partitions share.
+//! Rows that wait in memory, in batches that several partitions share.
 //!
 //! ```text
 //! batch    ···a··· ···b··· ··c··        counted until its last piece is gone
@@ -23,14 +23,14 @@ use crate::runtime::row_bytes::weight_of;
 /// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;
 
-/// How much more memory than their values need rows may keep alive, as a factor.
+/// By which factor rows may keep more memory alive than their own values need.
 const MOST_KEPT: usize = 3;
 
 /// The memory of all batches that are held, in bytes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldMemory(Arc<AtomicUsize>);
 
-/// A batch that is in memory for its pieces.
+/// A batch that stays in memory as long as it has pieces.
 struct Held {
     rows: RecordBatch,
     bytes: usize,
@@ -45,7 +45,7 @@ pub(super) struct Piece {
     rows: u32,
 }
 
-/// A batch whose rows become pieces, or do not. It is held from its first piece on.
+/// A batch whose rows may become pieces. Its memory is counted from the first piece on.
 pub(super) struct Source {
     rows: RecordBatch,
     held: Option<Arc<Held>>,
@@ -121,7 +121,8 @@ impl Piece {
     }
 }
 
-/// Returns the rows of `pieces` in their order. There must be at least one piece; several are copied.
+/// Returns the rows of `pieces` in their order. There must be at least one piece; if there are several, they are
+/// copied.
 pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
     if let [only] = pieces {
         return Ok(only.rows());
@@ -141,7 +142,7 @@ pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
     })
 }
 
-/// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
+/// Returns the memory of the rows of `batch` in bytes, without the parts of shared buffers that belong to other rows.
 pub(crate) fn bytes(batch: &RecordBatch) -> usize {
     weight_of(batch, 0, batch.num_rows()) + ARRAY_OVERHEAD * batch.num_columns()
 }
@@ -151,8 +152,8 @@ fn kept(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.get_array_memory_size()).sum()
 }
 
-/// Returns rows that keep little more memory from being freed than they need: a copy, if they are a small part of the
-/// buffers that they share.
+/// Returns rows that do not keep much more memory alive than they need. They are copied if they are a small part of
+/// shared buffers.
 pub(super) fn detached(rows: RecordBatch) -> Result<RecordBatch> {
     if kept(&rows) <= MOST_KEPT * bytes(&rows) {
         return Ok(rows);
@@ -199,7 +200,7 @@ mod tests {
         assert!(pieces[0].clone().cut(1).1.is_none());
     }
 
-    /// The buffers of a batch are not kept for a few of its rows, also not the values of lists.
+    /// A few rows must not keep the buffers of their whole batch alive, and neither must the values of lists.
     #[test]
     fn a_few_rows_do_not_keep_a_batch() {
         let memory = HeldMemory::default();

@@ -77,8 +77,8 @@ pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
 /// Reads the name of a partition directory: the column and its value, where `None` is NULL. Returns `None` for a
 /// name of another form.
 ///
-/// Spark and Hive escape characters of ASCII; others, such as pyarrow, escape the bytes of UTF-8. A `%` without two
-/// hexadecimal digits stands for itself, as in Spark.
+/// Spark and Hive only escape ASCII characters; others, such as pyarrow, escape the bytes of UTF-8. A `%` that is not
+/// followed by two hexadecimal digits is an ordinary character, as in Spark.
 pub(crate) fn partition_of_directory(name: &str) -> Option<(String, Option<String>)> {
     let (column, value) = name.split_once('=')?;
     let unescaped = |text: &str| {

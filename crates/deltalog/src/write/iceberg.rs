@@ -1,5 +1,6 @@
-//! What data files lack for Iceberg compatibility, or for a table whose files must contain the partition columns.
-//! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
+//! Finds out what is wrong with a data file of a table with Iceberg compatibility, or of a table whose files must
+//! contain the partition columns. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the
+//! protocol's requests for comments.)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; the columns that the file
 //! has must be as writers write them now:
@@ -79,8 +80,8 @@ fn field_fault(found: &Type, field: &Field, place: &str, iceberg: IcebergCompat)
     }
 }
 
-/// Returns what is wrong with a column of timestamps that is not an INT64 of microseconds, or whose values are in UTC
-/// although the table's are not, or the reverse.
+/// Returns what is wrong with a column of timestamps: it is not an INT64 of microseconds, or whether its values are in
+/// UTC differs from the table.
 fn timestamp_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = field.data_type() else { return None };
     let info = found.get_basic_info();
@@ -130,7 +131,8 @@ fn part_fault(
     }
 }
 
-/// Returns the field of `group` that has the name of `field`, or else its id. Other writers may have given other ids.
+/// Returns the field of `group` with the name of `field`, or else with its id. Other writers may have assigned other
+/// ids.
 fn find<'a>(group: &'a Type, field: &Field) -> Option<&'a Type> {
     let fields = || group.get_fields().iter().map(AsRef::as_ref);
     let has_id = |found: &&Type| {

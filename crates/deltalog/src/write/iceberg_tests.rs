@@ -141,11 +141,11 @@ fn files_of_others_are_compared_with_the_schema() {
     for property in [V1, V2, V3] {
         let compatible = definition(property);
         let spec = spec(&compatible).unwrap();
-        // Files without mapping: other names, no ids, no partition columns.
+        // A file without column mapping has other names, no ids, and no partition columns.
         let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
         let fault_of_plain = fault(&files[0].1, &spec).unwrap();
         assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
-        // A table without the property has no rules for its files.
+        // A table without the property has no requirements for its files.
         assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
     }
 }

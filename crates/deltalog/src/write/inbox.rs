@@ -1,7 +1,7 @@
-//! Small batches of a table with partitions, put together before their rows are grouped.
+//! Joins small batches of a partitioned table before their rows are grouped.
 //!
-//! Grouping costs time and memory for each batch and partition. With many small batches that would be more than for the
-//! rows themselves.
+//! Grouping has a cost for each batch and partition. With many small batches, that would exceed the cost of the rows
+//! themselves.
 
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
@@ -11,7 +11,7 @@ use super::held::{bytes, detached};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
 
-/// The number of rows from which a batch is not small.
+/// A batch with at least this many rows is not small.
 const ROWS: usize = 1024;
 
 /// The maximum number of batches that are put together.

@@ -1,4 +1,4 @@
-//! The columns for which a table has statistics: `delta.dataSkippingNumIndexedCols` and
+//! Decides which columns of a table have statistics, from `delta.dataSkippingNumIndexedCols` and
 //! `delta.dataSkippingStatsColumns`.
 //!
 //! - The list of names takes precedence over the number.
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// PROTOCOL, "Writer Requirements for Clustered Table".
+    /// Clustering columns always have statistics. PROTOCOL, "Writer Requirements for Clustered Table".
     #[test]
     fn clustering_columns_are_always_among_them() {
         let field = |name: &str| {

@@ -1,5 +1,5 @@
-//! The floating-point columns of a new file that have a NaN, which the footer lists for readers: bounds in Parquet
-//! leave NaN out. ([`crate::values::stats::KnownNans`].)
+//! Finds the floating-point columns of a new file that have a NaN, and lists them in the footer for readers, because
+//! bounds in Parquet leave NaN out. ([`crate::values::stats::KnownNans`].)
 //!
 //! - Columns are leaf columns by their numbers in the file. Columns inside lists and maps have no bounds, so they are
 //!   not searched.
@@ -19,7 +19,7 @@ use crate::values::stats::NANS;
 pub(crate) struct NanColumns(BTreeSet<usize>);
 
 impl NanColumns {
-    /// Searches more rows of the file.
+    /// Searches further rows of the file.
     pub(crate) fn add(&mut self, rows: &RecordBatch) {
         let mut leaf = 0;
         for column in rows.columns() {
@@ -35,8 +35,8 @@ impl NanColumns {
 
     /// Searches a column whose first leaf has the number `leaf`, which becomes the number of the next one.
     fn add_column(&mut self, array: &ArrayRef, leaf: &mut usize) {
-        // The loops do not exit early, so they compile to vector instructions. A NaN in a NULL slot only costs a
-        // statistic.
+        // The loops do not exit early, so they compile to vector instructions. Finding a NaN in a NULL slot by mistake
+        // only costs a statistic.
         let has_nan = match array.data_type() {
             DataType::Struct(_) => {
                 for column in array.as_struct().columns() {

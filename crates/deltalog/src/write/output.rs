@@ -1,4 +1,4 @@
-//! The data files of one write, from their names to the actions that add them.
+//! Manages the data files of one write, from their names to the actions that add them.
 //!
 //! - Files that were created are deleted unless the write is finished, and only those: a file that existed before is
 //!   never overwritten nor deleted.
@@ -42,7 +42,7 @@ pub(super) struct Output {
     adds: Vec<Option<Add>>,
 }
 
-/// A file that is complete, within its write.
+/// A complete file of the write.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     path: String,

@@ -1,4 +1,4 @@
-//! Rows that do not fit in memory, in a temporary file.
+//! Keeps rows that do not fit in memory in a temporary file.
 //!
 //! ```text
 //! run 1   [a a a b b][b c c]            a run: the rows in memory, in the order of their partitions
@@ -6,11 +6,11 @@
 //! a       rows 0..3 of block 1, 0..2 of block 3, 0..1 of block 4
 //! ```
 //!
-//! - The file is written from beginning to end. Partitions are read in their order too, so each run is read from
-//!   beginning to end as well, and one decoded block of each run is kept.
-//! - The file has no name: it is deleted as soon as it is created, so the system removes it when it is closed, also
-//!   after a crash. Systems that cannot do that delete it when it is closed.
-//! - Rows come back exactly as they were.
+//! - The file is written from beginning to end. Partitions are later read in the same order, so each run is also read
+//!   from beginning to end, and only one decoded block per run is kept.
+//! - The file has no name: it is deleted as soon as it is created, so the system removes it when it is closed, even
+//!   after a crash. On systems that do not support this, the file is deleted when it is closed.
+//! - Rows are returned exactly as they were written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -82,7 +82,7 @@ impl Overflow {
         Self { directory, file: None, length: 0, blocks: Vec::new(), recent: Vec::new(), memory: 0 }
     }
 
-    /// Creates an overflow over a file that exists.
+    /// Creates an overflow that uses an existing file.
     #[cfg(test)]
     pub(super) fn over(file: File) -> Self {
         Self { file: Some(file), ..Self::new(PathBuf::from("/over")) }

@@ -1,4 +1,4 @@
-//! The files of a write with many partitions: how many there are, and what they need.
+//! The number of files of a write with many partitions, and the resources that they need.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// Returns rows of `partitions` with the numbers of the rows and a text of `length` characters that does not compress.
+/// Returns rows of the given partitions, with a row number and a string of `length` characters that does not compress.
 fn rows(partitions: &[usize], length: usize) -> RecordBatch {
     let mut texts = StringBuilder::new();
     let mut state = 1u64;
@@ -94,7 +94,7 @@ fn rows(partitions: &[usize], length: usize) -> RecordBatch {
     .unwrap()
 }
 
-/// Returns the rows in another order of the partitions. The rows of each partition keep theirs.
+/// Returns the rows with the partitions in another order. The rows of each partition keep their order.
 fn reordered(rows: &RecordBatch, partitions: &[usize]) -> RecordBatch {
     let values = rows.column(0).as_primitive::<Int64Type>().values();
     let mut of: BTreeMap<i64, std::collections::VecDeque<u64>> = BTreeMap::new();
@@ -118,8 +118,8 @@ fn write(place: &Place, rows: &RecordBatch, size: usize, options: WriteOptions) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// The files of a partition follow from its own rows: they do not depend on the order of the partitions, on
-    /// batches, or on the memory.
+    /// The files of a partition depend only on its own rows, not on the order of the partitions, on batches, or on the
+    /// memory.
     #[test]
     fn files_depend_on_the_rows_of_their_partition_alone(
         partitions in prop::collection::vec(0usize..7, 1..3000),
@@ -204,7 +204,7 @@ fn late_rows_join_the_file_of_their_partition() {
     assert_eq!(place.names(), 0);
 }
 
-/// Rows that have waited in the temporary file are those that were written.
+/// Rows that have waited in the temporary file are unchanged.
 #[test]
 fn rows_of_every_type_can_wait() {
     let place = Place::new();
@@ -260,7 +260,7 @@ fn completing_many_partitions_needs_few_handles() {
             most = most.max(Place::open_below(&place.table));
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // Each file with the directory that is synced with it.
+        // For each file, the directory that is synced with it is open as well.
         assert!((1..=32).contains(&most), "{most} files were open at once");
         finishing.join().unwrap()
     });

@@ -1,4 +1,4 @@
-//! Arrays under the names of the schema of files, without copying values.
+//! Gives arrays the names of the schema of files, without copying values.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use super::stored::is_void;
 use crate::error::{Error, Result};
 
-/// Returns `batch` as a batch of `schema`, which has the same types but for the names and the metadata of fields, and
-/// for void fields of structs, which it lacks.
+/// Returns `batch` with the names and metadata of `schema`. Otherwise `schema` has the same types, except that it lacks
+/// void fields of structs.
 ///
 /// # Errors
 /// `SchemaMismatch` if the shapes differ.

@@ -1,7 +1,7 @@
-//! `add` and `cdc` actions for the files that the tasks of an engine report to have written, and the rows that they
-//! report to have removed.
+//! Makes `add` and `cdc` actions for the files that an engine's tasks report to have written, and collects the rows
+//! that they report to have removed.
 //!
-//! - Only files that a report names belong to a write. Other files in the table's directories are ignored.
+//! - Only reported files belong to a write. Other files in the table's directories are ignored.
 //! - The statistics come from the footers in the reports, by the same code as for all other files. No file is
 //!   opened.
 
@@ -47,12 +47,12 @@ impl Reported {
     }
 }
 
-/// Returns what the tasks have done. In the byte range `counting` of the reports are the files in which the engine
+/// Returns what the tasks have done. The reports in the byte range `counting` list the files in which the engine
 /// assigned values to identity columns; rows of all other files already had values.
 ///
 /// # Errors
 /// `CorruptData` for a report that does not fit the table: of another form, with a path outside the table, other
-/// partition columns, no readable footer, or another number of rows than the footer has; also for a file without the
+/// partition columns, no readable footer, or a number of rows that differs from the footer; also for a file without the
 /// statistics of an identity column whose values the engine assigned. `SchemaMismatch` for NULL in a partition column
 /// that is NOT NULL.
 pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWriteSpec) -> Result<Reported> {
@@ -105,7 +105,7 @@ pub fn removed_rows(reports: &[u8]) -> Result<BTreeMap<u32, RoaringTreemap>> {
     united(&read(reports)?.removed).map(|(removed, _)| removed)
 }
 
-/// Returns the rows of all tasks by the number of the file, and a file in which two tasks have the same row.
+/// Returns the rows of all tasks by the number of the file, and a file in which two tasks have reported the same row.
 fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, Option<u32>)> {
     let (mut all, mut twice) = (BTreeMap::<u32, RoaringTreemap>::new(), None);
     for rows in tasks {

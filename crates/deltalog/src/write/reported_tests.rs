@@ -28,7 +28,7 @@ fn parquet(rows: i64) -> Vec<u8> {
     file
 }
 
-/// Returns the bytes of a file from the metadata of its footer on.
+/// Returns the last bytes of a file, which begin with the metadata of its footer.
 fn footer(file: &[u8]) -> &[u8] {
     let (rest, end) = file.split_at(file.len() - 8);
     let metadata = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
@@ -105,7 +105,7 @@ fn files_of_all_tasks_keep_their_order() {
     assert_eq!(reported(&[], 0..usize::MAX, &spec(&[])).unwrap(), Reported::default());
 }
 
-/// A row of a MERGE may be seen by two tasks. It matches twice, whether one of them removes it or both leave it.
+/// Two tasks of a MERGE may see the same row. It then matches twice, whether one of them removes it or both leave it.
 #[test]
 fn rows_that_two_tasks_have_matched_are_found() {
     let task = |kind: u8, file: i32, rows: &[u32]| {

@@ -1,7 +1,7 @@
-//! Rows that are copied unchanged from one file to another. Protocol: "Row Tracking".
+//! Copies rows unchanged from one file to another. Protocol: "Row Tracking".
 //!
-//! - With row tracking, the rows keep their ids and commit versions: the new files have columns for these, although
-//!   they also get ids of their own like all files.
+//! - With row tracking, rows keep their ids and commit versions: the new files store them in hidden columns, although
+//!   the files also get new ids like all files.
 //! - If the feature is supported but not enabled, rows have no ids to keep.
 
 use crate::error::Result;
@@ -12,9 +12,9 @@ use crate::write::TableWriteSpec;
 
 /// How rows of a table are copied.
 pub(crate) struct RowCopy {
-    /// Returns the rows, with their ids if they have some.
+    /// Returns the rows, with their ids if the table tracks rows.
     pub(crate) scan: RowScan,
-    /// The spec for the writer of the copies. It has no rules, because the rows were checked before.
+    /// The spec for the writer of the copies. It has no rules, because the rows have already been checked.
     pub(crate) spec: TableWriteSpec,
 }
 
@@ -22,8 +22,8 @@ impl RowCopy {
     /// Returns how rows of `base` are copied to files that otherwise follow `spec`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
-    /// column. `CorruptLog` if it does not name the columns for the ids.
+    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id column.
+    /// `CorruptLog` if the table does not name the columns for row ids.
     pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
         let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
         if !tracks_rows(base.protocol(), base.metadata()) {
@@ -33,7 +33,8 @@ impl RowCopy {
         Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
     }
 
-    /// Returns `spec` for rows of `base` that have their ids, if rows have some, or get new ones.
+    /// Returns `spec` for a writer of rows of `base`. If the table tracks rows, the rows include their ids, or NULL to
+    /// get new ones.
     ///
     /// # Errors
     /// `CorruptLog` if the table does not name the columns for the ids.
@@ -42,7 +43,8 @@ impl RowCopy {
     }
 }
 
-/// Returns `spec` for rows of a table that have their ids, if rows have some, or get new ones.
+/// Returns `spec` for a writer of rows of a table. If the table tracks rows, the rows include their ids, or NULL to get
+/// new ones.
 ///
 /// # Errors
 /// `CorruptLog` if the table does not name the columns for the ids.

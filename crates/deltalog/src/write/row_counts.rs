@@ -1,8 +1,9 @@
-//! The certain numbers of rows of files, which are needed to assign row ids. (PROTOCOL, "Row Tracking", "Writer
+//! Determines reliable numbers of rows of files, which are needed to assign row ids. (PROTOCOL, "Row Tracking", "Writer
 //! Requirements for Row Tracking".)
 //!
-//! - Our own statistics are right, and the statistics of other writers are compared with the footer
-//!   ([`crate::values::stats::is_own`]): two rows would have one id if a file had more rows than its statistics say.
+//! - Statistics that this crate has computed are trusted. Statistics of other writers are compared with the footer
+//!   ([`crate::values::stats::is_own`]), because two rows would get the same id if a file had more rows than its
+//!   statistics say.
 
 use crate::error::{Error, Result};
 use crate::protocol::Add;
@@ -13,14 +14,14 @@ use crate::write::{FOOTER_THREADS, read_footer};
 
 /// A file whose rows are counted.
 pub(crate) struct Counted<'a> {
-    /// The action that is to have the number of rows.
+    /// The action that needs the number of rows.
     pub(crate) add: Add,
     /// The path of the file in the log of the snapshot.
     pub(crate) path: &'a str,
 }
 
-/// Returns the actions with numbers of rows that are certain. The files belong to `snapshot`. Actions with row ids
-/// stay as they are.
+/// Returns the actions with reliable numbers of rows. The files belong to `snapshot`. Actions with row ids are not
+/// changed.
 ///
 /// # Errors
 /// `CorruptData` for a file that is not Parquet, or that has another number of rows than the statistics; errors of the
@@ -34,7 +35,7 @@ pub(crate) fn with_certain_counts(snapshot: &Snapshot, files: &[Counted<'_>]) ->
     })
 }
 
-/// Returns whether the statistics of a file have its number of rows, and are our own.
+/// Returns whether the statistics of a file have its number of rows and were computed by this crate.
 pub(crate) fn has_certain_count(add: &Add) -> bool {
     add.stats.as_deref().is_some_and(|stats| is_own(stats) && num_records(stats).is_some())
 }

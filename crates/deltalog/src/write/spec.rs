@@ -1,14 +1,13 @@
 //! The rules for every writer of a table's files, whether the table exists or is to be created.
 //!
-//! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
-//!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
-//!   Mapping".)
+//! - Data has the logical names of the schema. Files, partition values and statistics have the physical names, and with
+//!   column mapping the files have field ids as well. (PROTOCOL, "Writer Requirements for Column Mapping".)
 //! - Files of a table with Iceberg compatibility have the partition columns after the others and, from version 2 on,
 //!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
-//!   V3" of the protocol's requests for comments.) Other tables may ask for the partition columns alone. ("Materialize
+//!   V3" of the protocol's requests for comments.) Other tables may only require the partition columns. ("Materialize
 //!   Partition Columns" of these requests.)
-//! - The table's rules for its rows are text here. Each writer binds it before it sees data, or passes it to its
-//!   engine: this crate's with times without a zone in UTC, Spark's in the zone of the session.
+//! - The table's rules for its rows are kept as text. Each writer binds them before it sees data, or passes them to its
+//!   engine. In this crate, times without a zone are in UTC; in Spark, they are in the zone of the session.
 //! - The spec depends only on protocol and metadata, so that writers in other processes can create the same one.
 
 use std::collections::{BTreeMap, HashSet};
@@ -35,8 +34,8 @@ use crate::values::stats::{IndexedColumns, indexed};
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
 
-/// The same for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): a statement that changes a
-/// single row of a file then has less to rewrite.
+/// The same for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): with smaller files, a
+/// statement that changes a single row has less to rewrite.
 const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
 
 /// The rules for writers of a table's files.
@@ -51,7 +50,7 @@ pub struct TableWriteSpec {
     partition_columns: Vec<String>,
     physical_partition_columns: Vec<String>,
     iceberg: Option<IcebergCompat>,
-    /// Whether files have the partition columns.
+    /// Whether files contain the partition columns.
     materializes: bool,
     clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
@@ -196,8 +195,8 @@ impl TableWriteSpec {
         &self.physical_arrow
     }
 
-    /// Returns the directory of files with these partition values, by physical names, below the directory of a write:
-    /// empty, or with a slash at its end.
+    /// Returns the directory of files with these partition values, keyed by physical names, relative to the directory
+    /// of a write. It is empty, or ends with a slash.
     pub(crate) fn directory_of(&self, values: &PartitionValues) -> String {
         let columns = self.physical_partition_columns().iter();
         hive::directory(columns.map(|name| (name.as_str(), values.get(name).and_then(Option::as_deref))))
@@ -208,7 +207,7 @@ impl TableWriteSpec {
         &self.partition_columns
     }
 
-    /// Returns the partition columns, by the names that directories and the log have.
+    /// Returns the partition columns, by the names that directories and the log use.
     pub fn physical_partition_columns(&self) -> &[String] {
         &self.physical_partition_columns
     }
@@ -224,8 +223,8 @@ impl TableWriteSpec {
         self.materializes && !self.partition_columns.is_empty()
     }
 
-    /// Returns the names that directories of an engine's files have for the partition columns. They differ from the
-    /// names of all columns in the files.
+    /// Returns the names that an engine uses for the partition columns in the directories of its files. They differ
+    /// from the names of all columns in the files.
     pub fn directory_columns(&self) -> Vec<String> {
         let names = &self.physical_partition_columns;
         if !self.keeps_partition_columns() {
@@ -349,8 +348,8 @@ impl TableWriteSpec {
         self.rules.bind(self.schema(), "UTC")
     }
 
-    /// Returns the metadata of the table with the values that identity columns have used in this write; `None` if they
-    /// have used none. (PROTOCOL, "Identity Columns".)
+    /// Returns the metadata of the table after this write has used values of identity columns; `None` if it has used
+    /// none. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// As [`StructType::try_new`].
@@ -359,7 +358,7 @@ impl TableWriteSpec {
         Ok(marked.map(|schema| Metadata { schema_string: schema.to_json(), ..metadata.clone() }))
     }
 
-    /// Returns the spec with one more condition that rows must meet. `time_zone` applies to times without one.
+    /// Returns the spec with one more condition that rows must meet. `time_zone` applies to times without a zone.
     #[must_use]
     pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
         let check = RuleText { time_zone: Some(time_zone.to_owned()), ..RuleText::new(name, sql) };
@@ -374,9 +373,9 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for rows that come with their ids, in the columns that a scan of the table appends for them.
-    /// Files have these columns under the names `materialized`, and no statistics of them. (PROTOCOL, "Row Tracking",
-    /// "Writer Requirements for Row Tracking".) From version 3 of Iceberg compatibility on they have field ids.
+    /// Returns the spec for rows that include their row ids, in the columns that a scan of the table appends. Files
+    /// store these columns under the names in `materialized`, without statistics. (PROTOCOL, "Row Tracking", "Writer
+    /// Requirements for Row Tracking".) From version 3 of Iceberg compatibility on they have field ids.
     #[must_use]
     pub(crate) fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Self {
         let indexed = indexed(&self.data_schema(), &self.indexed).into_iter().map(|(path, _)| path);
@@ -402,7 +401,7 @@ impl TableWriteSpec {
         self.without_rules().with_columns([field.clone()], [field])
     }
 
-    /// Appends columns, with the names that they have in files.
+    /// Appends columns, given by their logical and their physical fields.
     fn with_columns<const N: usize>(mut self, logical: [Field; N], physical: [Field; N]) -> Self {
         let more = |schema: &Schema, fields: [Field; N]| {
             let fields: Fields = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
@@ -422,14 +421,14 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for rows that have their values of identity columns.
+    /// Returns the spec for rows that already have their values of identity columns.
     #[must_use]
     pub(crate) fn with_given_identities(mut self) -> Self {
         Arc::make_mut(&mut self.rules).identities = Identities::default();
         self
     }
 
-    /// Returns the spec for rows that were checked before.
+    /// Returns the spec for rows that have already been checked.
     #[must_use]
     pub(crate) fn without_rules(mut self) -> Self {
         self.rules = Arc::default();

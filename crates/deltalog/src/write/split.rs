@@ -1,4 +1,4 @@
-//! The partition of each row, by its partition values.
+//! Finds the partition of each row from its partition values.
 //!
 //! - Two values belong to the same partition if the log has the same text for them.
 //! - A combination of values is formatted once for all batches. After that a row costs one look-up by its bytes.

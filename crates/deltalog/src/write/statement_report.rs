@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub(crate) type RowsByFile = BTreeMap<u32, RoaringTreemap>;
 
 /// Returns the report of one task: rows that it removes, rows that match and stay, and how many rows it has met. A row
-/// that is in more than one of `removed`, or of `staying`, has been met twice.
+/// that occurs more than once in `removed`, or in `staying`, has been met twice.
 ///
 /// # Errors
 /// `Unsupported` for a task that removes more rows than a report can have.

@@ -26,7 +26,7 @@ use std::str;
 
 use crate::error::{Error, Result};
 
-/// The version of the form. Java and Rust come from one wheel, so a different version is an error.
+/// The version of the format. Java and Rust come from one wheel, so a different version is an error.
 pub(super) const VERSION: u8 = 1;
 
 const DATA_FILE: u8 = 1;
@@ -48,7 +48,7 @@ pub(super) struct TaskReports<'a> {
     pub(super) bins: Vec<ReportedBin>,
 }
 
-/// A bin of an OPTIMIZE that a task has written.
+/// A bin of an OPTIMIZE, as the task that has written it reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportedBin {
     /// The number of the bin in its batch.
@@ -78,9 +78,9 @@ pub struct StatementCounts {
     pub updated: u64,
     /// Rows that were deleted.
     pub deleted: u64,
-    /// How many of the changed rows no row of the source matches.
+    /// How many of the changed rows have no matching row in the source.
     pub updated_by_source: u64,
-    /// How many of the deleted rows no row of the source matches.
+    /// How many of the deleted rows have no matching row in the source.
     pub deleted_by_source: u64,
     /// Rows that were added.
     pub inserted: u64,
@@ -338,7 +338,7 @@ pub(super) mod tests {
             let mut bytes = written(std::slice::from_ref(&file));
             let last = bytes.len() - 1;
             bytes[at.min(last)] = byte;
-            // Neither may panic, and truncated bytes must be noticed.
+            // Neither may panic, and truncated bytes must be detected.
             let _ = read(&bytes);
             let cut = &written(&[file])[..length.min(last)];
             prop_assert!(cut.is_empty() || read(cut).is_err());

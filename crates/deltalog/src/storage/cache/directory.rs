@@ -15,7 +15,7 @@ use super::piece::{self, Identity, Piece};
 use crate::runtime::clock;
 use crate::runtime::per_process::PerProcess;
 
-/// The name of the directory, which changes with its form.
+/// The name of the directory. It changes when the format of the cache changes.
 const NAME: &str = "deltalog-1";
 const USED: &str = "used";
 const NEW: &str = "new";
@@ -25,9 +25,9 @@ const CLUSTER: u64 = 4096;
 /// evicted.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
-/// The time after a failure in which nothing is added.
+/// For how long nothing is added after a failure.
 const REST: Duration = Duration::from_secs(60);
-/// The age at which a file that is being written belongs to a process that has died.
+/// A file that is still being written at this age belongs to a process that has died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The directories for which a warning was logged.
@@ -37,7 +37,7 @@ static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new();
 pub(super) struct Directory {
     root: PathBuf,
     limit: u64,
-    /// When something may be added again, in seconds since the epoch.
+    /// When pieces may be added again after a failure, in seconds since the epoch.
     rests_until: AtomicU64,
 }
 
@@ -154,7 +154,8 @@ impl Directory {
         let mut used = 0_u64;
         let mut by_time: BTreeMap<u64, u64> = BTreeMap::new();
         let now = clock::system_time();
-        // They come first: a file that is renamed while this runs is counted twice instead of being missed.
+        // Files being written are counted first, so that a file that is renamed during the count is counted twice
+        // instead of being missed.
         for entry in entries(&self.root.join(NEW)) {
             let Ok(meta) = entry.metadata() else { continue };
             let age = meta.modified().ok().and_then(|modified| now.duration_since(modified).ok());
@@ -186,7 +187,7 @@ impl Directory {
                 used = used.saturating_sub(on_disk(length));
                 evicted += 1;
                 if let Some(directory) = path.parent() {
-                    // It usually has other pieces.
+                    // This usually fails, because the directory has other pieces.
                     let _ = fs::remove_dir(directory);
                 }
             }

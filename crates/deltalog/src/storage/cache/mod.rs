@@ -11,17 +11,18 @@
 //! What is trusted, and why:
 //!
 //! - **Files of the log** (commits, compactions, checkpoints, checksums) come from a listing, which is never cached and
-//!   says which entity tag and size each file has. A piece with the same tag and size is what the store would have
-//!   returned at the time of the listing. So it costs no request.
+//!   says which entity tag and size each file has. A piece with the same tag and size has the bytes that the store
+//!   would have returned at the time of the listing, so no request is needed.
 //! - **Files that no listing has shown** (data files, deletion vectors, sidecars) are requested with the condition
-//!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. So each
-//!   time that such a file is opened costs one request, as without a cache, but usually one without a body, and reading
-//!   from it afterwards costs none. The protocol forbids to write to the name of a data file again, but tables are
-//!   dropped and created again, and files are copied by hand. Also, the store must be able to refuse access.
+//!   `If-None-Match` and the tag of the newest piece. The store answers "not modified", or with the new bytes. Opening
+//!   such a file therefore costs one request, as without a cache, but usually one without a body, and reading from the
+//!   file afterwards costs none. The condition is necessary although the protocol forbids reusing the name of a data
+//!   file, because tables are dropped and created again, and files are copied by hand. Also, the store must be able to
+//!   refuse access.
 //! - **Everything else** is read from or written to the store: `_last_checkpoint`, listings, existence, all writes, and
-//!   commits that are read by their name only. So the commit rule, which reads a commit back whose put had no answer,
-//!   and the protocol of coordinators never meet the cache: only a reader that passes an entry of a listing
-//!   ([`Listed`]) uses it.
+//!   commits that are read by their name only. The commit rule, which reads a commit back if its put got no answer, and
+//!   the protocol of coordinators therefore never use the cache: only a reader that passes an entry of a listing
+//!   ([`Listed`]) does.
 //! - Objects without an entity tag, or with a weak one, are not cached.
 //!
 //! Cached data is checked before it is used:
@@ -29,9 +30,9 @@
 //! - A piece has its final name only when it is complete (a rename). A crash of the machine may still leave one with
 //!   other content: each block of it has a hash. A damaged piece is deleted, and read from the store again.
 //! - A piece names its object, its store's endpoint, its entity tag and its size in full. Hashes only serve to find it.
-//! - The directory belongs to the user, and other users can neither read nor write it; one that does not is not used.
-//!   The content is not encrypted. Files of the log are read without asking whether the store would still permit it, so
-//!   programs with other permissions need a directory of their own.
+//! - The directory must belong to the user, and other users must not be able to read or write it; otherwise it is not
+//!   used. The content is not encrypted. Files of the log are read without asking whether the store would still permit
+//!   it, so programs with other permissions need a directory of their own.
 //!
 //! How it is kept small: to add a piece, a process first adds its size to `used` under a lock. If that exceeds the
 //! limit, the pieces that were not used for the longest time are deleted, an eighth of the limit at once. A process
@@ -208,7 +209,7 @@ impl Cache {
         None
     }
 
-    /// Notes whether the store still had the object with the end `bytes`.
+    /// Records whether the store still had the object with the end `bytes`.
     pub(super) fn validated(&self, is_same: bool, bytes: usize) {
         if is_same { self.counts.hit(bytes) } else { self.counts.miss(bytes) }
     }

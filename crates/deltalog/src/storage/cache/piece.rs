@@ -80,7 +80,7 @@ pub(super) struct OpenPiece {
     pub(super) identity: Identity<'static>,
     range: Range<u64>,
     hashes: Vec<u64>,
-    /// Where the content begins in the file.
+    /// The offset of the content in the file.
     content: u64,
 }
 
@@ -114,7 +114,7 @@ impl Piece {
         (open.range == self.range && tag(&open.identity.e_tag) == self.tag).then_some(open)
     }
 
-    /// Returns when the piece was used last, about.
+    /// Returns approximately when the piece was last used.
     pub(super) fn used(&self, directory: &Path) -> Option<SystemTime> {
         self.path(directory).metadata().ok()?.modified().ok()
     }
@@ -148,7 +148,7 @@ impl OpenPiece {
         let (identity, range) = (head.identity.into_owned(), head.start..head.end);
         let content_length = range.end.checked_sub(range.start)?;
         let blocks = usize::try_from(content_length.div_ceil(BLOCK)).ok()?;
-        // The file says how long it is, before anything is allocated by what the head says.
+        // The length is checked against the size of the file before memory is allocated for it.
         let content = (head_end as u64).checked_add(blocks as u64 * HASH as u64)?.checked_add(HASH as u64)?;
         if content.checked_add(content_length)? != length || range.end > identity.size {
             return None;

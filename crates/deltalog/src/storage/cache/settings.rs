@@ -1,5 +1,5 @@
-//! Where the user wants a cache, and how large: the options `cache_dir` and `cache_size` of a store, or the variables
-//! `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
+//! Reads where the user wants a cache and how large, from the options `cache_dir` and `cache_size` of a store, or the
+//! variables `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub(in crate::storage) const NAMES: [&str; 2] = ["cache_dir", "cache_size"];
 const VARIABLES: [&str; 2] = ["DELTALOG_CACHE_DIR", "DELTALOG_CACHE_SIZE"];
 /// The size if none is given.
 const DEFAULT: u64 = 10 << 30;
-/// The least size: some pieces must fit.
+/// The minimum size: several pieces must fit.
 const LEAST: u64 = 64 << 20;
 
 /// A cache that the user wants.

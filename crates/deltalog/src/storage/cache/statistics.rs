@@ -48,7 +48,7 @@ impl CacheStatistics {
     }
 }
 
-/// The counts of one cache, which the counts of the process contain.
+/// The counts of one cache, which are also included in the counts of the process.
 #[derive(Debug, Default)]
 pub(super) struct Counts(Numbers);
 

@@ -46,7 +46,7 @@ fn files(root: &Path) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// Reads ranges of an object with these bytes. Returns what was fetched.
+/// Reads ranges of an object with these bytes. Returns the ranges that were fetched from the store.
 fn read(object: &CachedObject, content: &Bytes, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut fetched = Vec::new();
     let at = |range: &Range<u64>| content.slice(range.start as usize..range.end as usize);
@@ -65,7 +65,7 @@ fn the_next_process_reads_what_this_one_has_read() {
     let bytes = content(200_000);
     cache(directory.path()).add_whole(URL.to_owned(), "\"one\"", &bytes);
     let next = cache(directory.path());
-    // Stores quote the tag or not.
+    // Some stores quote the tag, others do not.
     assert_eq!(next.whole(URL.to_owned(), listed("one", 200_000)), Some(bytes.clone()));
     let (object, end) = next.end(URL.to_owned(), listed("one", 200_000), 64 << 10).unwrap();
     assert!(end == bytes.slice(200_000 - (64 << 10)..));
@@ -158,7 +158,7 @@ fn torn_pieces_are_not_served() {
     }
 }
 
-/// Each byte of a file, changed.
+/// Any byte of the file is changed.
 #[test]
 fn no_changed_byte_is_served() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn no_changed_byte_is_served() {
     }
 }
 
-/// A piece under the name of another piece, as after files were copied by hand.
+/// A piece has the name of another piece, as after files were copied by hand.
 #[test]
 fn a_piece_is_what_it_says_and_not_what_it_is_called() {
     let directory = tempfile::tempdir().unwrap();
@@ -212,7 +212,7 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
         set_used(&newest.unwrap().0, 1000 - number as u64);
     }
     assert_eq!(files(directory.path()).len(), 9);
-    // It is used again, and so it is the newest.
+    // This piece is used again, so it becomes the newest one.
     assert!(cache.whole(url(0), listed("one", 100_000)).is_some());
     cache.add_whole(url(9), "one", &bytes);
     cache.add_whole(url(10), "one", &bytes);
@@ -220,12 +220,12 @@ fn what_was_not_used_for_the_longest_time_is_evicted() {
     assert!(is_there(0) && is_there(10) && is_there(9));
     assert!(!is_there(1) && !is_there(2));
     assert!(files(directory.path()).iter().map(|(_, size)| size).sum::<u64>() <= 1 << 20);
-    // Evicted files are deleted completely, and files that are larger than the cache are not added.
+    // Evicted files are deleted from the disk, and files that are larger than the cache are not added.
     cache.add_whole(url(11), "one", &content(2 << 20));
     assert!(!is_there(11) && is_there(0));
 }
 
-/// The total is lost or wrong, and a process died while it was adding a piece.
+/// The total is lost or wrong, because a process died while it was adding a piece.
 #[test]
 fn the_sum_is_counted_anew_when_it_is_not_known() {
     let directory = tempfile::tempdir().unwrap();
@@ -326,7 +326,7 @@ fn a_directory_that_cannot_be_used_is_no_failure() {
     assert!(cache.object(URL.to_owned(), "one", 100).is_none());
 }
 
-/// The directory is deleted while it is used, or something is in the way.
+/// The directory is deleted while it is in use, or something else has its name.
 #[test]
 fn a_directory_that_is_deleted_comes_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -386,7 +386,7 @@ mod with_a_store {
     }
 
     impl Place {
-        /// Opens the store as a newly started process does.
+        /// Opens the store as a newly started process would.
         fn open(&self) -> Storage {
             let mut options = self.server.options();
             options.push(("cache_dir".into(), self.directory.path().to_str().unwrap().into()));
@@ -414,7 +414,7 @@ mod with_a_store {
         assert!(reader.get_bytes(10, 100_000).unwrap() == content(300_000).slice(10..100_010));
         assert_eq!(place.requests(), 0);
         assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((3, 0)));
-        // Without a listing, as the commit rule reads commits.
+        // Commits are read like this, without a listing, by the commit rule.
         assert_eq!(next.read("f").unwrap(), content(300_000));
         assert_eq!(place.requests(), 1);
         // The file is replaced: the cache has the version from the first listing, and requests the version from the
@@ -444,12 +444,12 @@ mod with_a_store {
         assert_eq!(requests.len(), 1);
         assert_eq!(requests[0].status, Some(304), "{requests:?}");
         assert_eq!(next.cache_statistics().map(|found| (found.hits, found.misses)), Some((2, 0)));
-        // It was replaced.
+        // The file was replaced.
         place.server.put_object("tables", "t/f", content(70_000).to_vec());
         read(&next, 70_000);
         read(&place.open(), 70_000);
         assert_eq!(place.requests(), 2 + 1);
-        // It was deleted.
+        // The file was deleted.
         place.server.delete_object("tables", "t/f");
         let error = next.open_file("f").unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::FileNotFound);

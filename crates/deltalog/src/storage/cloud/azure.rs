@@ -6,9 +6,9 @@
 //!
 //! - Listings name directories as well, with the resource type `directory`; the client leaves them out, and reading a
 //!   directory reports a missing file.
-//! - The log is listed from a given version with `startFrom`. In a listing without nested directories it may name a
-//!   file one level below the prefix, where the files of the log are. Servers that ignore it return more, which
-//!   `Storage` leaves out.
+//! - The log is listed from a given version with `startFrom`. In a listing without nested directories, `startFrom` may
+//!   be a file one level below the prefix, which is where the files of the log are. Servers that ignore it return more
+//!   files, which `Storage` leaves out.
 //! - A file is created by a put with `If-None-Match: *`. Nothing is renamed, and no directory is made or deleted.
 
 use object_store::ClientConfigKey::AllowHttp;

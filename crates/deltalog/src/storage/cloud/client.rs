@@ -24,7 +24,7 @@ const REDIRECTS: usize = 10;
 /// Creates a client with these options.
 ///
 /// # Errors
-/// An option has no meaning.
+/// An option has an invalid value.
 pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     let value = |key: Key| options.get_config_value(&key);
     let flag = |key: Key| match value(key) {
@@ -97,11 +97,11 @@ pub(super) fn client(options: &ClientOptions) -> Result<Client> {
     builder.https_only(!flag(Key::AllowHttp)?).build().map_err(failed)
 }
 
-/// Returns how long a store may be silent within one request, which the client leaves to its caller (`patience`): its
-/// own limit counts from the beginning of a request, however large its body is.
+/// Returns how long a store may be silent within one request. The caller enforces this (`patience`), not the client,
+/// whose own limit counts from the beginning of a request, however large its body is.
 ///
 /// # Errors
-/// It is not a duration.
+/// The value is not a duration.
 pub(super) fn read_timeout(options: &ClientOptions) -> Result<Option<Duration>> {
     duration(options, Key::ReadTimeout)
 }
@@ -129,7 +129,7 @@ fn meaningless(key: Key, text: &str) -> Error {
     Error::Generic { store: "HTTP client", source: format!("'{}' cannot be '{text}'", key.as_ref()).into() }
 }
 
-/// Begins with a random one of a host's addresses, so that connections are spread over a store's machines.
+/// Begins with a random address of the host, so that connections are spread over the machines of a store.
 struct AnyAddress;
 
 impl Resolve for AnyAddress {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Requests are signed with the credentials of the S3 client, and use its settings for connections. They are repeated
-//! when there is no answer, including the conditional put: its caller recognizes its own entry.
+//! if there is no answer. That includes the conditional put, because its caller recognizes its own entry.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl DynamoDb {
         }
     }
 
-    /// Sends a request. A failure comes with whether to send the request again.
+    /// Sends a request once. A failure comes with whether the request should be sent again.
     async fn call_once(&self, operation: &str, body: &Value) -> Result<Value, (Failure, bool)> {
         let finally = |error: StoreError| (Failure::Other(error), false);
         let credentials = self.credentials.get_credential().await.map_err(finally)?;

@@ -44,8 +44,8 @@ use super::{Place, canonical};
 /// The beginnings of the names of Hadoop's settings.
 const OF_HADOOP: [&str; 4] = ["dfs.", "fs.", "hadoop.", "ipc."];
 
-/// How many times a name node is tried. Hadoop's default of 15 takes minutes: it gives a second name node time to take
-/// over.
+/// The setting for how often a name node is tried. Hadoop's default of 15 takes minutes, to give a second name node
+/// time to take over.
 const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The port of a name node whose URL has none.
@@ -92,7 +92,7 @@ pub(super) fn open(url: &Url, options: &[(&str, &str)], has_provider: bool) -> R
         let build =
             |server: &str| settings.builder().with_url(server).with_io_runtime(runtime.clone()).build();
         let client = match build(&server) {
-            // The client reports a name service without name nodes only by this text.
+            // The client reports a name service without name nodes only by this error text.
             Err(HdfsError::InvalidArgument(what)) if !has_port && what.contains("No NameNode") => {
                 build(&format!("{server}:{PORT}"))
             }
@@ -253,7 +253,7 @@ impl Store {
             }
             Err(error) => Err(error),
         };
-        // Without a response, the rename may still take effect later. The temporary file must then be complete.
+        // Without a response, the rename may still take effect later, so the temporary file must not be deleted.
         let is_refused = matches!(&renamed, Err(HdfsError::AlreadyExists(_)));
         if is_refused {
             let deleted = self.patience.wait("delete", &beside, self.client.delete(&beside, false)).await;
@@ -340,7 +340,7 @@ impl ObjectStore for Store {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> StoreResult<()> {
-        // The bytes pass through the client, which has its own limit.
+        // The bytes pass through the client, which has its own time limit.
         self.files.copy_opts(from, to, options).await.map_err(told)
     }
 }
@@ -383,7 +383,7 @@ fn failed(error: HdfsError) -> StoreError {
     }
 }
 
-/// Returns the error without the stack of the server.
+/// Returns the error without the server's stack trace.
 fn brief(error: HdfsError) -> HdfsError {
     let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
     match error {

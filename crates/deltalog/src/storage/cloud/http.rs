@@ -1,4 +1,4 @@
-//! How requests are sent: TLS, and what is recorded of answers.
+//! Sends requests with TLS, and records the answers.
 //!
 //! - A store may be silent only for a while ([`patience`](super::patience)).
 //! - A store that has never answered is not asked again when no connection is made. A misspelled endpoint is an error
@@ -25,13 +25,13 @@ use super::secrets::Secrets;
 use crate::limits::{ANSWER_BYTES, REFUSAL_BYTES};
 use crate::storage::answers::{self, NoAnswerReason, Note, Purpose, Refusal, Request, Settings};
 
-/// Creates clients that record the responses. Clients with the same options are the same, with the same connections.
-/// Clones share them.
+/// Creates clients that record answers. Equal options result in the same client, with the same connections. Clones
+/// share the clients.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     made: Arc<Mutex<Vec<(String, HttpClient)>>>,
     settings: &'static Settings,
-    /// How long the store may be silent altogether.
+    /// How long the store may be silent in total.
     silence: Duration,
 }
 
@@ -167,7 +167,7 @@ impl Watched {
 /// Reads an answer of the store that is not the content of a file.
 ///
 /// # Errors
-/// It is longer than `limit` bytes.
+/// The answer is longer than `limit` bytes.
 async fn limited(body: HttpResponseBody, limit: usize) -> Result<Bytes, HttpError> {
     let (mut stream, mut read) = (body.bytes_stream(), Vec::new());
     while let Some(bytes) = stream.next().await {

@@ -15,10 +15,10 @@
 //! store.
 //!
 //! **The path of a table** is part of the key of its entries, so all writers must spell it alike. The JVM's log store
-//! takes the location as the user has written it (scheme, bucket, decoded path, no slash at its end, no user
-//! information), which for Spark outside of EMR begins with `s3a://`. `deltalake` takes it as written, too. So here it
-//! is `s3a://` for every spelling, and processes that name a table `s3://` and `s3a://` agree. If other writers use
-//! `s3://`, set `dynamodb_scheme` to `s3`.
+//! uses the location as the user has written it (scheme, bucket, decoded path, without a slash at the end and without
+//! user information), and with Spark outside EMR that begins with `s3a://`. `deltalake` also uses it as written. This
+//! crate uses `s3a://` for every spelling, so that processes that write `s3://` and `s3a://` for the same table agree.
+//! If other writers use `s3://`, set `dynamodb_scheme` to `s3`.
 
 use std::time::Duration;
 
@@ -41,10 +41,10 @@ pub(super) const NAMES: [&str; 8] = [
 const JVM_NAME: &str = "io.delta.storage.s3dynamodblogstore.";
 
 /// One day. If it were shorter, a slow writer could check the log before a commit, and put its own entry after the
-/// other one was deleted.
+/// entry of that commit was deleted.
 const EXPIRATION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where the entries are, and how they are made.
+/// The settings of the entries in DynamoDB.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     pub(super) table: String,

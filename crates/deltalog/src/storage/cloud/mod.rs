@@ -60,12 +60,12 @@ pub(super) struct Opened {
     /// The canonical URL.
     pub(super) url: Url,
     pub(super) store: Remote,
-    /// Who decides the commits, if it is not the store.
+    /// The log store that decides commits, if the store itself does not.
     pub(super) log_store: Option<LogStore>,
     pub(super) cache: Option<Arc<Cache>>,
 }
 
-/// Who decides the commits of a store's tables.
+/// The log store that decides the commits of a store's tables.
 pub(super) struct LogStore {
     pub(super) coordinator: Arc<dyn CommitCoordinator>,
     /// The scheme in the paths of the tables.
@@ -187,7 +187,7 @@ fn check_endpoint(endpoint: Option<&str>, allows_http: Option<&str>) -> Result<(
     Ok(())
 }
 
-/// Returns whether the clients take this text for true.
+/// Returns whether the clients interpret this text as true.
 fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
 }
@@ -207,8 +207,8 @@ fn check_texts<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) 
     Ok(())
 }
 
-/// Returns the error of a builder, which has checked the settings as far as it can without a request. The original
-/// error may quote any of them, even the bytes of a private key that it cannot read.
+/// Returns the error of a builder, which checks the settings without sending a request. The original error is not
+/// shown, because it may quote any setting, even the bytes of a private key that it cannot read.
 fn invalid(error: &object_store::Error, values: &[String]) -> Error {
     let mut text = error.to_string();
     for value in values.iter().filter(|value| value.len() >= SHORTEST_SECRET) {
@@ -247,11 +247,10 @@ trait Builder: Clone + Send + Sync + 'static {
     /// The names of the store's settings in hints.
     const SETTINGS: &'static Settings;
 
-    /// Takes the credentials of a provider, if there is one, instead of the ones in options and
-    /// environment.
+    /// Uses the credentials of a provider, if there is one, instead of those in options and environment.
     fn with_provider(self, provider: &Provider) -> Self;
 
-    /// Builds a client; if it is not the first one, with the credentials of `first`.
+    /// Builds a client. A second client uses the credentials of `first`.
     fn build(
         self,
         connector: Connector,
@@ -260,8 +259,8 @@ trait Builder: Clone + Send + Sync + 'static {
     ) -> object_store::Result<Self::Store>;
 }
 
-/// Implements [`Builder`] for a builder of `object_store`: their methods have the same names, but no trait. `$convert`
-/// turns the provider's credentials into the store's.
+/// Implements [`Builder`] for a builder of `object_store`. These builders have methods with the same names, but no
+/// common trait. `$convert` turns the provider's credentials into the store's.
 macro_rules! builder {
     ($builder:ty, $store:ty, $convert:expr, $settings:expr) => {
         impl super::Builder for $builder {

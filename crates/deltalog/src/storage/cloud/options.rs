@@ -69,9 +69,9 @@ const PREFIXES: [&str; 10] = [
 const READ_TIMEOUT: &str = "12s";
 /// The time after which every request fails.
 const TIMEOUT: &str = "10m";
-/// The time for which a store may be silent altogether.
+/// The total time for which a store may be silent.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
-/// The longest pause between two requests. It is part of the silence.
+/// The longest pause between two requests. Pauses count as silence.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How many times a request is sent again. If a store asks for fewer requests, this takes about 45 seconds.
 const MOST_RETRIES: usize = 13;
@@ -80,7 +80,7 @@ const MOST_RETRIES: usize = 13;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Options(BTreeMap<String, String>);
 
-/// When a request is sent again.
+/// When to send a request again.
 #[derive(Debug, Clone)]
 pub(super) struct Retries {
     pub(super) config: RetryConfig,
@@ -157,7 +157,7 @@ impl Options {
         }
     }
 
-    /// Takes out what the options say about retries.
+    /// Removes the options about retries, and returns their values.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that is not a number or a duration.
@@ -186,7 +186,7 @@ impl Options {
         Ok(Retries { config: retries, silence })
     }
 
-    /// Takes out what the options say about reads.
+    /// Removes the options about reads, and returns their values.
     ///
     /// # Errors
     /// `InvalidArgument` for a value that is not a positive number.
@@ -203,7 +203,7 @@ impl Options {
         Ok(reads)
     }
 
-    /// Returns the endpoints in these options and in the environment: with other endpoints, the same URL may name
+    /// Returns the endpoints in these options and in the environment, because with another endpoint the same URL may be
     /// another object.
     pub(super) fn endpoints(&self) -> String {
         let given = self.0.iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -303,7 +303,7 @@ mod tests {
         );
     }
 
-    /// The shares of requests that end after the limit for one request, and that end at once.
+    /// A request to a silent store ends at the limit for one request, earlier, or at once.
     #[test]
     fn the_defaults_for_a_silent_store_add_up_to_half_a_minute() {
         let mut options = Options::new([]).unwrap();

@@ -1,4 +1,4 @@
-//! How long a store may be silent.
+//! Limits how long a store may be silent.
 //!
 //! ```text
 //! request ──(bytes leave)── silence ── answer ──(bytes come)── silence ── …
@@ -6,9 +6,9 @@
 //! request ── silence ── again ── silence ── again …  at most `retry_timeout`, or 30 s, altogether
 //! ```
 //!
-//! - Silence is measured from the last byte that has left or come. A large body may take as long as it needs.
-//! - The silence of a store adds up over the requests of a client, until there is any response. So a call that tries
-//!   one request after another does not wait for each of them as if it were the first one.
+//! - Silence is measured from the last byte that was sent or received. A large body may take as long as it needs.
+//! - The silence of a store adds up over the requests of a client, until there is any response. A call that tries one
+//!   request after another therefore does not wait the full time for each of them.
 //! - A store that was silent gets further chances: every request has time for an answer, and after twice the limit the
 //!   silence starts again, even if requests were sent all the time.
 
@@ -32,11 +32,11 @@ use url::Url;
 /// The bytes of a body that leave at a time.
 const PIECE: usize = 64 << 10;
 
-/// The share of the limit for all requests that a request may take, however long the store has been silent before.
-/// After an outage, a request also needs time for a connection.
+/// The fraction of the total limit that every request gets, however long the store has been silent before, because
+/// after an outage a request also needs time for a connection.
 const LEAST_SHARE: u32 = 15;
 
-/// The share of the limit for all requests after which a request is not sent again.
+/// The fraction of the total limit after which a request is not sent again.
 const LAST_SHARE: (u32, u32) = (5, 6);
 
 /// How long a store may be silent.
@@ -44,29 +44,29 @@ const LAST_SHARE: (u32, u32) = (5, 6);
 pub(super) struct Limits {
     /// Within one request.
     pub(super) once: Option<Duration>,
-    /// Altogether.
+    /// In total.
     pub(super) altogether: Duration,
 }
 
 impl Limits {
-    /// Returns how long a request may take after a silence.
+    /// Returns how much time is left for a request after a silence of `waited`.
     pub(super) fn left(&self, waited: Duration) -> Duration {
         self.altogether.saturating_sub(waited).max(self.altogether / LEAST_SHARE)
     }
 
-    /// Returns how long a request may be silent after a silence. If no later request could have as much time, it gets
-    /// all the remaining time: this way a store that always takes slightly longer than the limit still gets an answer
-    /// through.
+    /// Returns how long a request may be silent after a silence of `waited`. If no later request could have as much
+    /// time, it gets all the remaining time: this way, a store that always takes slightly longer than the limit can
+    /// still answer.
     fn of_request(&self, waited: Duration) -> Option<Duration> {
         let once = self.once?;
         let left = self.left(waited);
         let is_last = self.are_over(waited + once) || left < once * 2;
-        // Before this, no request had its full time; after it, all the other requests had theirs.
+        // Below this range, no request has had its full time; above it, all other requests have.
         let is_between = (once..self.altogether).contains(&waited);
         Some(if is_last && is_between { left } else { once.min(left) })
     }
 
-    /// Returns whether a request is not sent again after a silence.
+    /// Returns whether a request should not be sent again after a silence of `waited`.
     pub(super) fn are_over(&self, waited: Duration) -> bool {
         let (part, whole) = LAST_SHARE;
         waited >= self.altogether * part / whole
@@ -78,13 +78,13 @@ impl Limits {
 pub(super) struct Silence(Mutex<Option<(Instant, Instant)>>);
 
 impl Silence {
-    /// Returns when the silence began, from the point of view of a request that begins now.
+    /// Returns when the silence began, as seen by a request that begins now.
     fn begin(&self, altogether: Duration) -> Instant {
         let now = Instant::now();
         let silent = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = |then: Instant| now.saturating_duration_since(then);
         match silent {
-            // If it was longer ago, it was another outage.
+            // If it began longer ago, that was another outage.
             Some((since, last)) if passed(last) < altogether && passed(since) < altogether * 2 => since,
             _ => now,
         }
@@ -132,8 +132,8 @@ pub(super) struct Unanswered {
     pub(super) is_last: bool,
 }
 
-/// Sends a request, and waits for its answer while bytes leave or not too much time has passed. Large bodies are sent
-/// by the client `large`, which is the same as `client`.
+/// Sends a request, and waits for its answer as long as bytes are sent or the limit is not reached. Large bodies are
+/// sent by the client `large`, which has the same settings as `client`.
 pub(super) async fn send(
     client: &HttpClient,
     large: &Client,
@@ -222,7 +222,7 @@ impl Noted {
     fn new(mut body: HttpRequestBody, clock: &Clock) -> Self {
         let (mut pieces, left) = (VecDeque::new(), body.content_length() as u64);
         let mut context = Context::from_waker(Waker::noop());
-        // They are in memory.
+        // The bytes are in memory, so this never waits.
         while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) {
             let Ok(bytes) = frame.into_data() else { continue };
             let starts = (0..bytes.len()).step_by(PIECE);
@@ -270,7 +270,7 @@ async fn send_large(client: &Client, request: HttpRequest, clock: &Clock) -> Res
     Ok(answer)
 }
 
-/// Converts an error of the HTTP client as `object_store` does, but for one thing: after an unrecognized error the
+/// Converts an error of the HTTP client as `object_store` does, with one exception: after an unrecognized error the
 /// request may have taken effect, so it is sent again only if that is harmless.
 fn failed(error: reqwest::Error) -> HttpError {
     let error = error.without_url();
@@ -311,7 +311,7 @@ impl Body for Answer {
     }
 }
 
-/// The body of an answer, which fails if nothing comes for too long.
+/// The body of an answer, which fails if no bytes arrive for too long.
 struct Timed {
     body: HttpResponseBody,
     limit: Duration,
@@ -413,7 +413,7 @@ mod tests {
             times += 1;
         }
         assert!(times > 1);
-        // The next request is not the first one without an answer.
+        // The next request follows an unanswered one, so it gets less time.
         let next = ask();
         assert_eq!(next.error.kind(), HttpErrorKind::Timeout);
         assert!(next.is_last && next.waited >= limits.altogether * 5 / 6);
@@ -421,7 +421,7 @@ mod tests {
         assert!(!ask().is_last);
     }
 
-    /// Requests that are repeated again and again must not keep the store's answer from arriving.
+    /// Requests that are repeated again and again must not prevent the store's answer from being received.
     #[test]
     fn a_store_that_has_been_silent_is_heard_again() {
         let limits =

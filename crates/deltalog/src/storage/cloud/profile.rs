@@ -1,14 +1,16 @@
-//! Profiles of the AWS tools: the files `~/.aws/config` and `~/.aws/credentials`, by the crate `aws-config`.
+//! Uses profiles of the AWS tools, from the files `~/.aws/config` and `~/.aws/credentials`, through the crate
+//! `aws-config`.
 //!
-//! A profile has keys, the name of a program that prints some (`credential_process`), a role to assume with the
-//! credentials of another profile, of the environment or of the machine (`source_profile`, `credential_source`), a web
-//! identity, or a session of IAM Identity Center (SSO), for which a person has logged in before (`aws sso login`).
+//! A profile can contain keys; the name of a program that prints credentials (`credential_process`); a role to assume
+//! with the credentials of another profile, of the environment or of the machine (`source_profile`,
+//! `credential_source`); a web identity; or a session of IAM Identity Center (SSO), for which a person has logged in
+//! before (`aws sso login`).
 //!
-//! - The order is the same as in AWS's own clients: options, the environment, the profile, web identity, the
-//!   container, the machine. A profile that is named, by the option `aws_profile` or by `AWS_PROFILE`, must have
-//!   credentials. If none is named, the profile `default` counts if it has some.
-//! - The files are read by the first request that needs them, and again when the credentials expire. Temporary ones
-//!   whose end is not known are read again after some minutes, because a tool may have replaced them.
+//! - The order is the same as in AWS's own clients: options, the environment, the profile, web identity, the container,
+//!   the machine. A profile that is named, by the option `aws_profile` or by `AWS_PROFILE`, must have credentials. If
+//!   none is named, the profile `default` is used if it has some.
+//! - The files are read by the first request that needs them, and again when the credentials expire. Temporary
+//!   credentials with an unknown expiry are read again after some minutes, because a tool may have replaced them.
 //! - Requests go through the connector of the store, with its TLS, proxy and limits.
 
 use std::fmt;
@@ -43,7 +45,7 @@ use crate::storage::runtime;
 /// The time after which temporary credentials without a known end are read again.
 const UNKNOWN_END: Duration = Duration::from_secs(5 * 60);
 
-/// The reason of an error that only says that a profile has no credentials.
+/// The reason of an error that only means that a profile has no credentials.
 const NONE: &str = "no_credentials";
 
 /// A profile of AWS's configuration files. It need not exist, unless the user has named it.
@@ -56,7 +58,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Returns the profile `name`, or else the environment's.
+    /// Returns the profile `name`, or the profile of the environment if that is `None`.
     pub(super) fn new(name: Option<String>) -> Self {
         let is_named = name.is_some() || std::env::var_os("AWS_PROFILE").is_some();
         Self { name, is_named }

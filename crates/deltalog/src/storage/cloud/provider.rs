@@ -1,4 +1,4 @@
-//! Credentials from a provider that the caller passed, for the clients of a store.
+//! Renews the credentials from a provider that the caller has passed, for the clients of a store.
 //!
 //! - They are kept until shortly before they expire. One request fetches new ones. The others continue with credentials
 //!   that are still valid, or wait and share the result, even if it is an error.
@@ -20,7 +20,8 @@ use crate::storage::credentials::{CredentialProvider, Credentials, Secret};
 
 /// The time before the end of credentials at which new ones are requested.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// The time after a failure for which the old credentials, if still valid, are used without asking again.
+/// For how long after a failure the old credentials are used without asking the provider again, if they are still
+/// valid.
 const PAUSE: Duration = Duration::from_secs(10);
 /// The time that a provider has to answer. A person may have to log in during this time.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -137,7 +138,7 @@ impl<C: Send + Sync + 'static> Renewed<C> {
                 ));
             }
         };
-        // A time in the past has no duration.
+        // If the time is in the past, nothing is left.
         let left = expires_at.map(|time| time.duration_since(clock::system_time()).unwrap_or_default());
         if left.is_some_and(|left| left.is_zero()) {
             let what = format!("the credential provider {} returned credentials that have expired", name());

@@ -120,7 +120,7 @@ pub(super) fn open(url: &Url, mut options: Options, provider: Provider) -> Resul
             Key::Bucket => {
                 return Err(named_twice("bucket"));
             }
-            // A commit is a put that must not replace anything.
+            // A commit requires a put that does not replace an existing object.
             Key::ConditionalPut if value != "etag" => {
                 return Err(Error::invalid_argument(
                     "commits need conditional puts, which 'aws_conditional_put' turns off",

@@ -1,4 +1,4 @@
-//! The clients that tables of this process share.
+//! The clients that tables in this process share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -11,9 +11,9 @@ use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 use crate::runtime::per_process::PerProcess;
 
-/// The identity of a store: scheme and bucket, options, the provider of credentials (by its address), and its
-/// surroundings, which are environment variables and the times of files. It is kept in memory only, because it contains
-/// secrets.
+/// The identity of a store: scheme and bucket, options, the address of the provider of credentials, and everything else
+/// it depends on, which are environment variables and the times of files. It is only kept in memory, because it
+/// contains secrets.
 ///
 /// No other provider can have the same address, because a store that is in use keeps its provider alive.
 type Key = (String, Options, Option<usize>, Vec<(String, String)>);

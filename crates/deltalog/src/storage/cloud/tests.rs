@@ -15,7 +15,8 @@ fn refusal(uri: &str, options: &[(&str, &str)]) -> String {
     error.to_string()
 }
 
-/// From users' reports: one table under two names gets two sets of keys, and has files outside of "the table".
+/// Users have reported the consequences: if one table has two names, it gets two sets of keys, and files that seem to
+/// be outside the table.
 #[test]
 fn all_spellings_of_a_place_are_one() {
     for scheme in ["s3", "s3a", "s3n", "S3A"] {
@@ -73,7 +74,7 @@ fn wrong_options_are_refused_when_a_location_is_opened() {
     let provider = ("AWS_S3_LOCKING_PROVIDER", "dynamodb");
     assert!(refusal("gs://bucket/t", &[GOOGLE[0], provider]).contains("commits need no lock"));
     assert!(with(("timeout", "soon")).contains("do not describe a store"));
-    // Only half of a pair of keys.
+    // This is only half of a pair of keys.
     assert!(refusal("s3://bucket/t", &KEYS[..1]).contains("do not describe a store"));
     assert!(refusal("gs://bucket/t", &[("google_bucket", "x")]).contains("part of the location"));
 }
@@ -243,7 +244,7 @@ fn odd_values_are_errors() {
             ],
         ),
     ];
-    // Each of them fails a different check: of headers, of URLs or of numbers.
+    // Each value fails a different check: of headers, of URLs or of numbers.
     const VALUES: [&str; 2] = ["a\nb", "://["];
     let mut panicked = Vec::new();
     for (uri, names) in NAMES {

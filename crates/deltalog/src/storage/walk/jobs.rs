@@ -1,4 +1,4 @@
-//! Threads that share jobs and pass what they find to the caller. A job may create further ones.
+//! Runs jobs on several threads, and passes what they find to the caller. A job may create further jobs.
 //!
 //! - The consumer runs in the calling thread. If it fails, or if a job does, no other job is started.
 //! - The newest job is taken first, so that few jobs wait.
@@ -86,7 +86,7 @@ pub(super) trait Lister: Sync {
                             let mut found = |batch| sender.send(Ok(batch)).map_err(|_| Stopped);
                             let ran = interrupt::check().map_err(Error::from);
                             ran.and_then(|()| self.run(job, &mut found)).map_err(|error| {
-                                // The consumer may have failed before.
+                                // The consumer may already have failed.
                                 let _ = sender.send(Err(error));
                             })
                         });

@@ -9,7 +9,7 @@ use super::jobs::{Found, Lister};
 use crate::error::{Error, Result};
 use crate::storage::list::{file_meta, followed, is_staged};
 
-/// The most files of a batch.
+/// The maximum number of files in a batch.
 const BATCH: usize = 1_000;
 
 /// The directories below `root`.
@@ -20,7 +20,7 @@ pub(super) struct Directories<'a> {
     pub(super) named: &'a (dyn Fn(io::Error) -> Error + Sync),
 }
 
-/// A directory, and its path relative to the root with a slash after it, or nothing for the root.
+/// A directory, and its path relative to the root with a trailing slash; an empty path for the root.
 pub(super) struct Directory(PathBuf, String);
 
 impl Lister for Directories<'_> {

@@ -1,4 +1,4 @@
-//! Walking a directory: all files below it, in batches, by several listings at the same time.
+//! Walks a directory: returns all files below it, in batches, from several listings at the same time.
 //!
 //! ```text
 //!   local:   each directory is a job, which finds further ones
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! - Every file comes once. The order of the batches is undefined, and so is the order within a batch.
-//! - What waits in memory is bounded by the number of threads, not by the number of files: a listing that is faster
-//!   than its consumer waits.
+//! - The number of batches that wait in memory depends on the number of threads, not on the number of files, because a
+//!   listing that is faster than its consumer waits.
 //! - A directory that is not entered costs no request.
 
 mod jobs;
@@ -35,7 +35,8 @@ impl Storage {
     /// directories are walked if `enters` returns true for their path relative to `directory`, such as `a=1/b=2`. A
     /// directory that does not exist has no files.
     ///
-    /// In a local directory, links to directories are not followed: what is behind them may not belong to the table.
+    /// In a local directory, links to directories are not followed, because they may lead to files that do not belong
+    /// to the table.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`; also the errors of `visit`.

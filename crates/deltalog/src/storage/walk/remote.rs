@@ -1,4 +1,4 @@
-//! Prefixes of a remote store, listed at the same time.
+//! Lists several prefixes of a remote store at the same time.
 //!
 //! - Pages of a single listing cannot be requested in parallel: each page begins where the one before it ended.
 //!   Prefixes show where other listings can begin.
@@ -19,7 +19,7 @@ use crate::storage::FileMeta;
 use crate::storage::answers::Failure;
 use crate::storage::remote::{Page, Remote};
 
-/// The number of ranges below which more of them are looked for.
+/// If there are fewer ranges than this, the next level is listed as well.
 const ENOUGH: usize = 16;
 /// The number of ranges into which each page of prefixes is divided, if there are several pages.
 const OF_PAGE: usize = 4;
@@ -45,7 +45,7 @@ pub(super) enum Job {
         prefix: String,
         /// How many levels are above.
         depth: usize,
-        /// The number of other directories that are listed at the same time.
+        /// The number of sibling directories that are listed at the same time.
         beside: usize,
     },
     /// All keys below neighbouring prefixes of a directory. They end with a slash and are sorted.
@@ -77,7 +77,7 @@ impl<'a> Prefixes<'a> {
         }
     }
 
-    /// Returns the entries of the objects that are in directories which are entered.
+    /// Returns the entries of the objects in directories that are entered.
     fn entered(&self, page: &Page) -> Vec<FileMeta> {
         let mut seen = Vec::new();
         let files = page.objects.iter().filter_map(|meta| entry(meta, self.skip));
@@ -140,7 +140,7 @@ impl<'a> Prefixes<'a> {
                 .map(|(prefix, _)| level(prefix))
                 .collect();
         }
-        // A range must not contain a directory that is not entered: that may be the largest of all.
+        // A range must not contain a directory that is not entered, because that may be the largest of all.
         let ranges = ENOUGH.div_ceil(beside.max(1));
         let most = entered.div_ceil(ranges).max(1);
         let neighbours = listed.split(|(_, is_entered)| !is_entered);
@@ -168,7 +168,7 @@ impl<'a> Prefixes<'a> {
         loop {
             let mut page = self.page(prefix, options.clone())?;
             let keys = || page.objects.iter().map(|meta| meta.location.as_ref());
-            // Some stores do not list in order. There, a range ends only with the listing.
+            // Some stores do not list in order. With them, a range must be listed to the end.
             let is_after = |key: &str| key > last.as_str() && !key.starts_with(last.as_str());
             let is_past = keys().is_sorted() && keys().next_back().is_some_and(is_after);
             page.objects.retain(|meta| is_below(meta.location.as_ref()));
@@ -189,7 +189,7 @@ impl<'a> Prefixes<'a> {
         let page = Page { objects, ..Page::default() };
         let files = self.entered(&page);
         if !files.is_empty() {
-            // There is nothing left to stop.
+            // The listing is already complete, so a stopped consumer does not matter.
             let _ = found(files);
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Lister for Prefixes<'_> {
                 }
                 let files = self.entered(&page);
                 if !files.is_empty() {
-                    // There is nothing left to stop.
+                    // The listing is already complete, so a stopped consumer does not matter.
                     let _ = found(files);
                 }
                 Ok(Vec::new())

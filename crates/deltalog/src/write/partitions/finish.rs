@@ -1,7 +1,7 @@
-//! The files of rows that have waited until the end.
+//! Writes the files of rows that have waited until the end of the write.
 //!
-//! Most of them are small, and each has to be made durable. So many of them are written at once: their threads wait for
-//! the disk more than for a core.
+//! Most of these files are small, and each has to be made durable. Many of them are therefore written at the same time:
+//! the threads mostly wait for the disk.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,10 +21,10 @@ use crate::storage::Storage;
 /// The number of small files that are written at once.
 const THREADS: usize = 16;
 
-/// The weight of the rows of small files that are taken out of the temporary file at once.
+/// How many bytes of rows for small files are read from the temporary file at once.
 const WEIGHT_AT_ONCE: usize = 16 << 20;
 
-/// A file that is not begun yet, with all its rows, which are encoded in one chunk.
+/// A file that has not been begun, with all of its rows, which are encoded in one chunk.
 struct Whole {
     file: DataFile,
     rows: Vec<RecordBatch>,
@@ -39,7 +39,7 @@ struct Outcome {
 }
 
 impl Partitions {
-    /// Completes all files: first the open ones, then the files of the rows that wait.
+    /// Completes all files: first the open ones, then the files of waiting rows.
     pub(in super::super) fn finish(&mut self) -> Result<()> {
         let mut direct = self.direct.clone();
         direct.sort_unstable();
@@ -74,13 +74,13 @@ impl Partitions {
         self.write_small(small)
     }
 
-    /// Removes the rows of a partition that wait, for a file of their own.
+    /// Takes the waiting rows of a partition, for a file of their own.
     fn whole(&mut self, id: PartitionId) -> Result<Whole> {
         let partition = at(&mut self.partitions, id)?;
         partition.waiting = 0;
         let file = self.output.begin(&partition.values).alone();
         let places = std::mem::take(&mut partition.places);
-        // The decoded blocks can be forgotten before the file is written.
+        // Rows are detached from the decoded blocks, so that the blocks can be freed before the file is written.
         let rows = places.into_iter().map(|place| self.overflow.read(place).and_then(detached));
         let rows = rows.collect::<Result<_>>()?;
         Ok(Whole { file, rows, pieces: self.take_pieces(id)? })
@@ -100,7 +100,7 @@ impl Partitions {
             Ok(outcome)
         };
         let Ok(outcomes) = parallel::each(&files, THREADS, write);
-        // All existing files are recorded before the first error is returned.
+        // All existing files are recorded before the first error is returned, so that they can be deleted.
         let added: Vec<Result<()>> =
             outcomes.into_iter().flatten().map(|outcome| self.adopt(outcome)).collect();
         added.into_iter().collect()
@@ -114,8 +114,8 @@ impl Partitions {
         closed?.map_or(Ok(()), |closed| self.output.add(closed).map(drop))
     }
 
-    /// Writes the rows of a partition that wait, after the rows of its last file if that was completed
-    /// early.
+    /// Writes the waiting rows of a partition. If its last file was completed early, the file is rewritten with these
+    /// rows at its end.
     fn write_again(&mut self, id: PartitionId) -> Result<()> {
         let early = at(&mut self.partitions, id)?.early.take();
         self.begin(id)?;

@@ -1,4 +1,4 @@
-//! The rows of one write on their way to files, partition by partition, in bounded memory.
+//! Passes the rows of one write to files, partition by partition, in bounded memory.
 //!
 //! ```text
 //!            ┌─ direct: its file is being written ──────────────────────────────► file
@@ -8,17 +8,19 @@
 //!                              └─ 1 MiB of them, and a file may be opened: direct
 //! ```
 //!
-//! - The files of a partition follow from its rows alone: they are encoded in their order, in the same chunks
-//!   ([`super::chunk`]), whether they come directly or have waited. So the number of files depends neither on batches,
-//!   nor on the order of the partitions. If memory is short, only row groups end earlier, which changes sizes slightly.
-//! - Few files are open at once, because each of them needs memory for a row group that is worth reading. The other
-//!   partitions wait, and no file is begun for a few rows.
-//! - Memory is used for waiting rows first, and for the row groups of open files. When it is used up, all waiting rows
-//!   are moved to the temporary file ([`super::overflow`]), or, if they take little memory, the largest row group ends.
-//! - If another partition needs a file, one that has had no rows for a while is completed. If the data is sorted by
-//!   partition, this is its last file. If more rows come nevertheless, they wait until the end of the write, and then
-//!   the file is read back and written again with them. This happens once to a partition, so no row is encoded more
-//!   than twice.
+//! - The files of a partition depend only on its rows: these are encoded in order and in the same chunks
+//!   ([`super::chunk`]), whether they are written directly or have waited. The number of files therefore depends
+//!   neither on batches nor on the order of the partitions. If memory is short, row groups end earlier, which changes
+//!   sizes slightly.
+//! - Few files are open at once, because each needs memory for a row group that is large enough to be read efficiently.
+//!   Other partitions wait, and no file is begun for a few rows.
+//! - Memory is used first for waiting rows, and then for the row groups of open files. When it is used up, all waiting
+//!   rows are moved to the temporary file ([`super::overflow`]). If they take little memory, the largest row group is
+//!   ended instead.
+//! - If another partition needs a file while the maximum number is open, a file that has had no rows for a while is
+//!   completed. If the data is sorted by partition, this is the last file of its partition. If more rows arrive
+//!   nevertheless, they wait until the end of the write; then the file is read back and rewritten with them. This
+//!   happens at most once per partition, so no row is encoded more than twice.
 
 mod aside;
 mod finish;
@@ -36,10 +38,10 @@ use super::split::PartitionId;
 use crate::error::{Error, Result};
 use crate::runtime::row_bytes::weight_of;
 
-/// The memory for each file that is open at once, in bytes.
+/// The memory per open file, in bytes.
 const MEMORY_PER_FILE: usize = 8 << 20;
 
-/// The memory of the smallest row group that ends because memory is used up, in bytes.
+/// Only row groups of at least this size, in bytes, are ended because memory is used up.
 const LEAST_ROW_GROUP: usize = MEMORY_PER_FILE / 2;
 
 /// The partitions of one write.
@@ -56,7 +58,7 @@ pub(super) struct Partitions {
     file_memory: usize,
     /// The partitions with waiting rows in memory. It may contain duplicates, and partitions without such rows.
     waiting: Vec<PartitionId>,
-    /// The number of their pieces.
+    /// The number of these pieces.
     pieces: usize,
     held: HeldMemory,
     overflow: Overflow,
@@ -68,21 +70,21 @@ pub(super) struct Partitions {
 struct Partition {
     values: Vec<Option<String>>,
     file: Option<Open>,
-    /// The rows that wait: first those in the temporary file, then those in memory.
+    /// The waiting rows: first those in the temporary file, then those in memory.
     places: Vec<Place>,
     pieces: Vec<Piece>,
-    /// The size of the rows that wait to be written.
+    /// The size of the waiting rows.
     waiting: usize,
-    /// The weight of those in memory.
+    /// The weight of the waiting rows in memory.
     in_memory: usize,
-    /// The last file, if it was completed only because another partition needed one.
+    /// The last file, if it was completed early because another partition needed a file.
     early: Option<WrittenFile>,
 }
 
 struct Open {
     file: DataFile,
     memory: usize,
-    /// The weight of all rows of the write when this file got its last ones.
+    /// The weight of all rows of the write at the time this file last got rows.
     last_use: usize,
 }
 
@@ -124,7 +126,7 @@ impl Partitions {
     }
 
     fn waiting_memory(&self) -> usize {
-        // Vectors have room for up to twice as many elements as they have.
+        // A vector may have room for twice as many elements as it has.
         self.held.bytes() + 2 * self.pieces * size_of::<Piece>()
     }
 
@@ -147,7 +149,7 @@ impl Partitions {
         self.partitions.get(id).is_some_and(|partition| partition.file.is_some())
     }
 
-    /// Returns a batch that [`Partitions::push`] takes rows of.
+    /// Returns a batch from which [`Partitions::push`] takes rows.
     pub(super) fn source(&self, rows: RecordBatch) -> Source {
         Source::new(rows, self.held.clone())
     }
@@ -157,7 +159,7 @@ impl Partitions {
         self.partitions.push(Partition { values, ..Partition::default() });
     }
 
-    /// Adds rows to a partition. [`Partitions::keep_within_budget`] is to be called when the source is dropped.
+    /// Adds rows to a partition. Call [`Partitions::keep_within_budget`] after the source is dropped.
     pub(super) fn push(&mut self, id: PartitionId, source: &mut Source, rows: Range<usize>) -> Result<()> {
         let weight = weight_of(source.rows(), rows.start, rows.len());
         self.pushed += weight;
@@ -179,8 +181,8 @@ impl Partitions {
         Ok(())
     }
 
-    /// Returns whether a partition that waits should have a file for its rows and more of this weight: it has enough in
-    /// memory to encode, or enough in all to fill a file.
+    /// Returns whether a waiting partition should get a file, when rows of this weight are added: it has enough rows in
+    /// memory to encode, or enough rows in all to fill a file.
     fn is_worth_a_file(&self, id: PartitionId, weight: usize) -> bool {
         let Some(partition) = self.partitions.get(id) else { return false };
         partition.file.is_none()
@@ -190,7 +192,7 @@ impl Partitions {
                 || (partition.waiting + weight) as u64 >= self.target_file_size)
     }
 
-    /// Opens a file for the partition and writes the rows that have waited, unless all files are in use.
+    /// Opens a file for the partition and writes its waiting rows, unless the maximum number of files is in use.
     fn open(&mut self, id: PartitionId) -> Result<()> {
         while self.direct.len() >= self.most_open() {
             let Some(idle) = self.idle() else { return Ok(()) };
@@ -207,8 +209,8 @@ impl Partitions {
         (self.memory_budget / MEMORY_PER_FILE).max(1)
     }
 
-    /// Returns the partition whose file has had no rows for the longest time, if that is long enough to believe that no
-    /// more will come: all files that are open could have been begun since.
+    /// Returns the partition whose file has had no rows for the longest time, if that is long enough to assume that no
+    /// more will come: enough rows for all open files have arrived since.
     fn idle(&self) -> Option<PartitionId> {
         let last_use = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.last_use, *id));
         let (last_use, oldest) = self.direct.iter().filter_map(last_use).min()?;
@@ -224,7 +226,7 @@ impl Partitions {
         Ok(())
     }
 
-    /// Writes the rows of the partition that have waited.
+    /// Writes the waiting rows of the partition.
     fn write_waiting(&mut self, id: PartitionId) -> Result<()> {
         let partition = at(&mut self.partitions, id)?;
         partition.waiting = 0;
@@ -234,7 +236,7 @@ impl Partitions {
             let rows = self.overflow.read(place)?;
             self.write(id, &rows)?;
         }
-        // The batches that contain these pieces are freed one after another.
+        // Pieces are written batch by batch, so that each batch is freed as early as possible.
         let (mut together, mut bytes) = (Vec::new(), 0);
         for piece in pieces {
             bytes += piece.bytes_per_row() * piece.num_rows();
@@ -257,7 +259,7 @@ impl Partitions {
         self.write(id, &rows)
     }
 
-    /// Writes rows to the file of the partition, and to others when it is full.
+    /// Writes rows to the file of the partition, and to further files when it is full.
     fn write(&mut self, id: PartitionId, rows: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < rows.num_rows() {
@@ -268,7 +270,7 @@ impl Partitions {
             let rest = rows.slice(start, rows.num_rows() - start);
             let pushed = open.file.room(&rest);
             let next = rest.slice(0, pushed);
-            // The last rows may stay in memory long after the other rows, with which they share it.
+            // The last rows may have to stay in memory for a long time, and would keep the rest of their batch alive.
             let is_last = pushed == rest.num_rows() && !self.is_single;
             open.file.push(if is_last { detached(next)? } else { next })?;
             open.last_use = self.pushed;
@@ -307,7 +309,7 @@ impl Partitions {
         self.output.close(file)
     }
 
-    /// Brings the memory that is used within the budget.
+    /// Reduces the memory in use until it is within the budget.
     pub(super) fn keep_within_budget(&mut self) -> Result<()> {
         while self.memory() > self.memory_budget {
             if self.overflow.memory() > 0 {
@@ -316,7 +318,7 @@ impl Partitions {
             }
             let is_mostly_waiting = self.waiting_memory() >= self.memory_budget / 4;
             if !(is_mostly_waiting && self.set_aside()? || self.end_largest_row_group()?) {
-                // Files without a row group worth ending take a fraction of the budget together.
+                // Files whose row groups are too small to end use only a fraction of the budget together.
                 break;
             }
         }
@@ -335,7 +337,7 @@ impl Partitions {
         Ok(true)
     }
 
-    /// Removes the rows of the partition that wait in memory.
+    /// Takes the waiting rows of the partition that are in memory.
     fn take_pieces(&mut self, id: PartitionId) -> Result<Vec<Piece>> {
         let partition = at(&mut self.partitions, id)?;
         partition.in_memory = 0;
