@@ -1,12 +1,12 @@
-//! The kinds of errors, by what a caller can do about them.
+//! Errors, and their kinds according to what a caller can do about them.
 //!
 //! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is context: the
 //! table, the version, the file, the line, a hint, and the source. Each layer adds what it knows (`in_table`,
-//! `at_version`, `at_path`, `at_line`) as the error travels up; what is already known is never overwritten, because the
+//! `at_version`, `at_path`, `at_line`) as the error is passed up. It never overwrites what is already set, because the
 //! layer nearest to the fault knows best.
 //!
 //! - No message carries a credential: locations are shown without user information and query.
-//! - A conflict between writers is not an error of this crate's commit loop but a value, see
+//! - If a commit conflicts with another writer's, the commit loop returns that as a value rather than an error; see
 //!   [`crate::commit`].
 
 use std::fmt;
@@ -175,8 +175,8 @@ impl Error {
         self
     }
 
-    /// Returns a copy of the error for another caller that waits for the same request. The source is replaced by its
-    /// text.
+    /// Returns a copy of the error for another caller that waits for the result of the same request. The source is
+    /// replaced by its text.
     pub(crate) fn again(&self) -> Self {
         let inner = &self.0;
         Self(Box::new(Inner {

@@ -25,10 +25,10 @@ pub(crate) const EXPRESSION_LEVELS: usize = 4 * TEXT_LEVELS;
 /// set another number (`predicate::expression_bytes`).
 pub(crate) const EXPRESSION_BYTES: usize = 128 << 20;
 
-/// The bytes of a constant that is computed once, and not for each batch.
+/// The maximum size in bytes of a constant that is computed only once, rather than for each batch.
 pub(crate) const CONSTANT_BYTES: usize = 4 << 10;
 
-/// The bytes of a regular expression, and the bytes of memory that it takes after it was compiled.
+/// The maximum size in bytes of the text of a regular expression, and of the memory that it takes when compiled.
 pub(crate) const REGEX_TEXT: usize = 16 << 10;
 pub(crate) const REGEX_BYTES: usize = 4 << 20;
 

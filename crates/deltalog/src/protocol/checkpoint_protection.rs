@@ -6,8 +6,8 @@
 //!   ──────────────────────────── [ ] [ ] [ ] ──────► V ─────────────────►
 //! ```
 //!
-//! A reader that does not know the feature reads version V and the later ones from a checkpoint before V that has no
-//! trace of it. So these checkpoints stay as long as the history before V does.
+//! A reader that does not know the feature reads version V and later ones from a checkpoint before V that has no trace
+//! of the feature. These checkpoints must therefore be kept as long as the history before V is.
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;

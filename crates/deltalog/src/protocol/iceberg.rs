@@ -77,7 +77,8 @@ impl IcebergCompat {
         Self::ALL.iter().any(|version| property(version.property()).is_some_and(is_on))
     }
 
-    /// Returns the properties that a new table gets, unless it has them, with the properties that ask for a version.
+    /// Returns the properties that a new table gets in addition, unless they are set, when it requests a version of
+    /// Iceberg compatibility.
     pub(crate) fn implied<'a>(
         property: impl Fn(&str) -> Option<&'a str>,
     ) -> Vec<(&'static str, &'static str)> {

@@ -1,25 +1,24 @@
-//! What the log says about a table except for its files: protocol, metadata and clustering columns.
+//! The table-level content of the log: protocol, metadata and clustering columns.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnMappingMode, DomainMetadata, MappedSchema, Metadata, Protocol, clustering_domain};
 use crate::error::Result;
 
-/// What a commit says about a table except for its files: the first one of a new table, one that replaces the table, or
-/// one that changes its schema together with its rows.
+/// The table-level content of a commit that creates a table, replaces it, or changes its schema together with its rows.
 ///
 /// It lets other processes write the table's files before the commit exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TableHeader {
     pub(crate) protocol: Protocol,
     pub(crate) metadata: Metadata,
-    /// The logical paths of the columns that the table is clustered by. `None` leaves them as they are.
+    /// The logical paths of the columns that the table is clustered by. `None` does not change them.
     #[serde(default)]
     pub(crate) clustering: Option<Vec<Vec<String>>>,
 }
 
 impl TableHeader {
-    /// Returns the header of a table whose clustering stays as it is.
+    /// Returns the header of a table whose clustering does not change.
     pub(crate) fn new(protocol: Protocol, metadata: Metadata) -> Self {
         Self { protocol, metadata, clustering: None }
     }

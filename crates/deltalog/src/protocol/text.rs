@@ -1,4 +1,5 @@
-//! Values as text: decimals, and dates and timestamps in ISO 8601, proleptic Gregorian, microseconds.
+//! Values as text: decimals, and dates and timestamps in ISO 8601 format, in the proleptic Gregorian calendar, with
+//! microseconds.
 //!
 //! - Every value that fits its type can be written and read back.
 

@@ -7,12 +7,12 @@
 //!                                    running
 //! ```
 //!
-//! - Within one lane (a table) only the newest task of each duty waits: a checkpoint of version 20 makes the
-//!   checkpoint of version 10 useless. Hence the number of tasks does not grow with the number of commits.
+//! - Within one lane (a table) only the newest task of each duty waits: a checkpoint of version 20 makes the checkpoint
+//!   of version 10 useless. The number of tasks therefore does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
-//! - Refreshes of tables in the background use half of the threads: a store that does not answer does not delay
-//!   checkpoints in other stores.
+//! - Background refreshes of tables use at most half of the threads, so that a store that does not answer does not
+//!   delay checkpoints in other stores.
 //! - A forked child has none of the threads. It drops the tasks, which its parent runs, and never queues its own,
 //!   because the child may end without waiting for them.
 //! - A task must catch its own panics. If it does not, only its result is lost.
@@ -51,7 +51,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug, Default)]
 pub struct Background(Arc<Queue>);
 
-/// The shared part, which environments refer to.
+/// The queue, which environments share.
 #[derive(Debug)]
 pub(crate) struct Queue {
     /// The process that the threads belong to.
@@ -73,7 +73,7 @@ struct Tasks {
     threads: usize,
 }
 
-/// Work that learns when to yield. It runs in the background, or within the commit.
+/// Work that is told when to yield. It runs in the background, or as part of the commit.
 type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// Something to do for a table.
@@ -88,7 +88,7 @@ pub(crate) struct Task {
     pub(crate) is_optional: bool,
 }
 
-/// The time for which a task has its lane to itself. Long work should stop when the turn is over, at a point where it
+/// The period in which a task has its lane to itself. Long work should stop when the turn is over, at a point where it
 /// can continue later.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
@@ -142,15 +142,15 @@ impl Background {
         self.0.wait(timeout, Tasks::are_needed)
     }
 
-    /// Waits until there is no task and no thread left.
+    /// Waits until no task and no thread is left.
     #[doc(hidden)]
     pub fn settle(&self, timeout: Duration) -> bool {
         self.0.wait(timeout, |tasks| tasks.threads > 0)
     }
 
     /// Accepts no more tasks: from now on commits do the work that follows them themselves. Waiting tasks are still
-    /// done, but no [`Table`](crate::Table) is refreshed any more. Clean-ups stop early, and later clean-ups continue
-    /// where they stopped. Call [`Background::wait`] afterwards.
+    /// done, except refreshes of a [`Table`](crate::Table). Clean-ups stop early, and later ones continue where they
+    /// stopped. Call [`Background::wait`] afterwards.
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
         // The values that the tasks own are freed after the lock is released.
@@ -251,7 +251,7 @@ impl Queue {
     /// Waits while there is something to wait for.
     fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
-        // In a forked child nothing is done.
+        // A forked child has no tasks to wait for.
         let Some(mut tasks) = self.lock() else { return true };
         while is_awaited(&tasks) {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };

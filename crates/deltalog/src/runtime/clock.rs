@@ -1,12 +1,12 @@
-//! The clock of the machine, for what is about this machine: how long a store is silent, when credentials end, when a
+//! The machine's clock, for purposes of this machine only: how long a store is silent, when credentials expire, when a
 //! file of the cache was last used.
 //!
-//! What a commit records comes from [`Environment`](super::environment::Environment), whose clock tests decide.
-//! `clippy.toml` refuses every other way to the time.
+//! Times that a commit records come from [`Environment`](super::environment::Environment), whose clock tests can
+//! control. `clippy.toml` forbids every other access to the time.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Returns a moment, to measure what passes from there on.
+/// Returns the current moment, to measure elapsed time from it.
 pub(crate) fn instant() -> Instant {
     Instant::now()
 }
@@ -21,7 +21,7 @@ pub(crate) fn micros() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 
-/// Pauses the thread, whether or not its call is interrupted. For less than a moment: see
+/// Pauses the thread, even if its call is interrupted. Only for very short pauses; otherwise use
 /// [`interrupt::sleep`](super::interrupt::sleep).
 pub(crate) fn pause(duration: Duration) {
     std::thread::sleep(duration);

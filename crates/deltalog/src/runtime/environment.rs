@@ -14,8 +14,8 @@ pub use file_format::{ColumnFormat, FileFormat};
 use crate::runtime::background::{Background, Queue};
 use crate::runtime::interrupt;
 
-/// The source of time, pauses, new ids and randomness; where background work is done, what follows a write, and how
-/// data files are encoded. Cheap to clone.
+/// The source of time, pauses, new ids and randomness, and the settings for background work, for compactions after a
+/// write, and for the encoding of data files. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
@@ -106,7 +106,7 @@ impl Environment {
         }
     }
 
-    /// Returns a copy whose commits do what follows them before they return.
+    /// Returns a copy whose commits finish all work before they return, instead of in the background.
     pub(crate) fn without_background(&self) -> Self {
         Self { background: None, ..self.clone() }
     }

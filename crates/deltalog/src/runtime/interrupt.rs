@@ -50,7 +50,7 @@ struct Current {
 #[derive(Debug, Default)]
 struct Call {
     is_interrupted: AtomicBool,
-    /// Whether it was interrupted again, or the store is silent, so the call does not wait any longer.
+    /// Whether the call must not wait any longer, because it was interrupted again or the store is silent.
     is_hurried: AtomicBool,
     commits: Mutex<Vec<Commit>>,
     outer: Option<Arc<Call>>,
@@ -109,7 +109,7 @@ impl Call {
     }
 }
 
-/// Makes the previous call of the thread the current one again.
+/// When dropped, makes the previous call of the thread the current one again.
 struct Restore(Option<Current>);
 
 impl Restore {
@@ -124,7 +124,7 @@ impl Drop for Restore {
     }
 }
 
-/// Returns whether this thread works for a call.
+/// Returns whether this thread is working for a call.
 pub fn is_within_call() -> bool {
     CURRENT.with_borrow(Option::is_some)
 }
@@ -140,8 +140,8 @@ pub fn interrupt() {
     }
 }
 
-/// Calls `work` and, on this thread from time to time, `look`, which says whether it should stop. Without `look`,
-/// `work` is part of the call that this thread works for, if there is one.
+/// Calls `work` and, from time to time on this thread, `look`, which returns whether the work should stop. Without
+/// `look`, `work` becomes part of the call that this thread is working for, if there is one.
 pub fn watched<T>(look: Option<Look>, work: impl FnOnce() -> T) -> (T, Watched) {
     if look.is_none() {
         let output = work();
@@ -174,7 +174,7 @@ fn look(is_time: bool) {
         current.next_look = now + INTERVAL;
         Some((look, Arc::clone(&current.call)))
     });
-    // It may call anything, even this crate.
+    // `look` may call anything, even this crate, so no borrow is held.
     if let Some((look, call)) = due
         && look()
     {
@@ -235,7 +235,7 @@ pub(crate) fn note_commit(table: impl FnOnce() -> String, version: u64) {
     }
 }
 
-/// The part of a call that its threads share.
+/// The reference to a call that its other threads need.
 #[derive(Debug, Clone)]
 pub struct Inherited(Option<Current>);
 
@@ -258,7 +258,7 @@ impl Inherited {
 /// # Errors
 /// `Interrupted`, if the call is; for a shielded thread, only if no message arrives for a long time.
 pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>, Interrupted> {
-    // Messages may come so fast that the thread never waits.
+    // Messages may arrive so fast that the thread never waits and never checks.
     check()?;
     let mut stopped_at = None;
     loop {

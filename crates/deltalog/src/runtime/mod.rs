@@ -1,4 +1,5 @@
-//! What all higher layers use: the clock and ids, threads, progress, interrupting a call, and names and sizes as text.
+//! Basics that all higher layers use: the clock and ids, threads, progress, interrupting a call, and names and sizes as
+//! text.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place for the clock and for waiting")]
 

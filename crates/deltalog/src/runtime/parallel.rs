@@ -1,4 +1,4 @@
-//! Work on several threads, which end when it is done.
+//! Runs work on several threads, which end when the work is done.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -21,7 +21,7 @@ pub fn stay_alone() {
 
 /// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
-    // The system reads several files to answer.
+    // Determining the number of cores reads several files of the system.
     static CORES: OnceLock<usize> = OnceLock::new();
     if IS_ALONE.get() {
         return 1;
@@ -82,13 +82,13 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
         drop(working);
         wait_for_end(&ended);
     });
-    // Items are started in order, so everything before an error was done.
+    // Items are started in order, so all items before the failed one were done.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Waits until there are no senders any more, which other threads drop when they end.
+/// Waits until all senders have been dropped. Other threads drop theirs when they end.
 fn wait_for_end(ended: &mpsc::Receiver<Infallible>) {
     let Err(mpsc::RecvError) = interrupt::receive_from_own(ended);
 }
@@ -108,7 +108,7 @@ pub(crate) fn relay<T: Send, E: Send>(
         return produce(&mut consume);
     }
     let (sender, receiver) = mpsc::channel::<T>();
-    // There is a message for each item that was consumed, and no sender after the last one.
+    // One message arrives for each consumed item. The sender is dropped after the last one.
     let (consumed, free) = mpsc::channel::<()>();
     let work = Work::new((consume, receiver, consumed));
     let call = interrupt::inherited();
@@ -117,7 +117,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             Some((mut consume, receiver, consumed)) => call.run(|| {
                 receiver.iter().try_for_each(|item| {
                     consume(item)?;
-                    // The producer may have no more items.
+                    // The producer may have no more items, and no longer listen.
                     let _ = consumed.send(());
                     Ok(())
                 })
@@ -137,7 +137,7 @@ pub(crate) fn relay<T: Send, E: Send>(
             let has_room = waiting <= ahead || interrupt::receive_from_own(&free).is_ok();
             match has_room.then(|| sender.send(item)) {
                 Some(Ok(())) => Ok(()),
-                // It has ended because of an error.
+                // The consumer has ended because of an error.
                 _ => end(consumer.take()),
             }
         });

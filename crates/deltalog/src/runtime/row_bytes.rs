@@ -1,15 +1,15 @@
-//! How many rows form a batch, limited by their size in bytes.
+//! Determines how many rows form a batch, which is limited by their size in bytes.
 //!
 //! ```text
 //!   narrow rows    as many as the caller asks for, such as 8,192
 //!   wide rows      as many as take 32 MiB, at least one
 //! ```
 //!
-//! - Code that reads, converts, joins or computes rows handles that many of them at once ([`BatchBytes`]). That
-//!   bounds memory, and no array comes near the 2 GiB at which its offsets end.
+//! - Code that reads, converts, joins or computes rows handles at most one batch of them at a time ([`BatchBytes`]).
+//!   This bounds memory and keeps arrays far below 2 GiB, the limit of their 32-bit offsets.
 //! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
-//! - Where the size is only estimated, by a footer or by an average, it may turn out to be too small. Then the rows
-//!   that were read are passed on in pieces, and fewer are read next time.
+//! - If the size is only estimated, from a footer or an average, the estimate may be too small. The rows that were read
+//!   are then passed on in pieces, and fewer are read next time.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -32,7 +32,7 @@ use crate::runtime::panics::catch;
 /// The approximate size of a batch of wide rows in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchBytes {
-    /// The number of bytes from which on a batch takes no more rows.
+    /// The number of bytes at which a batch is full.
     target: usize,
     /// The maximum size in bytes of an array of strings or bytes, whose offsets have 32 bits.
     offsets: usize,
@@ -72,8 +72,8 @@ impl BatchBytes {
             && batch.columns().iter().any(|column| weight(column, 0, column.len()) > self.offsets)
     }
 
-    /// Returns the rows of `batch` in ranges that form a batch each. A row that is larger than a batch is a range by
-    /// itself.
+    /// Divides the rows of `batch` into ranges that each form a batch. A row that is larger than a batch gets a range
+    /// of its own.
     pub(crate) fn ranges(self, batch: &RecordBatch) -> Vec<Range<usize>> {
         let rows = batch.num_rows();
         if weight_of(batch, 0, rows) <= self.target {
@@ -89,8 +89,8 @@ impl BatchBytes {
         ranges
     }
 
-    /// Returns how many rows from `start` on form a batch. Rows that follow much later are not examined: the weight
-    /// of encoded values is a sum over the rows.
+    /// Returns how many rows from `start` on form a batch. Only as many rows as necessary are examined, because
+    /// weighing encoded values takes time for each row.
     fn fitting(self, batch: &RecordBatch, start: usize) -> usize {
         let left = batch.num_rows() - start;
         let mut rows = usize::from(left > 0);
@@ -110,14 +110,14 @@ impl BatchBytes {
         rows
     }
 
-    /// Returns the rows of `batch` in pieces that form a batch each, without copying them.
+    /// Divides the rows of `batch` into pieces that each form a batch, without copying them.
     pub(crate) fn pieces(self, batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
         let batch = batch.clone();
         self.ranges(&batch).into_iter().map(move |range| batch.slice(range.start, range.len()))
     }
 
-    /// Divides `items`, with the size of each given by `bytes`, into parts that form a batch each. `most` is the size
-    /// of the largest item in bytes.
+    /// Divides `items`, whose sizes `bytes` returns, into parts that each form a batch. `most` is the size of the
+    /// largest item in bytes.
     pub(crate) fn parts<'a, T>(
         self,
         items: &'a [T],
@@ -145,11 +145,11 @@ impl BatchBytes {
     }
 }
 
-/// The rows from which the size of computed ones is estimated.
+/// The number of rows from which the size of computed rows is estimated.
 const SAMPLE: usize = 16;
 
-/// Rows for which something is computed, in steps whose results have the size of a batch. A sample shows the width of
-/// results; narrow rows are computed at once.
+/// Divides rows for a computation into steps whose results have the size of a batch. A sample shows how wide the
+/// results are; narrow rows are computed at once.
 #[derive(Debug)]
 pub(crate) struct Steps {
     limits: BatchBytes,
@@ -196,14 +196,14 @@ impl Steps {
         None
     }
 
-    /// Nothing is computed after an error.
+    /// After an error, nothing more is computed.
     fn failed(&mut self, error: Error) -> Error {
         self.done = self.rows;
         error
     }
 }
 
-/// The message of Arrow, also in a panic, if strings or bytes exceed the offsets of their array.
+/// The texts of Arrow's messages, also in a panic, for strings or bytes that exceed the offsets of their array.
 const OVERFLOWS: [&str; 2] = ["index overflow decoding byte array", "offset overflow"];
 
 /// Returns whether an error or a panic of Arrow or Parquet with this text says that values exceed the offsets of their
@@ -263,8 +263,8 @@ pub(crate) fn within_arrays<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns strings or bytes with offsets from 0 on, if they exceed 32 bits: a few rows of many may be cast to arrays
-/// with such offsets. Other arrays are returned as they are.
+/// Returns strings or bytes with offsets from 0 on, if they exceed 32 bits: a slice with few rows can then be cast to
+/// an array with small offsets. Other arrays are returned as they are.
 ///
 /// # Errors
 /// Never for valid arrays.
@@ -480,7 +480,7 @@ mod tests {
                 for (number, piece) in pieces.iter().enumerate() {
                     let bytes = weight_of(piece, 0, piece.num_rows());
                     prop_assert!(piece.num_rows() == 1 || bytes <= target, "{} > {target}", bytes);
-                    // One more row would have been too much.
+                    // Each piece is as large as possible: one more row would be too much.
                     if let Some(next) = pieces.get(number + 1) {
                         prop_assert!(bytes + weight_of(next, 0, 1) > target);
                     }
@@ -491,7 +491,7 @@ mod tests {
             }
         }
 
-        /// The same holds for columns that are not a batch yet.
+        /// The same is true of columns that do not form a batch yet.
         #[test]
         fn parts_are_the_items(items in prop::collection::vec(0_usize..100, 0..60), target in 1_usize..500) {
             let limits = BatchBytes::of(target);
@@ -511,7 +511,7 @@ mod tests {
         }
     }
 
-    /// The weight of encoded values and of views is a sum over rows, and there may be many pieces.
+    /// Weighing encoded values and views takes time for each row, and there may be many pieces.
     #[test]
     fn pieces_take_time_for_each_row_once() {
         let texts = (0..60_000).map(|row| if row % 2 == 0 { "even, and longer than a view" } else { "odd" });

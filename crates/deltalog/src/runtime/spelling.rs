@@ -13,7 +13,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 /// The maximum number of names that a message lists.
 const MAX_LISTED: usize = 20;
 
-/// Returns known names for a message, those first that differ least from `name`, ignoring case.
+/// Returns known names for a message. The names that differ least from `name`, ignoring case, come first.
 pub(crate) fn nearest_first<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let name = name.to_lowercase();
     let mut known: Vec<&str> = known.into_iter().collect();

@@ -1,5 +1,4 @@
-//! Questions that the log can answer: the number of rows, in total or per partition, and the range of a
-//! column's values.
+//! Answers questions from the log: the number of rows, in total or per partition, and the range of a column's values.
 //!
 //! - Every answer is exact. The number of rows is `numRecords` minus the rows that the file's deletion vector
 //!   marks as deleted (protocol, "Per-file Statistics", "Deletion Vectors"). If the statistics lack
@@ -10,8 +9,9 @@
 //! - Bounds are returned only if they are actual values: they must be tight, of a type that is never
 //!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
 //!   writer rounds.
-//! - This holds for counts and bounds of every writer, as in every engine that answers from a log, because an answer
-//!   changes nothing in the table. Statements that change rows are stricter ([`crate::values::stats::is_own`]).
+//! - Counts and bounds of all writers are used, as in every engine that answers from a log, because an answer changes
+//!   nothing in the table. Statements that change rows only trust statistics of this crate
+//!   ([`crate::values::stats::is_own`]).
 
 mod extremes;
 mod partition_counts;
@@ -180,10 +180,10 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns for each partition with rows what the log alone knows: the partition columns, `count: Int64`,
-    /// and the minimum and maximum of each of `columns`, ordered by partition value. A table without
-    /// partition columns has one row, or none if it is empty. Returns `None` if the log does not have all of it
-    /// exactly, because a file lacks statistics or because of a condition on other columns.
+    /// Returns what the log alone shows about each partition with rows: the partition columns, `count: Int64`, and the
+    /// minimum and maximum of each of `columns`, ordered by partition value. A table without partition columns has one
+    /// row, or none if it is empty. Returns `None` if the log does not show all of it exactly, because a file lacks
+    /// statistics or because of a condition on other columns.
     ///
     /// # Errors
     /// As [`Answers::min_max`].
@@ -271,7 +271,8 @@ impl Answers {
         self.each_batch_with(stats, true, &mut take).map(drop)
     }
 
-    /// Does the same while the statistics of all files have row counts; otherwise stops and returns false.
+    /// Does the same as long as the statistics of all files have row counts. Stops and returns false at the first file
+    /// that has none.
     fn each_batch_of_log(
         &self,
         stats: &[ColumnPath],

@@ -1,12 +1,12 @@
-//! Row groups of a checkpoint that cannot name a file with a matching row, by the checkpoint's own Parquet
+//! Skips row groups of a checkpoint in which no file can have a matching row, using the checkpoint's own Parquet
 //! statistics of `partitionValues_parsed` and of the bounds in `stats_parsed`. (PROTOCOL, "Checkpoint Schema".)
 //!
 //! - A row group is treated as one large file: the least of its files' minima, the greatest of their maxima.
 //! - A maximum of strings that its writer does not declare exact may have been truncated, and not every writer rounds
 //!   it up. Its bound is the greatest string that begins with it. For binary columns it is no bound.
 //! - The maximum in a file's statistics may itself have been truncated, by a writer that puts U+FFFD instead of the
-//!   rest. The full value may be greater than the maximum of another file, so the greatest of such texts is widened,
-//!   regardless of its last characters ([`above_cut_texts`]).
+//!   rest. The full value may be greater than the maximum of another file, so the greatest such string is widened,
+//!   whatever its last characters are ([`above_cut_texts`]).
 //! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
 //! - A column is used only if every file of the row group has a value for it, according to the counts of NULLs.
@@ -40,7 +40,7 @@ struct Column {
     data_type: DataType,
     min: Vec<String>,
     max: Vec<String>,
-    /// For statistics only: partition values have no counts.
+    /// The path of the column's NULL count. Partition values have none.
     null_count: Option<Vec<String>>,
 }
 
@@ -112,7 +112,7 @@ fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(others)
 }
 
-/// Returns how many rows of a row group are not files, if that is known.
+/// Returns how many rows of a row group are not files; `None` if that is not known.
 fn others_than_files(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Option<u64> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let path = columns.iter().position(
@@ -199,7 +199,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A leaf column of the checkpoint with a value for every file of a row group.
+/// A leaf column of the checkpoint in which every file of a row group has a value.
 struct Leaf<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
@@ -208,8 +208,8 @@ struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Returns a bound of all values that begin with the maximum `max`, unless it is exact or not of a type that is
-    /// cut.
+    /// Returns an upper bound of all values that begin with the maximum `max`, unless it is exact or of a type that is
+    /// never truncated.
     fn above_cut(&self, max: &ArrayRef) -> Option<ArrayRef> {
         let statistics = self.group.columns().get(self.index)?.statistics()?;
         if statistics.max_is_exact() || statistics.physical_type() != Type::BYTE_ARRAY {
@@ -325,7 +325,7 @@ mod tests {
         row_group_filter(&predicate, &schema, &partitions, Arc::default())(footer, 0)
     }
 
-    /// Parquet, `Statistics.is_max_value_exact`: a writer may truncate a maximum, and not all round it up.
+    /// Parquet, `Statistics.is_max_value_exact`: a writer may truncate a maximum, and not all writers round it up.
     #[test]
     fn a_maximum_that_was_cut_is_that_of_all_texts_that_begin_with_it() {
         let exact = footer(&["abcz"], None);
@@ -334,7 +334,8 @@ mod tests {
         assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &cut)), [true, false]);
     }
 
-    /// PROTOCOL, "Per-file Statistics": truncated maxima belong to files, not to row groups.
+    /// PROTOCOL, "Per-file Statistics": if the maxima of files were truncated, the greatest of them need not belong to
+    /// the file with the greatest value.
     #[test]
     fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
         let a = "a".repeat(31);

@@ -302,7 +302,7 @@ impl Iterator for Source {
     }
 }
 
-/// Returns the files that all filters keep whose columns they have.
+/// Returns the files that all `filters` keep. Filters that need columns the files lack are skipped.
 fn kept(files: RecordBatch, filters: &[FileFilter]) -> Result<RecordBatch> {
     let has = |column: FileColumn| files.column_by_name(column.name()).is_some();
     let usable = filters.iter().filter(|filter| filter.columns.iter().all(has));

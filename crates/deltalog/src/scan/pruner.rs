@@ -1,4 +1,4 @@
-//! Pruning of files by partition values and, for those that remain, by statistics.
+//! Prunes files by partition values and then, for the remaining files, by statistics.
 //!
 //! - Partition values are evaluated once per combination in a batch, not once per file.
 //! - Statistics are decoded only for the remaining files, and only for the columns that the predicate reads.
@@ -51,7 +51,7 @@ pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -
             let kept = keep(batch)?;
             Ok((0..batch.num_rows()).map(|row| Some(kept.value(row) || !is_own(row))).collect())
         };
-        // Only statistics as text show who wrote them.
+        // Only statistics in text form show which writer has computed them.
         FileFilter { parsed_stats: None, prefers_text: true, keep: Arc::new(keep_certainly), ..filter }
     };
     Ok(file_filters(snapshot, predicate)?.into_iter().map(certain).collect())
@@ -117,8 +117,8 @@ impl Pruner {
                 columns = columns.with(FileColumn::PartitionValues);
             }
             let parsed_stats = Some(pruner.stats.physical_paths());
-            // Only statistics as text show who wrote them, which decides how the maximum of a floating-point column is
-            // interpreted.
+            // Only statistics in text form show which writer has computed them, which decides how the maximum of a
+            // floating-point column is interpreted.
             let prefers_text = pruner.predicate.columns().iter().any(|column| column.data_type.is_floating());
             filters.push(FileFilter {
                 columns,

@@ -55,7 +55,8 @@ pub use selection::FileRows;
 pub use stream::RowStream;
 use views::schema_with_views;
 
-/// The number of footers that are read at once. Their threads wait for the store, not for a core.
+/// The number of footers that are read at once. It may exceed the number of cores, because the threads wait for the
+/// store.
 const FOOTER_THREADS: usize = 8;
 
 /// A data file to read.
@@ -99,7 +100,7 @@ impl PartitionRow {
         )))
     }
 
-    /// Returns the columns, which this file shares with others, and the row of this file.
+    /// Returns the columns, which several files share, and the row for this file.
     pub fn parts(&self) -> (&StructArray, usize) {
         (&self.values, self.row)
     }
@@ -113,7 +114,7 @@ impl PartitionRow {
         self.values.column_by_name(name)
     }
 
-    /// Returns the row of this file in the columns.
+    /// Returns the row for this file in the columns.
     pub fn row(&self) -> usize {
         self.row
     }

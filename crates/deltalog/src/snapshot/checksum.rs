@@ -1,4 +1,4 @@
-//! The checksum file of a version: read once, and believed only if no commit contradicts it. (PROTOCOL, "Version
+//! Reads the checksum file of a version once, and trusts it only if no commit contradicts it. (PROTOCOL, "Version
 //! Checksum File".)
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(super) fn path(segment: &LogSegment) -> String {
     LogFileName::Checksum(segment.version).path()
 }
 
-/// The checksum file of a segment's version, if it has one that can be read. The listing shows whether to read it.
+/// Returns the checksum file of a segment's version, if it has a readable one. The listing shows whether there is one.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
     let Some(file) = &segment.checksum else { return Ok(None) };
     read(storage, segment.version, file)
@@ -36,8 +36,8 @@ fn read(storage: &Storage, version: u64, file: &FileMeta) -> Result<Option<Versi
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
 }
 
-/// Whether nothing in the commits shows that the checksum file of `version` is of another commit, or of another
-/// table.
+/// Returns whether the commits are consistent with the checksum file of `version`. If not, it belongs to another commit
+/// or another table.
 pub(super) fn believable(storage: &Storage, state: &State, version: u64, checksum: &VersionChecksum) -> bool {
     fn differ<T: PartialEq>(log: Option<&T>, checksum: Option<&T>) -> bool {
         matches!((log, checksum), (Some(log), Some(checksum)) if log != checksum)
@@ -84,7 +84,7 @@ impl Snapshot {
         {
             return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
         }
-        // The number was probably carried on from the checksum before.
+        // The wrong number was probably carried on from the previous checksum.
         if self.0.facts.is_checksum_wrong.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -94,7 +94,7 @@ impl Snapshot {
         let state = &self.0.state;
         let mut since: Vec<_> = state.commits().filter(|commit| commit.version > version).cloned().collect();
         since.reverse();
-        // The commits of a compaction are not known one by one.
+        // The individual commits in a compaction are not known.
         if since.len() as u64 != self.version() - version {
             return Ok(None);
         }
@@ -117,8 +117,8 @@ impl Snapshot {
         is_own.then_some(checksum)
     }
 
-    /// Compares the checksum of this version with the number of its live files, which was counted. One with another
-    /// number is not used for the checksums of later commits.
+    /// Compares the checksum of this version with the counted number of its live files. If the numbers differ, the
+    /// checksum is not used for the checksums of later commits.
     ///
     /// # Errors
     /// Errors of the store.

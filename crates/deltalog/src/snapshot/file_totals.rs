@@ -9,7 +9,7 @@ use crate::log::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::log::{Change, FileSizeHistogram, FileTotals};
 
 impl Snapshot {
-    /// Counts the live files by the log alone. Their sizes are counted in the bins of `sizes`, which has none yet.
+    /// Counts the live files from the log alone. Their sizes are counted in the bins of `sizes`, which must be empty.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`]; `CorruptLog` for a file with an impossible size.

@@ -11,26 +11,26 @@ use crate::log::VersionChecksum;
 use crate::runtime::per_process::PerProcess;
 use crate::storage::{FileMeta, Storage};
 
-/// The most commits of this process that are kept.
+/// The maximum number of this process's own commits that are kept.
 pub(crate) const MOST_OWN_COMMITS: u64 = 20;
 
-/// The size in bytes up to which they are kept.
+/// The maximum size in bytes of an own commit that is kept.
 const LARGEST_OWN_COMMIT: usize = 16 << 10;
 
-/// The most tables whose checksums may be recorded as doubted.
+/// The maximum number of tables whose checksums are recorded as doubtful.
 const MOST_DOUBTED: usize = 64;
 
 /// The tables with doubtful checksums, by store and location. All handles of this process share them.
 static DOUBTED: PerProcess<Mutex<VecDeque<(Place, Doubt)>>> = PerProcess::new();
 
-/// A store and a table in it.
+/// A store, and a table in it.
 type Place = ((usize, usize), String);
 
 fn place(storage: &Storage) -> Place {
     (storage.store_id(), storage.url())
 }
 
-/// Records that the checksums of the versions of a table up to `newest` are deleted, except one.
+/// Records that the checksums of a table's versions up to `newest` are being deleted, except one.
 pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     let place = place(storage);
     let mut doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +41,7 @@ pub(crate) fn note_doubt(storage: &Storage, newest: u64, except: u64) {
     }
 }
 
-/// Returns whether the checksum of `version` was deleted, or would have been had it been there.
+/// Returns whether the checksum of `version` was deleted, or would have been if it had existed.
 pub(crate) fn was_doubted(storage: &Storage, version: u64) -> bool {
     let place = place(storage);
     let doubted = DOUBTED.get().lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
     has_files: AtomicBool,
     doubt: Mutex<Option<Doubt>>,
-    /// Whether it was logged that a part of the history cannot be read.
+    /// Whether it has been logged that a part of the history cannot be read.
     has_warned: AtomicBool,
     own: Mutex<OwnCommits>,
     /// The newest checksum that this process has derived, and its version.
@@ -64,7 +64,7 @@ pub(crate) struct LeftOver {
 /// The newest commits of this process. A later transaction on the same snapshot need not read them.
 #[derive(Debug, Default)]
 struct OwnCommits {
-    /// The tags of the files that the store has acknowledged, and what is in them.
+    /// For each version, the tag of its file, which the store has acknowledged, and its content.
     files: BTreeMap<u64, (u64, Bytes)>,
     newest: u64,
 }
@@ -78,17 +78,17 @@ struct Doubt {
 }
 
 impl Doubt {
-    /// From the counted version on: earlier versions do not change.
+    /// Only versions from the counted one on, because earlier versions do not change.
     fn concerns(&self, version: u64) -> bool {
         version <= self.newest && version > self.except
     }
 }
 
-/// Expired files of a log, in the order in which they are deleted, and what the table said when they were found.
+/// Expired files of a log, in the order in which they are to be deleted, and the table's settings when they were found.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     pub(crate) files: VecDeque<FileMeta>,
-    /// The retention according to which they have expired.
+    /// The retention by which they have expired.
     pub(crate) retention_ms: i64,
     /// The version before which checkpoints were protected.
     pub(crate) protected_before: u64,
@@ -126,7 +126,7 @@ impl LeftOver {
         }
     }
 
-    /// Returns what is in a commit of this process, if `listed` is its file.
+    /// Returns the content of a commit of this process, if `listed` is its file.
     pub(crate) fn own_commit(&self, version: u64, listed: &FileMeta) -> Option<Bytes> {
         let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let (tag, bytes) = own.files.get(&version)?;
@@ -155,7 +155,8 @@ impl LeftOver {
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
-    /// Returns whether this is the first time that a part of the history cannot be read. Clean-ups try it every hour.
+    /// Returns whether it is the first time that a part of the history cannot be read, because clean-ups try every
+    /// hour.
     pub(crate) fn is_first_warning(&self) -> bool {
         !self.has_warned.swap(true, Ordering::Relaxed)
     }
@@ -185,7 +186,7 @@ mod tests {
         assert!(left.is_first_warning() && !left.is_first_warning());
     }
 
-    /// A commit with the same number may have taken the place of ours, in a table that was restored.
+    /// In a table that was restored from a copy, another commit may have the same version as ours.
     #[test]
     fn own_commits_are_known_by_tag_and_size_and_are_few() {
         let left = LeftOver::default();

@@ -1,9 +1,9 @@
 //! A table at one version.
 //!
 //! - Immutable and cheap to clone; threads may share it.
-//! - Opening reads the listing, the commits after the checkpoint, and of the checkpoint only what the commits
-//!   do not say.
-//! - The file list is not held: it is replayed when asked for, with the columns that were asked for.
+//! - Opening reads the listing, the commits after the checkpoint, and from the checkpoint only what the commits do not
+//!   contain.
+//! - The file list is not kept in memory: it is replayed on request, with the requested columns.
 
 mod checksum;
 mod file_totals;
@@ -71,25 +71,25 @@ struct Inner {
     memory: OnceLock<u64>,
 }
 
-/// What is known about a version except for its files. Copies of a snapshot share it.
+/// Facts about a version except for its files. Copies of a snapshot share them.
 struct Facts {
     protocol: Protocol,
     metadata: Metadata,
     schema: MappedSchema,
     totals: OnceLock<Totals>,
-    /// `None` inside: there is no checksum that can be trusted.
+    /// If the inner value is `None`, there is no checksum that can be trusted.
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
     /// Whether the checksum turned out to contradict the files of the version.
     is_checksum_wrong: AtomicBool,
 }
 
-/// How much there is in a version.
+/// The size of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Totals {
-    /// Live data files.
+    /// The number of live data files.
     pub files: u64,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
@@ -113,7 +113,7 @@ impl Snapshot {
         SnapshotBuilder::new(storage).timestamp_ms(timestamp_ms).open()
     }
 
-    /// Returns a builder for what [`Snapshot::open`] has no parameter for.
+    /// Returns a builder with more options than [`Snapshot::open`].
     pub fn builder(storage: &Storage) -> SnapshotBuilder {
         SnapshotBuilder::new(storage)
     }
@@ -122,7 +122,7 @@ impl Snapshot {
         Self(Arc::new(Inner { source, state, facts, memory: OnceLock::new() }))
     }
 
-    /// Returns a copy without open files. It shares everything else that was read, and opens files on its own.
+    /// Returns a copy without open files. It shares everything else that has been read, and opens files on its own.
     #[doc(hidden)]
     #[must_use]
     pub fn without_open_files(&self) -> Self {
@@ -159,12 +159,12 @@ impl Snapshot {
         self.0.state.segment()
     }
 
-    /// Returns what readers and writers must support.
+    /// Returns the requirements for readers and writers.
     pub fn protocol(&self) -> &Protocol {
         &self.0.facts.protocol
     }
 
-    /// Returns the name, the partitioning and the configuration.
+    /// Returns the table's name, partitioning and configuration.
     pub fn metadata(&self) -> &Metadata {
         &self.0.facts.metadata
     }
@@ -174,7 +174,7 @@ impl Snapshot {
         self.0.facts.schema.logical()
     }
 
-    /// Returns the schema with the column names of files, partition values and statistics.
+    /// Returns the schema with the column names used in files, partition values and statistics.
     #[doc(hidden)]
     pub fn mapped_schema(&self) -> &MappedSchema {
         &self.0.facts.schema
@@ -273,7 +273,7 @@ impl Snapshot {
         Some(commit.commit_info.clone().unwrap_or_default())
     }
 
-    /// The live files in the form of the log, with `columns`, beginning with the newest commits.
+    /// Returns the live files in the form of the log, with `columns`, beginning with the newest commits.
     ///
     /// # Errors
     /// `CorruptLog`; errors of reading come with the batches.
@@ -282,7 +282,7 @@ impl Snapshot {
         self.replay(AddRequest::new(columns))
     }
 
-    /// As [`Snapshot::replay_files`], with the other options in `request`.
+    /// Does the same as [`Snapshot::replay_files`], with the options in `request`.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
@@ -291,12 +291,13 @@ impl Snapshot {
         self.0.state.files(request)
     }
 
-    /// The tombstones in the form of the log, expired ones included, beginning with the newest commits.
+    /// Returns the tombstones in the form of the log, including expired ones, beginning with the newest commits.
     pub(crate) fn replay_removes(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send> {
         self.0.state.removes()
     }
 
-    /// Returns what upkeep has left to later commits. All snapshots that come from this one share it.
+    /// Returns the work that upkeep has left to later commits. All snapshots that were refreshed from this one share
+    /// it.
     pub(crate) fn left_over(&self) -> &LeftOver {
         &self.0.source.left_over
     }
@@ -306,8 +307,8 @@ impl Snapshot {
         &self.0.state
     }
 
-    /// How many files, how many bytes: from the version's checksum file, if it has one, else counted. Found
-    /// out once.
+    /// Returns the number of live files and their bytes, from the version's checksum file if it has one, otherwise by
+    /// counting. The result is cached.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
@@ -331,7 +332,7 @@ impl Snapshot {
         Ok(*self.0.facts.totals.get_or_init(|| totals))
     }
 
-    /// The version's checksum file, if it has one that can be believed. Read once.
+    /// Returns the version's checksum file, if it has one that can be trusted. It is read only once.
     fn checksum(&self) -> Result<Option<&VersionChecksum>> {
         if self.0.facts.checksum.get().is_none() {
             let found = checksum::understood(self.storage(), self.segment())?;
@@ -352,19 +353,19 @@ impl Snapshot {
         verify(self)
     }
 
-    /// Path and content of the checksum file of this version, whether it can be trusted or not.
+    /// Returns the path and content of the checksum file of this version, whether it can be trusted or not.
     pub(crate) fn checksum_file(&self) -> Result<Option<(String, VersionChecksum)>> {
         let found = checksum::understood(self.storage(), self.segment())?;
         Ok(found.map(|found| (checksum::path(self.segment()), found)))
     }
 
-    /// Protocol and metadata by the log alone.
+    /// Returns protocol and metadata from the log alone, without the checksum file.
     pub(crate) fn replay_table_actions(&self) -> Result<(Protocol, Metadata)> {
         let located = |error| self.located(error);
         open::find_table_actions(&self.0.state, None, &mut || Ok(None)).map_err(located)
     }
 
-    /// The progress of an application, if it ever recorded one. Protocol: "Transaction Identifiers".
+    /// Returns the progress of an application, if it has recorded any. Protocol: "Transaction Identifiers".
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -372,7 +373,7 @@ impl Snapshot {
         Ok(self.app_transactions()?.into_iter().find(|transaction| transaction.app_id == app_id))
     }
 
-    /// The newest progress of each application.
+    /// Returns the newest progress of each application.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -384,7 +385,7 @@ impl Snapshot {
         self.newest_actions(TableAction::Transaction, transaction, |transaction| &transaction.app_id)
     }
 
-    /// The configuration of each metadata domain that is not removed. Protocol: "Domain Metadata".
+    /// Returns the configuration of each metadata domain that is not removed. Protocol: "Domain Metadata".
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -410,11 +411,11 @@ impl Snapshot {
         Ok(actions.filter(|action| seen.insert(key(action).to_owned())).collect())
     }
 
-    /// The paths of the columns that the table is clustered by, in order; none if it is not clustered.
+    /// Returns the paths of the columns that the table is clustered by, in order; none if it is not clustered.
     /// Protocol: "Clustered Table".
     ///
     /// # Errors
-    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a missing column.
+    /// As [`Snapshot::domain_metadata`]; also `CorruptLog` for a missing column.
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =

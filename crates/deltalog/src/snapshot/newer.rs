@@ -1,11 +1,11 @@
-//! Other versions of the table of a snapshot.
+//! Opens other versions of the table of a snapshot.
 //!
-//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and what
-//!   continues is used again ([`LogSegment::newer_in`]). A newest version with a newer checkpoint forgets the commits
-//!   before it.
-//! - The commit of the snapshot must still be there, as the same object. Otherwise the table was replaced, or a
-//!   clean-up has passed the version: then the newest version is opened as if nothing was known, and its metadata
-//!   decide.
+//! - There is one way to the newest version: the log is listed from the snapshot's own checkpoint on, and everything
+//!   that is still valid is reused ([`LogSegment::newer_in`]). If the newest version has a newer checkpoint, the
+//!   commits before that are dropped.
+//! - The commit of the snapshot must still exist as the same object. Otherwise the table was replaced, or a clean-up
+//!   has deleted the version. In that case the newest version is opened from scratch, and its metadata shows whether it
+//!   is still the same table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ impl Snapshot {
     /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
     /// commits.
     ///
-    /// If a catalog manages the table, these are the published versions and those that the catalog named before.
+    /// If a catalog manages the table, this considers the published versions and those that the catalog has reported
+    /// before.
     ///
     /// # Errors
     /// `TableReplaced` if the table was dropped and another one was created in its place, or if a commit has replaced
@@ -53,9 +54,9 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// Returns the newest version, with all that was read for this one. It begins with the newest checkpoint, so that
-    /// the commits before that are forgotten, and may be deleted. Returns `None` if only the metadata shows whether the
-    /// table is the same.
+    /// Returns the newest version, reusing what was read for this one. It begins with the newest checkpoint, so earlier
+    /// commits are dropped, and may be deleted. Returns `None` if only the metadata can show whether the table is still
+    /// the same.
     fn newest_in(&self, source: &Source, look: Look) -> Result<Option<Self>> {
         let Inner { source: own, state, facts, .. } = &*self.0;
         let knows_all = |segment: &LogSegment| {
@@ -142,7 +143,7 @@ impl Snapshot {
         opened
     }
 
-    /// Finds the files of this version again, as the log is now.
+    /// Finds the files of this version again in the log as it is now.
     ///
     /// # Errors
     /// As [`LogSegment::find`].
@@ -150,8 +151,8 @@ impl Snapshot {
         self.0.source.find(Some(self.version()))
     }
 
-    /// Checks that the log still has this version, unchanged. A file of it that is written from now on appears in that
-    /// log.
+    /// Checks that the log still has this version, unchanged. Returning without an error means that a file written for
+    /// this version from now on appears in the same log.
     ///
     /// # Errors
     /// `VersionNotFound` if the version was cleaned up; otherwise as [`Snapshot::refresh`].
@@ -163,11 +164,11 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns `version`, which a caller who has this snapshot has committed, or a later version with the same rows,
-    /// protocol and metadata, as after an OPTIMIZE. Returns a clone of `self` if it is not older.
+    /// Returns `version`, which the caller has committed after opening this snapshot, or a later version with the same
+    /// rows, protocol and metadata, such as after an OPTIMIZE. Returns a clone of `self` if `version` is not newer.
     ///
-    /// Changes of other writers since then are left out, unless the log was cleaned up and no longer has such a
-    /// version: then it is the newest.
+    /// Changes that other writers have made since are not included, unless the log was cleaned up and no longer has
+    /// such a version. Then the newest version is returned.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`] and [`Snapshot::at_version`].
@@ -185,8 +186,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the last version before the changes of other writers since `seen`, if the later versions `own` come from
-    /// the caller. If the rows up to `seen` were read, it is what an overwrite replaces.
+    /// Returns the last version that has no changes by other writers since `seen`. The versions `own` were committed by
+    /// the caller. If the caller has read the rows up to `seen`, this is the version that an overwrite replaces.
     ///
     /// # Errors
     /// Errors of the store, and `CorruptLog`.
@@ -199,7 +200,7 @@ impl Snapshot {
         Ok(last)
     }
 
-    /// Returns whether a commit changes neither rows nor the protocol nor the metadata.
+    /// Returns whether a commit changes neither rows nor protocol nor metadata.
     fn only_moves_rows(&self, version: u64) -> Result<bool> {
         let known = self.0.state.commits().find(|commit| commit.version == version);
         if let Some(commit) = known {

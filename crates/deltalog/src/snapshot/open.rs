@@ -20,7 +20,7 @@ use crate::protocol::{
 };
 use crate::storage::{Storage, parse_location};
 
-/// What to open. See [`Snapshot::builder`].
+/// Options for opening a snapshot. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
 pub struct SnapshotBuilder {
     pub(super) storage: Storage,
@@ -43,34 +43,33 @@ impl SnapshotBuilder {
         }
     }
 
-    /// This version.
+    /// Opens this version.
     #[must_use]
     pub fn version(mut self, version: u64) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// The newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
+    /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
     #[must_use]
     pub fn timestamp_ms(mut self, timestamp_ms: i64) -> Self {
         self.timestamp_ms = Some(timestamp_ms);
         self
     }
 
-    /// The commits that the table's catalog has accepted and not published yet, all of them; perhaps none.
-    /// Only with this a table is opened that its catalog manages.
+    /// Passes all commits that the table's catalog has accepted but not published yet; there may be none. A table that
+    /// a catalog manages can only be opened with this call.
     #[must_use]
     pub fn staged_commits(mut self, commits: impl IntoIterator<Item = StagedCommit>) -> Self {
         self.staged = Some(commits.into_iter().collect());
         self
     }
 
-    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: a shallow
-    /// clone has files outside of it. Without, a table whose log names such files is refused when they are
-    /// to be read.
+    /// Also allows reading data files and deletion vectors below `location`, a path or a URL, because a shallow clone
+    /// has files outside its own directory. Without this, such files are refused when they are about to be read.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is no location.
+    /// `InvalidArgument` if it is not a valid location.
     pub fn allow_root(mut self, location: &str) -> Result<Self> {
         self.roots.push(parse_location(location)?);
         Ok(self)
@@ -85,7 +84,7 @@ impl SnapshotBuilder {
         self
     }
 
-    /// Returns whether the newest version is opened, whichever table it is of.
+    /// Returns whether the newest version is to be opened, whichever table that belongs to.
     pub(super) fn is_of_newest(&self) -> bool {
         self.version.is_none()
             && self.timestamp_ms.is_none()
@@ -93,12 +92,12 @@ impl SnapshotBuilder {
             && self.table_id.is_none()
     }
 
-    /// Opens it.
+    /// Opens the snapshot.
     ///
     /// # Errors
-    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two
-    /// staged commits of one version, and for staged commits of a table that no catalog manages.
-    /// `TableReplaced` if the table has another id than the requested one.
+    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two staged
+    /// commits of one version, and for staged commits of a table that is not managed by a catalog. `TableReplaced` if
+    /// the table has another id than the requested one.
     pub fn open(mut self) -> Result<Snapshot> {
         let id = self.table_id.take();
         let newest = Self { version: None, timestamp_ms: None, ..self.clone() };
@@ -107,7 +106,7 @@ impl SnapshotBuilder {
         let Some(id) = id else { return found };
         let other = match &found {
             Ok(snapshot) => Some(snapshot.clone()),
-            // Another table in its place may not have the version.
+            // If another table has replaced this one, it may not have the version.
             Err(error) if error.kind() == ErrorKind::VersionNotFound => newest.open_any().ok(),
             Err(_) => None,
         };
@@ -197,7 +196,7 @@ impl Source {
 impl Snapshot {
     /// Opens the version of `source` that was the newest at `timestamp_ms`.
     pub(super) fn load_at(source: &Source, timestamp_ms: i64) -> Result<Self> {
-        // The newest version decides whether commits carry their time, even if it cannot be read itself.
+        // The newest version determines whether commits contain their time, even if that version itself cannot be read.
         let newest = source.find(None)?;
         let state = source.state(newest, None)?;
         let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
@@ -211,8 +210,8 @@ impl Snapshot {
         Self::load(source, segment, Some((&state, None)))
     }
 
-    /// Builds the snapshot of `segment`; what `older` has read is not read again, and the protocol and
-    /// metadata of the older snapshot count if nothing newer says otherwise.
+    /// Builds the snapshot of `segment`. What `older` has already read is not read again, and its protocol and metadata
+    /// apply if no newer commit sets them.
     pub(super) fn load(
         source: &Source,
         segment: LogSegment,
@@ -233,15 +232,15 @@ impl Snapshot {
             Ok(actions)
         };
         let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
-        // The protocol is checked first: understanding the rest may require features that it lists.
+        // The protocol is checked first, because the rest may only be readable with features that it lists.
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
         let checksum = checksum.map_or_else(OnceLock::new, OnceLock::from);
         let facts = Facts::new(protocol, metadata, checksum).map_err(located)?;
         Ok(Self::of(source.clone(), state, Arc::new(facts)))
     }
 
-    /// Returns the files of this version as a table that has `header` sees them: a statement reads and writes its rows
-    /// by the schema that it gives to the table. No version of the log is so; transactions are based on this one.
+    /// Returns this version with the table-level content of `header`, for a statement that changes the schema: it reads
+    /// and writes rows with the new schema. No version of the log looks like this; transactions are based on `self`.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -260,8 +259,8 @@ impl Facts {
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(&protocol, &metadata)?;
         let schema = metadata.schema()?;
-        // A table that has dropped the feature has had its old files rewritten; the remaining type changes have no
-        // meaning.
+        // A table that has dropped the feature has no files with older types any more, so the recorded type changes
+        // have no meaning.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes()?;
@@ -289,7 +288,7 @@ impl Source {
     }
 }
 
-/// The times of the commits up to `end`, or of all; those that `state` has read are known.
+/// Returns the times of the commits up to `end`, or of all commits. Times that `state` has already read are reused.
 pub(super) fn commit_times(
     source: &Source,
     state: &State,
@@ -305,8 +304,8 @@ pub(super) fn commit_times(
     CommitTimes::read_in(source.segments(), end, in_commit, times.collect::<BTreeMap<_, _>>())
 }
 
-/// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the
-/// checksum file, else from the checkpoint.
+/// Returns the newest protocol and metadata: from the commits, or from an older snapshot, or from the checksum file, or
+/// from the checkpoint.
 pub(super) fn find_table_actions(
     state: &State,
     older: Option<&Snapshot>,
@@ -314,7 +313,7 @@ pub(super) fn find_table_actions(
 ) -> Result<(Protocol, Metadata)> {
     let mut protocol = state.newest_actions().find_map(|actions| actions.protocol.clone());
     let mut metadata = state.newest_actions().find_map(|actions| actions.metadata.clone());
-    // An older snapshot's word counts only if every commit since is among the commits.
+    // An older snapshot can only be used if all later commits are among the commits read.
     let first = state.segment().checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
     if let Some(older) = older
         && first <= older.version() + 1
@@ -322,7 +321,8 @@ pub(super) fn find_table_actions(
         protocol = protocol.or_else(|| Some(older.protocol().clone()));
         metadata = metadata.or_else(|| Some(older.metadata().clone()));
     }
-    // Cheaper than a checkpoint, and only asked where that would have to be read.
+    // The checksum file is cheaper to read than a checkpoint. It is only read when the checkpoint would have to be read
+    // otherwise.
     if (protocol.is_none() || metadata.is_none())
         && state.segment().checkpoint.is_some()
         && let Some((found_protocol, found_metadata)) = from_checksum()?

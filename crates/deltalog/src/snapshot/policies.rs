@@ -23,9 +23,9 @@ impl Snapshot {
     /// Returns how long commits are kept if dropping a feature truncates the history:
     /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it, and never less than an hour.
     ///
-    /// A writer that pauses between reading a version and creating the next one would find the next one free again if
-    /// it was committed and deleted in between. Its commit would be lost. The JVM implementation has no such minimum,
-    /// and says that the time must be longer than the longest transaction.
+    /// The minimum protects a writer that pauses between reading a version and creating the next one: if that version
+    /// was committed and deleted in the meantime, the writer would find it free, and the first commit would be lost.
+    /// The JVM implementation has no minimum, and says that the time must be longer than the longest transaction.
     ///
     /// # Errors
     /// `Unsupported` if the property is not a time span in weeks or smaller units.

@@ -5,8 +5,8 @@
 //! [`Table::recent_snapshot`].
 //!
 //! - The number of snapshots and their memory are limited. The least recently used ones are dropped first.
-//! - A snapshot in the registry has no open files, and none is handed out: callers get copies, which open files
-//!   on their own and close them when they are dropped.
+//! - A snapshot in the registry has no open files and is never returned itself: callers get copies, which open files on
+//!   their own and close them when they are dropped.
 //! - The lock is held for look-ups only, never during I/O. A forked child has an empty registry of its own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -59,8 +59,8 @@ struct Entry<K, V> {
 }
 
 impl SnapshotBuilder {
-    /// Opens a version that was the newest at most `max_age` ago, from the registry if it has the table. Anything but
-    /// the newest version of a table is opened as by [`SnapshotBuilder::open`].
+    /// Opens a version that was the newest at most `max_age` ago, from the registry if it has the table. If the builder
+    /// requests anything but the newest version, this does the same as [`SnapshotBuilder::open`].
     ///
     /// # Errors
     /// As [`SnapshotBuilder::open`].
@@ -92,7 +92,7 @@ impl SnapshotBuilder {
     }
 }
 
-/// Empties the registry, so that the next call opens a table as a new process does. For measurements.
+/// Empties the registry, so that the next call opens a table like a newly started process. For measurements.
 #[doc(hidden)]
 pub fn forget_snapshots() {
     let held = std::mem::take(&mut registry().held);
@@ -104,7 +104,8 @@ impl<K: PartialEq, V: Clone> Registry<K, V> {
         self.held.iter().find(|entry| entry.key == *key).map(|entry| entry.value.clone())
     }
 
-    /// Adds or replaces an entry and returns the entries that were evicted; the new one itself if it is too large.
+    /// Adds or replaces an entry. Returns the entries that were evicted, which may include the new one if it is too
+    /// large.
     fn put(&mut self, key: K, value: V, bytes: u64) -> Vec<Entry<K, V>> {
         let mut dropped = self.remove(&key);
         let entry = Entry { key, value, bytes };

@@ -1,4 +1,4 @@
-//! A table that changes: its newest snapshot, kept and refreshed.
+//! A handle for a table that changes: it keeps the newest snapshot and refreshes it.
 //!
 //! ```text
 //!   snapshot()          recent_snapshot(max_age)
@@ -9,10 +9,10 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - The kept snapshot never goes back to an older version of the same table. It follows the contents of its location,
-//!   also to another table or to an older copy of the same table, but never back to an earlier state.
-//! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
-//!   the table is gone or replaced, this is the next call.
+//! - The kept snapshot never goes back to an older version of the same table. It follows whatever is at its location,
+//!   including another table or an older copy of the same table, but never returns to an earlier state.
+//! - If a background refresh fails, the kept snapshot just gets older. A later call then refreshes it itself, and
+//!   returns the error. If the table was dropped or replaced, the next call already does that.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,8 +50,8 @@ pub struct Table(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     environment: Environment,
-    /// Whether another table at the same place is opened, too. What is kept then has no open files, and what is handed
-    /// out opens its own.
+    /// Whether the handle also follows another table that is created at the same location. Kept snapshots then have no
+    /// open files, and returned ones open their own.
     is_place: bool,
     kept: Mutex<Kept>,
 }
@@ -88,8 +88,8 @@ impl Table {
         Self::new(snapshot.clone(), None, environment)
     }
 
-    /// Returns the slot for the table whose newest version `open` opens, and that version. If the table is dropped and
-    /// another one is created at its location, the slot follows the new table.
+    /// Returns a handle for the table whose newest version `open` opens, and that version. If the table is dropped and
+    /// another one is created at its location, the handle follows the new table.
     ///
     /// # Errors
     /// The errors of `open`.
@@ -121,8 +121,8 @@ impl Table {
 
     /// Returns a version that was the newest at most `max_age` ago.
     ///
-    /// If one is at hand, no request is made, and with a [`Background`](crate::Background) the next one is looked for
-    /// behind this call. Otherwise this is [`Table::snapshot`].
+    /// If such a version is kept, no request is made and, with a [`Background`](crate::Background), a newer one is
+    /// looked for in the background. Otherwise this is the same as [`Table::snapshot`].
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -149,7 +149,7 @@ impl Table {
         let Some(queue) = self.0.environment.background() else { return false };
         let shared = Arc::downgrade(&self.0);
         let work = Box::new(move |_: Option<&Turn<'_>>| {
-            // The table may not be wanted any more.
+            // The handle may have been dropped.
             let Some(shared) = shared.upgrade() else { return };
             let shared = Refreshing(shared);
             if let Err(error) = shared.refresh() {
@@ -157,7 +157,7 @@ impl Table {
                 tracing::warn!(table, %error, "a table could not be refreshed");
             }
         });
-        // Tables that are opened twice, with different options, are refreshed apart.
+        // Handles of the same table with different options are refreshed separately.
         let lane = format!("refresh {:p}", Arc::as_ptr(&self.0));
         queue.submit(Task { lane, duty: "refresh", work, is_optional: true }).is_ok()
     }
@@ -190,7 +190,7 @@ impl Shared {
         if self.is_place { snapshot.without_open_files() } else { snapshot.clone() }
     }
 
-    /// Refreshes what is kept, and returns it. The lock is not held during requests.
+    /// Refreshes the kept snapshot, and returns it. The lock is not held during requests.
     fn refresh(&self) -> Result<Snapshot> {
         loop {
             // A version that appears after this moment may be missing in the listing.
@@ -204,8 +204,8 @@ impl Shared {
                 }
             })?;
             let is_unchanged = is_same_version(&kept.snapshot, &before);
-            // Another thread has looked in between. At a place it may have found another table, or an older copy of
-            // this one, and which of both looks was the later one is not known: look again.
+            // Another thread has refreshed in the meantime. If the location now has another table, or an older copy of
+            // this one, it is unknown which of the two looks came later, so look again.
             let has_gone_on = is_same(&kept.snapshot, &newest) && kept.snapshot.version() >= before.version();
             if self.is_place && !is_unchanged && !has_gone_on {
                 continue;

@@ -113,7 +113,7 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     Ok(found)
 }
 
-/// Returns the protocol with its features by name: they are sets, whose order each writer chooses.
+/// Returns the protocol with its features sorted by name, because they are sets whose order each writer chooses.
 fn in_order(mut protocol: Protocol) -> Protocol {
     for features in [&mut protocol.reader_features, &mut protocol.writer_features].into_iter().flatten() {
         features.sort_unstable();

@@ -4,7 +4,7 @@ use super::after_commit;
 use crate::commit::{Committed, Conflict, Outcome, Transaction};
 use crate::error::{Error, Result};
 
-/// A conflict, with the transaction that was not committed because of it.
+/// A conflict, and the transaction that was not committed because of it.
 #[derive(Debug)]
 pub(crate) struct Lost {
     pub(crate) conflict: Conflict,
@@ -28,8 +28,8 @@ impl Transaction {
         self.commit_then(after_commit)
     }
 
-    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. That an application
-    /// has recorded its progress already is a conflict here.
+    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. If an application has
+    /// already recorded its progress, that also counts as a conflict here.
     ///
     /// # Errors
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
@@ -38,11 +38,11 @@ impl Transaction {
         self.attempt()?.map_err(Lost::into_error)
     }
 
-    /// Commits a transaction that records no progress of applications, or whose caller has looked for it. Returns the
-    /// conflict if there is one: the transaction may be made again on a newer version.
+    /// Commits a transaction that does not record progress of applications, or whose caller has already checked it.
+    /// Returns the conflict if there is one: the transaction may be made again on a newer version.
     ///
     /// # Errors
-    /// The errors of [`Transaction::commit`]; `CommitConflict` if an application has recorded its progress already.
+    /// The errors of [`Transaction::commit`]; `CommitConflict` if an application has already recorded its progress.
     pub(crate) fn attempt(self) -> Result<Result<Committed, Lost>> {
         let url = self.storage().url();
         match self.commit()? {

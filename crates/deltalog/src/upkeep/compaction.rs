@@ -1,15 +1,16 @@
-//! Writing log compaction files. (PROTOCOL, "Log Compaction Files", "Action Reconciliation".)
+//! Writes log compaction files. (PROTOCOL, "Log Compaction Files", "Action Reconciliation".)
 //!
 //! ```text
 //!   11.json 12.json … 20.json ──► 11.20.compacted.json
 //! ```
 //!
 //! - A compaction has the newest action for each file, application and domain, the newest protocol and the newest
-//!   metadata, as the text of the commits. It has no `commitInfo`, which readers take from the commits, and no
+//!   metadata, copied as text from the commits. It has no `commitInfo`, which readers take from the commits, and no
 //!   `cdc`.
-//! - Every `remove` and every removed domain is kept: it cancels what a checkpoint before the compaction has.
-//! - A compaction appears whole or not at all: a reader cannot tell that lines are missing at its end.
-//! - Commits with actions that are not known are not compacted.
+//! - Every `remove` action and every removed domain is kept, because it cancels an action in a checkpoint before the
+//!   compaction.
+//! - A compaction must appear whole or not at all, because a reader cannot tell that lines are missing at its end.
+//! - Commits with unknown actions are not compacted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,18 +27,19 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
-/// The table property that says after how many commits a compaction is written; 0 for never. The protocol defines
-/// none, and other writers ignore this one.
+/// The table property with the number of commits after which a compaction is written; 0 for never. The protocol does
+/// not define such a property, and other writers ignore this one.
 const INTERVAL_PROPERTY: &str = "deltalog.logCompactionInterval";
 
-/// The number of commits of a compaction, for tables whose property does not say. The JVM implementation's library
-/// takes a number for each transaction and compacts nothing by default; its tests take this one.
+/// The number of commits in a compaction, for tables without the property. In the JVM implementation's library, the
+/// number is an argument of each transaction, and nothing is compacted by default; its tests use this number.
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// The total size in bytes of the commits up to which they are compacted after a commit, which may have to wait.
+/// The maximum total size in bytes of the commits that are compacted after a commit, because a writer may have to wait
+/// for it.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The total size in bytes of the commits up to which they are compacted on request. Compacting holds them in memory.
+/// The maximum total size in bytes of the commits that are compacted on request, because they are held in memory.
 const MOST_BYTES_ON_REQUEST: u64 = 1 << 30;
 
 /// Writes the compaction of the versions `start` to `end`, both included. Returns whether it was written: it may
@@ -85,16 +87,17 @@ pub(super) fn keep(duties: &Duties) -> Result<()> {
     write(base, start, *version, &sizes, MOST_BYTES).map(drop)
 }
 
-/// Returns the number of commits of a compaction; 0 for none. Without the property it depends on the interval of
-/// checkpoints, before which compactions are read: they are only useful if several fit in between.
+/// Returns the number of commits in a compaction; 0 for none. Without the property, it depends on the checkpoint
+/// interval: compactions are read together with an earlier checkpoint, so they are only useful if several fit between
+/// two checkpoints.
 fn interval(metadata: &Metadata, checkpoint_interval: u64) -> u64 {
     let default = if checkpoint_interval > 2 * DEFAULT_INTERVAL { DEFAULT_INTERVAL } else { 0 };
     let wanted = metadata.property(INTERVAL_PROPERTY).and_then(|value| value.trim().parse().ok());
     wanted.unwrap_or(default)
 }
 
-/// Returns the first version of the compaction that ends with `version`, if one does. Intervals end at multiples,
-/// as for checkpoints, so that a compaction begins after the checkpoint and not with it.
+/// Returns the first version of the compaction that ends with `version`, if there is one. Like checkpoints, compactions
+/// end at multiples of the interval, so that a compaction begins right after a checkpoint.
 fn start_of(version: u64, interval: u64) -> Option<u64> {
     let is_end = interval >= 2 && version > 0 && version.is_multiple_of(interval);
     is_end.then(|| version + 1 - interval)
@@ -111,8 +114,8 @@ impl Sizes {
         Self(published.map(|commit| (commit.version, commit.size)).collect())
     }
 
-    /// Returns the total size of the commits of `start` to `end`, or a part of it that exceeds `most`. Asks the store
-    /// for sizes that are not known.
+    /// Returns the total size of the commits `start` to `end`, or of only some of them as soon as that exceeds `most`.
+    /// Asks the store for unknown sizes.
     fn total(&self, storage: &Storage, start: u64, end: u64, most: u64) -> Result<u64> {
         let mut total = 0_u64;
         for version in start..=end {
@@ -132,7 +135,7 @@ impl Sizes {
 }
 
 /// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`. Returns whether this
-/// created the file; `None` if there is too much to compact.
+/// created the file; `None` if the commits are too large.
 fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u64) -> Result<Option<bool>> {
     let storage = snapshot.storage();
     let Some(text) = text(storage, snapshot.resolver(), start, end, sizes, most_bytes)? else {
@@ -147,8 +150,8 @@ fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u
     put_derived(snapshot, &path, text.into(), Storage::put_beside_log_if_absent).map(Some)
 }
 
-/// Returns the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they have more
-/// than `most_bytes`, which is found out before they are read.
+/// Returns the text of the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they
+/// have more than `most_bytes`, which is checked before they are read.
 fn text(
     storage: &Storage,
     resolver: &PathResolver,
@@ -214,7 +217,7 @@ impl<'a> Reconciled<'a> {
         Ok(())
     }
 
-    /// Returns the key of an action; `None` if compactions do not have such actions.
+    /// Returns the key of an action; `None` if compactions do not contain actions of this kind.
     fn key(&self, line: &[u8]) -> Result<Option<Key>> {
         let unknown =
             || Error::unsupported("the commit has an action that is not known, so it is not compacted");

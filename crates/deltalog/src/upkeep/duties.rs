@@ -1,4 +1,4 @@
-//! The work after a commit, which the commit itself or a background task does.
+//! The work after a commit, which is done by the commit itself or in the background.
 
 use super::checksum::{self, Derived, Since};
 use super::cleanup::{self, Pace};
@@ -12,41 +12,42 @@ use crate::snapshot::{Snapshot, was_doubted};
 use crate::storage::Storage;
 use crate::upkeep::checkpoint;
 
-/// The time in milliseconds after a commit from which its checksum is only written if the table is still there.
+/// A checksum that is written later than this after its commit, in milliseconds, is only written after checking that
+/// the table still exists.
 const SOON_MS: u64 = 1_000;
 
-/// The checksum of a version that was committed.
+/// The checksum of a committed version that may still have to be written.
 pub(super) enum DueChecksum {
-    /// It was written, or cannot be derived.
+    /// Nothing is left to do: it was written, or cannot be derived.
     None,
-    /// A checkpoint is due first.
+    /// It was derived, but a checkpoint must be written first.
     Derived(Box<Derived>),
-    /// A request of the store may be needed for it, which the commit does not wait for.
+    /// It has to be derived, which may require a request to the store that the commit does not wait for.
     Underived(Box<Since>),
 }
 
-/// A version that was committed, and what is needed for the work that follows it.
+/// A committed version, and the data for the work after it.
 pub(super) struct Duties {
     /// The version that the transaction was based on.
     pub(super) base: Snapshot,
     pub(super) version: u64,
     /// The size of the commit in bytes.
     pub(super) bytes: u64,
-    /// Without a background: this work makes no commits.
+    /// An environment without a background, because this work makes no commits.
     pub(super) environment: Environment,
-    /// When it was committed, in milliseconds since the epoch, if that matters.
+    /// When the version was committed, in milliseconds since the epoch, if that matters.
     pub(super) committed_ms: Option<i64>,
     pub(super) checksum: DueChecksum,
 }
 
 impl Duties {
-    /// Lets `work` be done behind the commit if `environment` has a background, and does it at once otherwise.
+    /// Queues `work` for the background of `environment`, or does it at once if there is none.
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
         let lane = self.storage().url();
         self.submit_in(lane, environment, duty, work);
     }
 
-    /// Does the same in another lane than the table's.
+    /// Does the same, in another lane than the table's own.
     pub(super) fn submit_in(
         self,
         lane: String,
@@ -61,7 +62,7 @@ impl Duties {
         }
     }
 
-    /// Writes the checkpoint, then the checksum, and cleans up the log.
+    /// Writes the checkpoint and then the checksum, and cleans up the log.
     pub(super) fn write_checkpoint(&self, pace: Pace<'_>) {
         let counted = self.attempt("its checkpoint could not be written", || {
             checkpoint::of_version(&self.base, self.version, &self.environment)
@@ -70,8 +71,8 @@ impl Duties {
         self.attempt("its expired log could not be cleaned up", || cleanup::after_checkpoint(self, pace));
     }
 
-    /// Writes the checksum: the derived one, if it agrees with the number of live files that a checkpoint has
-    /// `counted`, else one that is counted as well.
+    /// Writes the checksum. The derived one is used if it agrees with the number of live files that a checkpoint has
+    /// `counted`; otherwise it is computed by counting.
     fn write_checksum(&self, counted: Option<u64>) {
         let underived = match &self.checksum {
             DueChecksum::Underived(since) => self.attempt(NO_CHECKSUM, || checksum::derive(since)).flatten(),
@@ -97,7 +98,7 @@ impl Duties {
         self.attempt(NO_CHECKSUM, || checksum::recount(self));
     }
 
-    /// Writes the checksum, if it was not written before the commit has returned.
+    /// Writes the checksum if that was not done before the commit returned.
     pub(super) fn write_due_checksum(&self) {
         let DueChecksum::Underived(since) = &self.checksum else { return };
         self.attempt(NO_CHECKSUM, || {
@@ -106,8 +107,8 @@ impl Duties {
                 true => checksum::write_behind(self, &derived),
                 false => checksum::write_later(self, &derived),
             }?;
-            // A checkpoint may have found out in the meantime that the checksum from which this one was derived is
-            // wrong, and may have deleted the existing ones.
+            // A checkpoint may have found in the meantime that the checksum from which this one was derived is wrong,
+            // and may have deleted the existing ones.
             match was_doubted(self.storage(), self.version) {
                 true => self.storage().delete(&LogFileName::Checksum(self.version).path()),
                 false => Ok(()),
@@ -115,7 +116,7 @@ impl Duties {
         });
     }
 
-    /// Writes the checksum and a log compaction, as far as they are due, and continues with a clean-up.
+    /// Writes the checksum and a log compaction if they are due, and continues with a clean-up.
     pub(super) fn write_compaction(&self, pace: Pace<'_>) {
         self.write_due_checksum();
         self.attempt("its log compaction could not be written", || compaction::keep(self));
@@ -131,13 +132,13 @@ impl Duties {
     }
 }
 
-/// Does `work`; logs its failure, because a commit that stands must not fail afterwards.
+/// Does `work` and logs its failure, because a commit must not fail after it has been made.
 pub(super) fn attempt<T>(
     (storage, version): (&Storage, u64),
     failure: &'static str,
     work: impl FnOnce() -> Result<T>,
 ) -> Option<T> {
-    // Even if an Arrow array exceeds 2 GiB, or no thread can be started.
+    // This also catches panics, for example if an Arrow array exceeds 2 GiB or no thread can be started.
     let done = caught(work, |panic| {
         Error::new(ErrorKind::Unavailable, format!("the work after the commit panicked with '{panic}'"))
     });

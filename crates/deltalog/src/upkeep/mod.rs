@@ -1,5 +1,5 @@
-//! The files that a log has in addition to its commits: checksums, checkpoints, compactions, and the removal of what
-//! has expired.
+//! The files that accompany the commits of a log, which are checksums, checkpoints and compactions, and the removal of
+//! expired files.
 //!
 //! ```text
 //!                 before the commit returns    afterwards, on threads of its own
@@ -9,7 +9,7 @@
 //!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
 //! ```
 //!
-//! - All of it is optional for readers. Failing to write one of these files is logged and never fails the commit.
+//! - Readers need none of it. Failing to write one of these files is logged and never fails the commit.
 //! - Nothing here is written before the commit that it describes.
 //! - In a remote store, a version may have no checksum if the next one was committed before it could be written.
 //! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
@@ -49,7 +49,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
     if sets_manifests || base.is_some_and(|base| manifest::is_asked_for(base.metadata())) {
         attempt((storage, version), NO_MANIFESTS, || manifest::keep(base, storage, resolver, version));
     }
-    // The files that a handle has open end with the handle.
+    // Files that a handle has open are closed together with the handle.
     let kept = |base: &Snapshot| match environment.background() {
         Some(_) => base.without_open_files(),
         None => base.clone(),
@@ -60,7 +60,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
         return;
     };
     let has_checkpoint = checkpoint::is_due(base, version);
-    // A checkpoint counts the files, with which the checksum is compared before it is written.
+    // A checkpoint counts the files, and the checksum is compared with that count before it is written.
     let checksum = if environment.background().is_some() && !storage.has_directories() {
         DueChecksum::Underived(Box::new(since))
     } else {
@@ -91,7 +91,7 @@ fn after_commit(committed: CommittedVersion<'_>) {
     } else if compaction::is_due(base, version) || base.left_over().has_files() {
         duties.submit(environment, "compaction", Duties::write_compaction);
     } else if is_behind {
-        // A checksum does not wait for the checkpoint of another version.
+        // A checksum must not wait for the checkpoint of another version, so it has a lane of its own.
         let lane = format!("checksum {}", storage.url());
         duties.submit_in(lane, environment, "checksum", |duties, _| duties.write_due_checksum());
     }

@@ -1,8 +1,8 @@
-//! Dates and timestamps that Spark stored in its old calendar.
+//! Converts dates and timestamps that Spark stored in its old calendar.
 //!
-//! Spark 2.4 and earlier, and later releases in LEGACY mode, number days by the hybrid calendar of
-//! `java.util.GregorianCalendar`: Julian before 1582-10-15, Gregorian from then on. Everything else uses the
-//! proleptic Gregorian calendar. The footer shows which calendar a file uses, and Spark converts when it reads
+//! Spark 2.4 and earlier, and later releases in LEGACY mode, count days in the hybrid calendar of
+//! `java.util.GregorianCalendar`: Julian before 1582-10-15, Gregorian from then on. Everything else uses the proleptic
+//! Gregorian calendar. The footer shows which calendar a file uses, and Spark converts when it reads
 //! (`DataSourceUtils.datetimeRebaseSpec`, `int96RebaseSpec`, and `RebaseDateTime` in its sources); so does this:
 //!
 //! | key in the footer | meaning |
@@ -13,12 +13,12 @@
 //! | `org.apache.spark.timeZone` | the zone in which timestamps were converted |
 //!
 //! - A file without a version of Spark is read as it is, as in Spark's mode CORRECTED, the default since 4.0.
-//! - A conversion keeps the local date and time: the Julian 1500-01-01 becomes the Gregorian 1500-01-01. A day
-//!   that only the Julian calendar has, 1500-02-29, becomes the day after the one before it.
-//! - Timestamps without a zone are newer than the old calendar and are never converted.
-//! - Timestamps of a zone with a fixed offset are converted. In other zones the two calendars also disagree about
-//!   the offset before 1900, by tables of their time, so such timestamps are refused. They are also refused if the
-//!   footer does not name the zone, in which case Spark uses the zone of its own process.
+//! - A conversion keeps the local date and time: the Julian 1500-01-01 becomes the Gregorian 1500-01-01. A day that
+//!   only exists in the Julian calendar, such as 1500-02-29, becomes the day after the preceding one.
+//! - Only newer Spark versions have timestamps without a zone, so these are never converted.
+//! - Timestamps of a zone with a fixed offset are converted. In other zones, the old and new implementations also
+//!   disagree about offsets before 1900, so such timestamps are refused. They are also refused if the footer does not
+//!   name the zone, in which case Spark uses the zone of its own process.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 /// 1582-10-15, the first day on which the two calendars agree.
 const FIRST_COMMON_DAY: i32 = -141_427;
-/// 1900-01-01T00:00:00Z, from which on the calendars agree in every zone.
+/// 1900-01-01T00:00:00Z. From then on the calendars agree in every zone.
 const FIRST_COMMON_MICROS: i64 = -2_208_988_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
@@ -112,7 +112,7 @@ impl FileCalendar {
             (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, Some(_))) if self.is_old => {
                 Some(Rebase::Timestamps(self.zone.clone()))
             }
-            // INT96 has no zone in Arrow.
+            // In Arrow, an INT96 has no zone.
             (DataType::Timestamp(..), DataType::Timestamp(_, Some(_))) if is_old_int96 => {
                 Some(Rebase::Timestamps(self.zone.clone()))
             }
@@ -196,7 +196,7 @@ fn gregorian_micros(micros: i64, offset: i64) -> Option<i64> {
     micros.checked_add(shift)
 }
 
-/// Returns how many microseconds a zone is ahead of UTC, if it always was.
+/// Returns how many microseconds a zone is ahead of UTC, if that has never changed.
 fn fixed_offset(zone: &str) -> Option<i64> {
     if matches!(zone, "Z" | "UTC" | "GMT" | "UT" | "Etc/UTC" | "Etc/GMT" | "Etc/UCT" | "UCT" | "Zulu") {
         return Some(0);

@@ -1,4 +1,4 @@
-//! Conversions between Arrow types without loss: from the type that a file has to the type of the table.
+//! Lossless conversions between Arrow types: from the type of a file to the type of the table.
 //!
 //! | in the file | in the table |
 //! | --- | --- |
@@ -82,7 +82,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
                 Arc::new(array.as_primitive::<Date32Type>().unary::<_, TimestampSecondType>(i64::from));
             Ok(Arc::new(scaled::<TimestampSecondType>(&days, MICROS_PER_DAY, misfit)?))
         }
-        // Arrow does not cast between every pair of strings and bytes.
+        // Arrow cannot cast between every pair of string and binary types.
         (
             DataType::FixedSizeBinary(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView,
             DataType::Utf8View,
@@ -108,7 +108,7 @@ pub(crate) fn convert(array: &ArrayRef, to: &DataType, misfit: Misfit) -> Result
     }
 }
 
-/// Multiplies whole units by `factor`, which results in microseconds.
+/// Multiplies whole units by `factor` to get microseconds.
 fn scaled<T>(
     array: &ArrayRef,
     factor: i64,

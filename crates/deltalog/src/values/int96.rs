@@ -1,4 +1,4 @@
-//! INT96, the timestamps of Hive, Impala and old Spark versions. (Parquet, "INT96".)
+//! Reads INT96, the timestamps of Hive, Impala and old Spark versions. (Parquet, "INT96".)
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use parquet::schema::types::SchemaDescriptor;
 /// Makes the reader decode INT96 as microseconds in the time zone `zone`. Its default of nanoseconds only covers
 /// the years 1677 to 2262.
 ///
-/// `options` are those that `footer` was made with.
+/// `options` are the options with which `footer` was read.
 pub(crate) fn int96_as_micros(
     footer: ArrowReaderMetadata,
     options: ArrowReaderOptions,
@@ -26,7 +26,7 @@ pub(crate) fn int96_as_micros(
     ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options.with_schema(Arc::new(schema)))
 }
 
-/// Returns `fields` of a file with microseconds instead of INT96, in the time zone `zone`.
+/// Returns `fields` of a file with the type of microseconds in the time zone `zone` instead of INT96.
 pub(crate) fn fields_with_micros(fields: &Fields, columns: &SchemaDescriptor, zone: Option<&str>) -> Fields {
     let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Arc::from));
     with_micros(fields, columns, &micros, &mut 0)

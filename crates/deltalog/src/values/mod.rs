@@ -1,4 +1,4 @@
-//! What is known about the values in a file: statistics, footers, and old forms of dates. Does no I/O.
+//! Facts about the values in a file: statistics, footers, and old forms of dates. This layer does no I/O.
 
 pub(crate) mod calendar;
 pub(crate) mod conversion;

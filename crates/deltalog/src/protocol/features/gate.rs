@@ -45,12 +45,12 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Checkpoints are written in all allowed forms, except as multi-part checkpoints.
         TableFeature::V2Checkpoint => Support::Full,
-        // Files are removed whole or get vectors, and new files have new rows. If a statement's changes cannot be
-        // derived from these, it writes change data files (`rewrite::row_writer`).
+        // Usually, files are removed as a whole or get deletion vectors, and new files have only new rows. If the
+        // changes of a statement cannot be derived from that, it writes change data files (`rewrite::row_writer`).
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
-        // Variants are written whole, which tables allow that may have shredded ones.
+        // Variants are written unshredded, which tables with shredded variants also allow.
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
         // The clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
@@ -66,11 +66,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         | TableFeature::GeneratedColumns
         | TableFeature::AllowColumnDefaults
         | TableFeature::IdentityColumns => Support::Full,
-        // `IcebergCompat` checks tables, and `TableWriteSpec` says what their files have.
+        // `IcebergCompat` checks tables, and `TableWriteSpec` determines what their files contain.
         TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 | TableFeature::IcebergCompatV3 => {
             Support::Full
         }
-        // `TableWriteSpec` says what columns files have.
+        // `TableWriteSpec` determines which columns files contain.
         TableFeature::MaterializePartitionColumns => Support::Full,
         // Rows are added unclustered, with statistics of the clustering columns (`TableWriteSpec::of`), and clustered
         // by `optimize::clustered`.
@@ -118,7 +118,7 @@ pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     })
 }
 
-/// Checks as [`ensure_readable`] does, for a table whose catalog was asked for its unpublished commits.
+/// Does the same check as [`ensure_readable`], for a table whose catalog was asked for its unpublished commits.
 ///
 /// # Errors
 /// As [`ensure_readable`].
@@ -165,9 +165,9 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable(protocol, metadata)
 }
 
-/// Refuses a table whose checkpoints could lack something: one with a feature whose actions are unknown here.
+/// Refuses a table whose checkpoints would be incomplete, because it has a feature whose actions are unknown here.
 ///
-/// Features that are known by name add no actions, whether rows can be written here or not.
+/// Features that are known by name add no unknown actions, even if tables with them cannot be written here.
 ///
 /// # Errors
 /// As [`ensure_readable`].

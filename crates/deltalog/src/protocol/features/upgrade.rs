@@ -1,11 +1,12 @@
-//! Protocols of existing tables that support more features, or one less. (PROTOCOL, "Table Features for New and
-//! Existing Tables", "Supported Features".)
+//! Upgrades the protocol of an existing table to support more features, or lowers it by one feature. (PROTOCOL, "Table
+//! Features for New and Existing Tables", "Supported Features".)
 //!
 //! - An upgrade lowers no version and removes no feature.
 //! - The versions with feature lists name all features that the older version implied: each of them counts as used,
 //!   because older versions of the table are not examined.
 //! - A feature for readers is listed for readers and for writers.
-//! - Without a feature, a table has the lowest versions that support exactly the others, as in the JVM implementation.
+//! - When a feature is dropped, the table gets the lowest versions that support exactly the remaining features, as in
+//!   the JVM implementation.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::Protocol;
@@ -48,8 +49,9 @@ impl Protocol {
     /// Returns the protocol with at least the versions `reader` and `writer`, in which all features of these versions
     /// are supported.
     ///
-    /// The versions with feature lists imply no feature, so that they change nothing. A protocol with feature lists
-    /// keeps its versions and lists what the versions imply. Writers from version 5 on need reader version 2.
+    /// The versions with feature lists do not imply any features, so upgrading to them changes nothing else. A protocol
+    /// with feature lists keeps its versions and lists what the requested versions imply. Writers from version 5 on
+    /// need reader version 2.
     #[must_use]
     pub fn upgraded(&self, reader: i32, writer: i32) -> Self {
         let writer = if writer >= WRITER_VERSION { 1 } else { writer };

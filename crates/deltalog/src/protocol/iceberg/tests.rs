@@ -42,7 +42,7 @@ fn checked(
     version.check(&protocol, &metadata, &struct_of(vec![StructField::new("c", data_type, true)]))
 }
 
-/// What a table of the version needs in addition to mapped columns.
+/// Returns the features and properties that a table of the version needs in addition to mapped columns.
 fn tracking(version: IcebergCompat) -> (&'static [TableFeature], &'static [(&'static str, &'static str)]) {
     match version {
         IcebergCompat::V1 | IcebergCompat::V2 => (&[], &[]),

@@ -5,9 +5,9 @@
 //! | text | the same text |
 //! | anything else | its JSON |
 //!
-//! - Back from Arrow, the values of [`NOT_TEXT`] are JSON, and the values of all other keys are text, as with
-//!   `deltalake`. If other values are JSON, the field lists their keys under [`JSON_KEYS`], so that the conversion and
-//!   back changes nothing.
+//! - In the other direction, the values of [`NOT_TEXT`] are JSON, and the values of all other keys are text, as with
+//!   `deltalake`. If other values were JSON, their keys are listed under [`JSON_KEYS`], so that converting a schema to
+//!   Arrow and back does not change it.
 //! - Unknown keys stay, because a schema may have any. `ARROW:…` and `PARQUET:…` are Arrow's own, and do not become
 //!   Delta's.
 
@@ -123,7 +123,7 @@ impl StructType {
     /// Returns the schema of rows of this table (`rows` may have some of its columns, and other columns), with the
     /// metadata of the table's fields: comments, and rules for the values of the fields. Metadata about files, or about
     /// values that only this table assigns, is left out, because it does not apply to a table that is created from the
-    /// rows. Rules are kept, no matter which columns they read.
+    /// rows. Rules are kept, even if they read columns that `rows` lack.
     #[must_use]
     pub(crate) fn describe_rows(&self, rows: &Schema) -> Schema {
         Schema::new_with_metadata(described(self, rows.fields()), rows.metadata().clone())

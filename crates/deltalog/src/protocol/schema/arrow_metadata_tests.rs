@@ -100,7 +100,7 @@ fn malformed_metadata_is_refused_by_name() {
         ("delta.typeChanges", "[", "JSON: ["),
         ("deltalog.jsonKeys", "a", "a JSON array of keys: a"),
     ] {
-        // The names of keys matter only if there is another key.
+        // The names of the keys are only listed if there is another key.
         let error = match key {
             "deltalog.jsonKeys" => {
                 let metadata =

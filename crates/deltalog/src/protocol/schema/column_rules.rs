@@ -1,4 +1,4 @@
-//! Rules of columns for their values, as the metadata of fields state them. (PROTOCOL, "Column Metadata".)
+//! Rules of columns for their values, which are stored in the metadata of fields. (PROTOCOL, "Column Metadata".)
 //!
 //! | metadata | what it is | PROTOCOL |
 //! | --- | --- | --- |
@@ -28,7 +28,7 @@ pub(crate) const IDENTITY: &str = "delta.identity.";
 pub(crate) const IDENTITY_START: &str = "delta.identity.start";
 /// The difference between two values of an identity column.
 pub(crate) const IDENTITY_STEP: &str = "delta.identity.step";
-/// The highest value that was generated, or with a negative step the lowest.
+/// The highest value generated so far; with a negative step, the lowest.
 pub(crate) const IDENTITY_MARK: &str = "delta.identity.highWaterMark";
 /// Whether users may give values of an identity column.
 pub(crate) const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";

@@ -9,8 +9,8 @@
 //! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |
 //! | `date` | `timestamp_ntz` |
 //!
-//! - Files keep the type they were written with, and readers convert. A table with a change that is not in
-//!   this list is refused, because the meaning of its old files is unknown.
+//! - Files keep the type they were written with, and readers convert. A table with a change that is not in this list is
+//!   refused, because it is unknown how to read its old files.
 //! - A change inside an array or map is recorded by the enclosing field, with the path to the part as
 //!   `fieldPath`.
 
@@ -39,7 +39,7 @@ impl StructType {
         self.any_field(&mut |field| field.metadata.get(TYPE_CHANGES).is_some())
     }
 
-    /// Returns the schema without the type changes of its fields, as in a table without files of an older type.
+    /// Returns the schema without recorded type changes, as in a table in which no file has an older type.
     #[must_use]
     pub(crate) fn without_type_changes(&self) -> Self {
         self.with_metadata(&|metadata| match metadata.get(TYPE_CHANGES) {

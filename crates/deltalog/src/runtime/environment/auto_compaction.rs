@@ -1,13 +1,13 @@
-//! The settings of a session for the compaction that follows a write. `crate::operations::maintain::auto_compaction`
-//! does it.
+//! The settings of a session for the compaction after a write, which `crate::operations::maintain::auto_compaction`
+//! carries out.
 
-/// The number of small files in a partition from which they are compacted, as in the JVM connector.
+/// The minimum number of small files in a partition for which they are compacted, as in the JVM connector.
 const LEAST_FILES: u64 = 50;
 
-/// The number of partitions that are compacted after one write, as in the JVM connector.
+/// The maximum number of partitions that are compacted after one write, as in the JVM connector.
 const MOST_PARTITIONS: usize = 128;
 
-/// The size of the files that are compacted after one write.
+/// The maximum total size in bytes of the files that are compacted after one write.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Whether small files are compacted after a write, which of them, and how many.
@@ -24,9 +24,9 @@ pub struct AutoCompaction {
     pub target_size: Option<u64>,
     /// The size in bytes below which a file is small; `None` for half of the target size.
     pub small_size: Option<u64>,
-    /// The number of small files of a partition from which on they are compacted.
+    /// The minimum number of small files in a partition for which they are compacted.
     pub least_files: u64,
-    /// The number of partitions that are compacted after one write: those with the most small files.
+    /// The maximum number of partitions that are compacted after one write. Those with the most small files come first.
     pub most_partitions: usize,
     /// The maximum total size in bytes of the files that are compacted after one write. At least one new file is
     /// written in any case.

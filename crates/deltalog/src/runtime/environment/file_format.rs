@@ -1,4 +1,4 @@
-//! How a session wants data files to be encoded. `crate::write` does it.
+//! How a session wants data files to be encoded. `crate::write` encodes them.
 
 use std::collections::BTreeMap;
 

@@ -47,7 +47,7 @@ impl Kept {
         self.0.as_ref().is_none_or(|kept| kept.is_null(row) || kept.value(row))
     }
 
-    /// Returns those files that are selected, too.
+    /// Restricts the files to those that are also `selected`.
     fn and(self, selected: Option<&BooleanArray>) -> Self {
         let Some(selected) = selected else { return self };
         let both = |(row, is_selected)| Some(is_selected == Some(true) && self.has(row));
@@ -68,10 +68,10 @@ pub(super) enum ChangedActions {
     Inferred { adds: RecordBatch, removes: RecordBatch },
 }
 
-/// Some of the actions of a commit, by their rows.
+/// A selection of the actions of a commit.
 #[derive(Debug)]
 pub(super) struct Selected {
-    /// Of the recorded files, or of the `add` actions.
+    /// The selected rows of the recorded files, or of the `add` actions.
     pub(super) files: BooleanArray,
     pub(super) removes: BooleanArray,
 }
@@ -161,7 +161,7 @@ fn without_statistics(actions: &RecordBatch) -> Result<RecordBatch> {
     with_columns(actions, COLUMNS.iter().map(|column| column.field()).collect())
 }
 
-/// Returns whether the writer reports a MERGE that changed no row. Missing metrics mean nothing.
+/// Returns whether the writer reports a MERGE that changed no row. Missing metrics are not taken as a report.
 fn is_merge_without_changes(info: &CommitInfo) -> bool {
     let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
     let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);

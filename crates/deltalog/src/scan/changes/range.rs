@@ -1,4 +1,4 @@
-//! The range of versions that a request means.
+//! The range of versions that a request covers.
 
 use std::ops::RangeInclusive;
 

@@ -1,9 +1,9 @@
-//! The changes of a commit as a sequence of files, which streams read part by part.
+//! The changes of a commit as a sequence of files, which streams read section by section.
 //!
 //! - Files come in the order of the log, as the JVM implementation numbers them: change data files if there are any,
 //!   else `add` and `remove` actions with `dataChange`.
-//! - Change data files belong together, and so do actions if one has a deletion vector: the old and the new row of an
-//!   update are in different files. Such a sequence is read as a whole.
+//! - Change data files must be read together. So must actions if one of them has a deletion vector, because the old and
+//!   the new row of an update are then in different files.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct ChangeSequence {
     modified_ms: i64,
     in_commit_timestamp_ms: Option<i64>,
     actions: ChangedActions,
-    /// For each position whether it is an `add`, or recorded, and its row.
+    /// For each position, whether it is an `add` action or recorded file, and its row.
     order: Vec<(bool, usize)>,
     sizes: Arc<[u64]>,
     has_vectors: bool,
@@ -93,7 +93,7 @@ impl ChangeSequence {
         self.in_commit_timestamp_ms
     }
 
-    /// Returns when the version was committed as far as the commit alone shows it.
+    /// Returns when the version was committed, as far as the commit itself shows it.
     pub(crate) fn timestamp_ms(&self) -> i64 {
         self.in_commit_timestamp_ms.unwrap_or(self.modified_ms)
     }

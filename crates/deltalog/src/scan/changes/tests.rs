@@ -60,7 +60,7 @@ fn columns_are_ordered_and_have_commit_times() {
     }
 }
 
-/// The information with which an engine plans a read.
+/// The plan has the information that an engine needs to plan a read.
 #[test]
 fn files_have_kind_version_time_and_rows() {
     let files: Vec<_> = small().feed().plan().unwrap().files().unwrap().map(Result::unwrap).collect();

@@ -190,8 +190,8 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
     table.rows(table.where_(sql)).map(|rows| rows.num_rows())
 }
 
-/// The pages of the file cannot be read, which shows for which columns the filters suffice. There are enough different
-/// values that columns are larger than their filters.
+/// The pages of the file cannot be read, so the test shows for which columns the filters suffice. There are enough
+/// distinct values for columns to be larger than their filters.
 #[test]
 fn filters_are_used_for_values_of_one_form_only() {
     let numbers = (0..8000).map(|row| (row * row / 7 + row) % 200 - 100);
@@ -211,7 +211,7 @@ fn filters_are_used_for_values_of_one_form_only() {
                 Err(error) => assert!(error.kind() == ErrorKind::CorruptData && !is_used, "{sql}: {error}"),
             }
         }
-        // A value that the column contains, the absence of a value, and another value that it may contain.
+        // Conditions for a value in the column, for its absence, and for another value that may be in the column.
         for sql in [
             format!("{name} = {}", literal(7)),
             format!("{name} <> {}", literal(6)),
@@ -234,7 +234,7 @@ fn damaged_filters_lose_no_rows() {
         // The number of bytes is negative, or differs from the filter's length.
         |filter: &mut [u8]| filter[1] |= 1,
         |filter: &mut [u8]| filter[1] ^= 0x40,
-        // Another hash.
+        // The header states another hash function.
         |filter: &mut [u8]| {
             let end = filter.iter().position(|byte| *byte == 0x1c).unwrap();
             filter[end + 5] = 0x2c;

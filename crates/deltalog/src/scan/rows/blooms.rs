@@ -1,4 +1,4 @@
-//! Pruning of row groups by the Bloom filters in a file. Parquet: "Bloom Filter".
+//! Prunes row groups by the Bloom filters in a file. Parquet: "Bloom Filter".
 //!
 //! ```text
 //!   row groups that the statistics leave ── which values does the predicate ask for? ──► (group, column, values)
@@ -9,14 +9,15 @@
 //! - A filter says either that a value is certainly not in a column of a row group, or that it may be there. It is used
 //!   for `=`, `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value
 //!   out.
-//! - Only values that have one form in the file are looked up: equal values of the table must be stored as the same
-//!   bytes, which the file's writer has hashed. These are whole numbers, dates, timestamps in microseconds, decimals of
-//!   the scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked up.
+//! - Only values with a single binary form are looked up: equal values of the table must be stored as the same bytes,
+//!   because the file's writer has hashed these. This is the case for integers, dates, timestamps in microseconds,
+//!   decimals of the scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked
+//!   up.
 //! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
-//! - A malformed filter is ignored with a warning: the rows are read. Which bits are set
-//!   cannot be checked, because Parquet has no checksum for them. So a writer with wrong filters, or a change of single
-//!   bits, would hide rows. A filter without any bit set, as zeroed disk blocks leave it, is ignored.
+//! - A malformed filter is ignored with a warning: the rows are read. The bits themselves cannot be checked, because
+//!   Parquet has no checksum for them: wrong filters of a writer, or single changed bits, would hide rows. A filter
+//!   without any bit set, as zeroed disk blocks leave it, is ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -144,7 +145,7 @@ fn chunk(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<&Colum
     metadata.row_groups().get(group)?.columns().get(leaf)
 }
 
-/// Returns whether a column has a filter that is, as far as its size is known, not larger than the column.
+/// Returns whether a column has a filter and, as far as its size is known, the filter is not larger than the column.
 fn is_worth_reading(chunk: &ColumnChunkMetaData) -> bool {
     let length = i64::from(chunk.bloom_filter_length().unwrap_or(0));
     chunk.bloom_filter_offset().is_some() && length <= chunk.compressed_size()
@@ -224,8 +225,8 @@ fn filter(bits: &Bytes) -> Result<Sbbf> {
     Ok(Sbbf::new(bits))
 }
 
-/// Returns `values`, of a column of the table, as a file stores them in a column with this type and this descriptor;
-/// `None` if they do not have one form there.
+/// Returns `values` of a table column in the form in which a file with this type and descriptor stores them; `None` if
+/// they have more than one form there.
 fn stored(
     values: &ArrayRef,
     table: &DataType,
@@ -264,7 +265,8 @@ fn stored(
     numbers.iter().map(|value| value.and_then(number)).collect()
 }
 
-/// Returns an unscaled decimal as a column stores it. In byte arrays of any length it may have several forms.
+/// Returns an unscaled decimal in the form in which a column stores it; `None` for byte arrays of variable length,
+/// where it may have several forms.
 fn stored_decimal(unscaled: i128, descriptor: &ColumnDescriptor) -> Option<Stored> {
     match descriptor.physical_type() {
         Type::INT32 => i32::try_from(unscaled).ok().map(Stored::Int32),

@@ -22,7 +22,7 @@ use crate::runtime::spelling::nearest_first;
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
-    /// The same fields with the names and ids that they have in files.
+    /// The same fields with the names and ids that are used in files.
     in_files: SchemaRef,
     partitions: Vec<usize>,
     /// Indices into `table`.
@@ -44,7 +44,7 @@ pub(super) struct Columns {
 #[derive(Debug, Clone)]
 pub(super) struct NeededColumn {
     pub(super) field: FieldRef,
-    /// The same field with the names and ids that it has in files.
+    /// The same field with the name and id that is used in files.
     pub(super) in_files: FieldRef,
     pub(super) is_partition: bool,
 }

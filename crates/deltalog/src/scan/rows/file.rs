@@ -32,7 +32,7 @@ use crate::values::calendar::FileCalendar;
 use crate::values::conversion::{Misfit, convert, is_convertible};
 use crate::values::footer::decoded_bytes;
 
-/// How many batches of the columns that a predicate reads are kept until the others are read.
+/// How many batches of the predicate's columns may be kept until the other columns are read.
 const KEPT_BATCHES: usize = 4;
 
 /// The state that all files of a scan share.
@@ -358,12 +358,12 @@ impl OpenFile {
         chunks.map(decoded_bytes).sum::<f64>() > Self::most_kept(scan) as f64
     }
 
-    /// Returns the most bytes of what the predicate has read that are kept.
+    /// Returns the maximum number of bytes of the predicate's columns that are kept.
     pub(super) fn most_kept(scan: &RowScan) -> usize {
         KEPT_BATCHES.saturating_mul(scan.batch_bytes.target())
     }
 
-    /// Returns whether more than one column is not read by the predicate.
+    /// Returns whether the predicate leaves more than one column unread.
     pub(super) fn has_several_columns(&self) -> bool {
         let root = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf);
         self.rest.first().is_some_and(|first| self.rest.iter().any(|leaf| root(leaf) != root(first)))

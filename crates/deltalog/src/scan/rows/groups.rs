@@ -1,4 +1,4 @@
-//! Pruning of row groups by the statistics in a file's footer.
+//! Prunes row groups by the statistics in a file's footer.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use parquet::file::metadata::ParquetMetaData;

@@ -1,4 +1,4 @@
-//! Files that store numbers and dates with older types than the table's. (PROTOCOL, "Type Widening".)
+//! Finds files that store numbers and dates with older types than the table's. (PROTOCOL, "Type Widening".)
 //!
 //! Only footers are read. The values of partition columns do not count, because they are in the log.
 
@@ -13,7 +13,7 @@ use crate::runtime::by_name::names_of;
 /// # Errors
 /// As [`Opener::open`].
 pub(super) fn converts_numbers(opener: &Opener, file: &DataFile) -> Result<bool> {
-    // Which rows are deleted does not matter.
+    // It does not matter which rows are deleted.
     let all = DataFile { rows: FileRows::All, ..file.clone() };
     let open = guarded(|| opener.open(&all));
     let Some(open) = open.map_err(|error| opener.located(error, &file.path.to_string()))? else {

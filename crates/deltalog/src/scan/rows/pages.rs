@@ -1,4 +1,4 @@
-//! Pruning of pages by the page index of a file (Parquet, "Page Index").
+//! Prunes pages by the page index of a file (Parquet, "Page Index").
 //!
 //! The pages of different columns have different lengths, so the predicate is evaluated once per column, as
 //! if the bounds of all other columns were unknown. A row is read if no column excludes its page.

@@ -41,9 +41,9 @@ pub enum FileRows {
     /// The rows that one deletion vector marks and another does not. These are the rows that a file lost or
     /// gained between two versions.
     Between {
-        /// Marks the rows.
+        /// The vector that marks the rows.
         named_by: DeletionVectorDescriptor,
-        /// Excludes rows again.
+        /// The vector whose rows are excluded.
         not_by: Option<DeletionVectorDescriptor>,
     },
     /// Rows that a statement has chosen by their positions.

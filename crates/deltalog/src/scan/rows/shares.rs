@@ -9,10 +9,10 @@
 //! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
 //! caller is dropped.
 //!
-//! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). If it says too little, as for
-//! values that are stored once and repeated, then a batch that is too large is passed on in pieces, one that no array
-//! can hold is read again, and reading continues with fewer rows at once. After narrow rows the number of rows grows
-//! again, up to what the footer suggests.
+//! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). If the footer understates the size,
+//! as for values that are stored once and repeated, a batch that is too large is passed on in pieces, a batch that no
+//! array can hold is read again, and reading continues with fewer rows at once. After narrow rows the number of rows
+//! grows again, up to what the footer suggests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

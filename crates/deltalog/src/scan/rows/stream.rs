@@ -174,7 +174,7 @@ fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) ->
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                // With a predicate, its columns in the groups are decoded before there is anything to return.
+                // With a predicate, its columns are decoded for the whole group before any rows can be returned.
                 let are_large = file.first.is_empty()
                     && file.bytes_of_largest_group() > WAITING_BYTES
                     && file.has_several_columns();

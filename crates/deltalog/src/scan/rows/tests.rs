@@ -322,14 +322,14 @@ fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
             }
         }
     };
-    // First by the row group, and then by the page.
+    // Pruning applies first to the row group, and then to the page.
     for sql in ["f > 70", "f >= 60", "f > 40", "f >= 30", "f BETWEEN 35 AND 45", "NOT (f <= 44)"] {
         assert!(!is_read(true, 99.0, sql), "{sql}");
     }
     for sql in ["f > 28", "f < 3", "f != 80", "f IS NOT NULL"] {
         assert!(is_read(true, 99.0, sql), "{sql}");
     }
-    // In a file of another writer, or with a NaN: `>` may be true for a NaN, which is greater than all numbers.
+    // In a file of another writer, or with a NaN, `>` may be true for a NaN, which is greater than all numbers.
     for (lists_nan, last) in [(false, 99.0), (true, f64::NAN)] {
         assert!(is_read(lists_nan, last, "f > 70") && is_read(lists_nan, last, "f > 40"));
         assert!(!is_read(lists_nan, last, "f = 70") && !is_read(lists_nan, last, "f = 40"));

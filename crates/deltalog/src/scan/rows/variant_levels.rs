@@ -1,4 +1,4 @@
-//! How deeply the values of shredded variants are nested: their decoder descends by recursion. (Parquet's
+//! Limits how deeply the values of shredded variants are nested, because their decoder is recursive. (Parquet's
 //! `VariantEncoding.md`, "Value encoding".)
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn elements_in_each_other_s_place_are_refused() {
-        // Arrays of two elements that are both the next array.
+        // Each array has two elements, which are both the next array.
         let mut value = vec![0];
         for _ in 0..VARIANT_LEVELS - 1 {
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();

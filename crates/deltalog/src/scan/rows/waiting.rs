@@ -1,5 +1,5 @@
-//! How many batches of a task may wait for the caller: a few of any size, and more as long as they are small. Their
-//! sizes are taken from the batches themselves, because footers may say too little.
+//! Limits how many batches of a task may wait for the caller: a few of any size, and more as long as they are small.
+//! The batches themselves are measured, because footers may understate their size.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The number of batches that may wait in any case.
 pub(super) const WAITING_BATCHES: usize = 2;
-/// The number of bytes from which on no more batches may wait.
+/// The number of bytes at which no further batches may wait.
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 
 /// How often a waiting worker checks whether the caller is still there.

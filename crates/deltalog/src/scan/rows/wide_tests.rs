@@ -26,7 +26,7 @@ struct Written {
     /// The text of each row: its number and its length.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
-    /// Whether the footer shows the size of values that a dictionary repeats.
+    /// Whether the footer shows the full size of values that a dictionary repeats.
     tells_sizes: bool,
     group_rows: usize,
     chosen: Option<Vec<bool>>,
@@ -36,7 +36,7 @@ fn written() -> impl Strategy<Value = Written> {
     let lengths = prop_oneof![8 => 0_usize..40, 2 => 200_usize..600, 1 => 2_000_usize..4_000];
     let texts = prop_oneof![
         prop::collection::vec((0..9_usize, lengths), 1..150),
-        // The same text, which a dictionary stores once.
+        // All rows have the same text, which a dictionary stores once.
         (1_usize..900, 20_usize..200).prop_map(|(length, rows)| vec![(1, length); rows]),
     ];
     (
@@ -126,7 +126,7 @@ fn read(table: &Table, scan: RowScan) -> Vec<RecordBatch> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Batches are bounded, and have the rows of batches that are not, in their order: with deletion vectors, row ids,
+    /// Batches are bounded, and have the same rows in the same order as unbounded ones: with deletion vectors, row ids,
     /// views, predicates that read a wide column or a narrow one, threads for files and threads for columns.
     #[test]
     fn batches_of_wide_rows_are_bounded(
@@ -159,7 +159,8 @@ proptest! {
     }
 }
 
-/// The decoder fails where the offsets of an array end, which is no damage: the rows are read again, fewer at once.
+/// The decoder fails when the offsets of an array are exhausted. That is not damage: the rows are read again, fewer at
+/// once.
 #[test]
 fn rows_beyond_the_offsets_of_an_array_are_read_again() {
     let table = table(&[repeated(3000, 500, 1000)]);

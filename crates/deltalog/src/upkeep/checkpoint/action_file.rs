@@ -1,10 +1,10 @@
 //! A Parquet file of actions: a checkpoint, a part of one, or a sidecar. Protocol: "Checkpoint Schema".
 //!
 //! - A row group is written when it is full, so that only one is in memory.
-//! - Paths and statistics are nearly all different. They are stored without a dictionary, and statistics without
-//!   bounds, which nothing looks for.
-//! - A sidecar has Bloom filters of its paths, with which the writer of the next checkpoint finds out whether it can
-//!   use the sidecar again ([`crate::log::replay::SidecarFile`]).
+//! - Paths and statistics are nearly all different. Both are stored without a dictionary. Statistics are also stored
+//!   without bounds, because no reader looks for those.
+//! - A sidecar has Bloom filters of its paths, from which the writer of the next checkpoint finds out whether it can
+//!   reuse the sidecar ([`crate::log::replay::SidecarFile`]).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The columns of paths.
 const PATHS: [[&str; 2]; 2] = [["add", "path"], ["remove", "path"]];
 
-/// The probability that the Bloom filter of a sidecar does not rule out a path that the sidecar does not have.
+/// The probability that the Bloom filter of a sidecar reports a path that the sidecar does not have.
 const FALSE_HITS: f64 = 1e-4;
 
 /// A Parquet file of actions that is being written.
@@ -37,7 +37,7 @@ pub(super) struct ActionFile {
     schema: SchemaRef,
     path: String,
     rows: u64,
-    /// Whether every path is its own key. `None` if that need not be known.
+    /// Whether every path is its own key; `None` if that need not be known.
     is_plain: Option<bool>,
 }
 
@@ -124,7 +124,7 @@ impl ActionFile {
         self.write(&batch)
     }
 
-    /// Writes actions in their own row group, so that readers find them without reading others.
+    /// Writes actions in a row group of their own, so that readers can find them without reading others.
     pub(super) fn write_group(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write(batch)?;
         self.writer.flush().map_err(|error| failed(&self.path, error))

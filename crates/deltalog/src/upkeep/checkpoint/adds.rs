@@ -5,12 +5,13 @@
 //! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the text of the log |
 //! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` with partitions |
 //!
-//! - The names are the log's, which are the physical names in a mapped table.
+//! - Columns are named as in the log, that is, by physical name in a table with column mapping.
 //! - `stats_parsed` has the indexed leaf columns of the table's schema, with the types of the schema. A statistic that
 //!   is not a value of that type is left out. Bounds of a column that was a `float` are loosened, see
 //!   [`crate::scan::StatisticsColumns`].
-//! - A partition value that is not of its column's type is an error: left out, it would be taken for NULL.
-//! - No action of a checkpoint changes data.
+//! - A partition value that does not have its column's type is an error: if it were left out, readers would take it for
+//!   NULL.
+//! - In a checkpoint, `dataChange` is false for all actions.
 
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ struct StatisticsStructs {
 }
 
 impl AddColumns {
-    /// Returns the columns that the properties of the table ask for.
+    /// Returns the columns that the table's properties request.
     ///
     /// # Errors
     /// `CorruptLog` for a partition column without a primitive type.

@@ -1,8 +1,9 @@
 //! The file actions of a version, batch by batch, as rows of a checkpoint. Protocol: "Checkpoints", "Add File and
 //! Remove File".
 //!
-//! - A batch has a limited number of rows, so that little of it is in memory as columns of a checkpoint.
-//! - A tombstone expires by `delta.deletedFileRetentionDuration`. One without a time is as old as can be.
+//! - A batch has a limited number of rows, so that only a small part of the file list is in memory in the form of
+//!   checkpoint columns.
+//! - A tombstone expires after `delta.deletedFileRetentionDuration`. A tombstone without a time counts as old.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StructArray};
 use arrow::compute::filter_record_batch;
@@ -25,12 +26,12 @@ pub(super) struct FileActions {
 }
 
 impl FileActions {
-    /// Returns the form that the properties of the table ask for, at the time `now_ms`.
+    /// Returns the form that the table's properties request, at the time `now_ms`.
     ///
     /// # Errors
     /// As [`AddColumns::of`].
     pub(super) fn of(snapshot: &Snapshot, now_ms: i64) -> Result<Self> {
-        // An interval that is not understood expires nothing.
+        // If the interval cannot be parsed, nothing expires.
         let retention = snapshot.deleted_file_retention().ok();
         let retention = retention.and_then(|retention| i64::try_from(retention.as_millis()).ok());
         let expired_ms = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));

@@ -1,17 +1,18 @@
-//! Moving `_last_checkpoint` forward. Protocol: "Last Checkpoint File".
+//! Updates `_last_checkpoint` to a newer checkpoint. Protocol: "Last Checkpoint File".
 //!
 //! - The hint is replaced only if it is still the one that was read ([`crate::storage::Storage::put_if_unchanged`]), so
 //!   that a writer with an older checkpoint never replaces the hint of a newer one, regardless of the order in which
 //!   they write.
-//! - A store that cannot do that may keep the older hint. Readers then list the log from an older version on and find
-//!   the newer checkpoint there: a hint that is behind only costs a longer listing.
-//! - A hint that is ahead of every complete checkpoint is replaced as well: it is of a table that is gone, or damaged.
+//! - In a store that cannot do that, the older hint may remain. Readers then list the log from an older version on and
+//!   find the newer checkpoint there, so an outdated hint only costs a longer listing.
+//! - A hint that points beyond every complete checkpoint is replaced as well: it is damaged, or belongs to a table that
+//!   no longer exists.
 
 use crate::error::Result;
 use crate::log::{LastCheckpoint, LogSegment};
 use crate::storage::Storage;
 
-/// How often a hint is tried that other writers keep replacing. They write newer ones, as a rule.
+/// How often to try to replace the hint while other writers keep changing it. They usually write newer hints.
 const TRIES: u32 = 8;
 
 /// Writes `hint`, unless the existing hint points at a newer checkpoint.

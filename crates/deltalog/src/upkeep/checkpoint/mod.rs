@@ -18,11 +18,11 @@
 //!   domains of older commits, which a checkpoint replaces.
 //! - Memory does not depend on the number of files: they pass through in batches, and a row group is written when
 //!   it is full.
-//! - No checkpoint is written of a version that the log no longer has: it would stand alone below those that a clean-up
-//!   has left. This is checked when everything but the last file is written, and once more afterwards.
-//! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
-//!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
-//! - The number of live files in it is compared with the checksum of the version, which was not counted.
+//! - No checkpoint is written for a version that the log no longer has, because it would stand alone, below the
+//!   versions that a clean-up has left. This is checked before the last file is written, and once more afterwards.
+//! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. A failed attempt only leaves
+//!   files that readers ignore: temporary files, and sidecars without a head.
+//! - The number of live files in it is compared with the checksum of the version, which was computed without counting.
 //! - Checkpoints are an optimization: failing to write one after a commit is logged and never fails the commit.
 
 mod action_file;
@@ -45,8 +45,8 @@ use file_actions::FileActions;
 
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// Writes the checkpoint of `snapshot`, and the hint that names it. In a table with checkpoints of the V2 spec, a
-/// version keeps an existing checkpoint, because a second one would get a different name and not replace it.
+/// Writes the checkpoint of `snapshot`, and the hint that points at it. In a table with checkpoints of the V2 spec, an
+/// existing checkpoint of the version is kept, because a second one would get another name instead of replacing it.
 ///
 /// # Errors
 /// `VersionNotFound` if the log was cleaned up and no longer has the version, `CorruptLog`, `Unsupported` for a table
@@ -59,14 +59,15 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Returns whether the table has checkpoints by the V2 spec, and its log a readable checkpoint of the version that is
-/// not in several parts. One with the classic name may be of another writer and by the V1 spec, which is as good.
+/// Returns whether the table has checkpoints of the V2 spec, and its log already has a readable checkpoint of the
+/// version that is not in several parts. A checkpoint with the classic name, from another writer and perhaps of the V1
+/// spec, is also good enough.
 ///
 /// # Errors
-/// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone below those that are
-/// left, and look like the beginning of a damaged log.
+/// `VersionNotFound` if the log no longer has the version: a checkpoint of it would stand alone, below the versions
+/// that are left, and look like the beginning of a damaged log.
 fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
-    // Only a catalog knows its commits; the check for them comes with the writing.
+    // Only the catalog knows such a commit. The check for that is made when the checkpoint is written.
     if matches!(snapshot.segment().commits.last().map(|commit| commit.kind), Some(CommitKind::Staged(_))) {
         return Ok(false);
     }
@@ -79,7 +80,7 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
     }
     match check_checkpoint(snapshot.storage(), snapshot.resolver(), &checkpoint) {
         Ok(()) => Ok(true),
-        // The new one is preferred: readers try one after the other.
+        // A new checkpoint is preferred to a damaged one, because readers try one after the other.
         Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => Ok(false),
         Err(error) => Err(error),
     }
@@ -89,11 +90,11 @@ fn has_v2_checkpoint(snapshot: &Snapshot) -> Result<bool> {
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct CheckpointLimits {
-    /// The maximum number of file actions in a head. More are in sidecars.
+    /// The maximum number of file actions in a head. If there are more, they go into sidecars.
     pub inline_rows: u64,
-    /// The maximum number of actions in a JSON head. One with more is Parquet.
+    /// The maximum number of actions in a JSON head. A head with more is a Parquet file.
     pub json_actions: usize,
-    /// The number of actions at which a sidecar is full. One that loses a file is written again as a whole.
+    /// The number of actions at which a sidecar is full. A sidecar that loses a file is rewritten as a whole.
     pub sidecar_rows: u64,
 }
 
@@ -116,7 +117,7 @@ pub fn write_checkpoint_within(
     write_in_own_form(snapshot, limits, environment).map(drop)
 }
 
-/// Writes a checkpoint in the form that the table asks for. Returns the number of live files in it, if that is known.
+/// Writes a checkpoint in the form that the table requests. Returns the number of live files in it, if that is known.
 fn write_in_own_form(
     snapshot: &Snapshot,
     limits: &CheckpointLimits,
@@ -131,8 +132,8 @@ fn write_in_own_form(
 /// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if
 /// that is known.
 ///
-/// A checkpoint that another writer has written in the meantime stays: readers that have found it read it with the
-/// size that it had, and fail if it is replaced by a file of another size.
+/// If another writer has written a checkpoint in the meantime, that is kept: readers that have listed it expect its
+/// size, and fail if it is replaced by a file of another size.
 ///
 /// # Errors
 /// As [`write_checkpoint`].
@@ -157,7 +158,7 @@ pub(crate) fn is_due(base: &Snapshot, version: u64) -> bool {
     version > 0 && version.is_multiple_of(interval(base))
 }
 
-/// Returns whether the table wants checkpoints by the V2 spec, and allows them.
+/// Returns whether the table requests checkpoints of the V2 spec, and supports them.
 fn is_v2(snapshot: &Snapshot) -> bool {
     snapshot.metadata().wants_v2_checkpoints() && has_v2_feature(snapshot)
 }
@@ -166,8 +167,8 @@ fn has_v2_feature(snapshot: &Snapshot) -> bool {
     snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint)
 }
 
-/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files that the
-/// hint names. A checksum of the version that has another number is not used any more.
+/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files according
+/// to the hint. If the checksum of the version has another number, it is not used any more.
 fn write(
     snapshot: &Snapshot,
     environment: &Environment,
@@ -180,7 +181,7 @@ fn write(
         let hint = form(&actions)?;
         hint::advance(snapshot.storage(), &hint)?;
         let files = hint.num_of_add_files.and_then(|files| u64::try_from(files).ok());
-        // The checkpoint stands, whether it can be compared or not.
+        // The checkpoint is valid, whether the comparison succeeds or not.
         if let Some(error) = files.and_then(|files| snapshot.compare_checksum_with(files).err()) {
             let (table, version) = (snapshot.storage().url(), snapshot.version());
             tracing::warn!(table, version, %error, "a checkpoint could not be compared with its checksum");

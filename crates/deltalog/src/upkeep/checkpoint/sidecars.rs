@@ -1,4 +1,4 @@
-//! Sidecars of a checkpoint by the V2 spec: which are written, and which of the checkpoint before are used again.
+//! Decides which sidecars of the previous checkpoint a new checkpoint of the V2 spec reuses, and writes the others.
 //! Protocol: "Sidecar Files", "V2 Spec".
 //!
 //! ```text
@@ -9,15 +9,16 @@
 //!                     new files  ──┘    and the new files  ─>  d
 //! ```
 //!
-//! - A sidecar is used again if no commit since has an action for one of its files. It must also have the columns that
-//!   would be written now, and its tombstones must not all have expired.
-//! - A sidecar that is less than half full is written again together with new files, so that small ones do not add up.
-//!   The number of rows written is thereby proportional to the new files and to the sidecars that have lost files.
+//! - A sidecar is reused if no later commit has an action for one of its files. It must also have the columns that
+//!   would be written now, and not all of its tombstones may have expired.
+//! - A sidecar that is less than half full is rewritten together with new files, so that small sidecars do not
+//!   accumulate. The number of rows written is therefore proportional to the new files and to the sidecars that have
+//!   lost files.
 //! - Live files and tombstones are in different sidecars, because tombstones expire together.
-//! - Some of the tombstones of a sidecar that is used again may have expired. That is harmless: "tombstones only exist
-//!   for the benefit of the VACUUM command".
-//! - A sidecar that is used again can only be missing if a clean-up has deleted the checkpoint that it was of before
-//!   this one was written, which needs a newer checkpoint that is older than the log's retention.
+//! - Some of the tombstones in a reused sidecar may have expired. That is harmless: "tombstones only exist for the
+//!   benefit of the VACUUM command".
+//! - A reused sidecar can only be missing if a clean-up has deleted its earlier checkpoint before this one was written.
+//!   That requires a newer checkpoint that is already older than the log's retention.
 
 use std::sync::Arc;
 
@@ -45,24 +46,24 @@ const FILTERED_PATHS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Sidecars {
     pub(super) actions: Vec<Sidecar>,
-    /// The number of file actions in them.
+    /// The number of file actions in these sidecars.
     pub(super) rows: u64,
-    /// The number of `add` actions in them, unless that is unknown.
+    /// The number of `add` actions in these sidecars, if it is known.
     pub(super) adds: Option<u64>,
 }
 
-/// The sidecars of the checkpoint before.
+/// The reusable sidecars of the previous checkpoint.
 pub(super) struct Reuse {
     kept: Vec<SidecarFile>,
     rewritten: Vec<SidecarFile>,
 }
 
 impl Reuse {
-    /// Returns what to do with the sidecars of the checkpoint that `snapshot` starts from. Returns `None` if none of
-    /// them can be used again.
+    /// Returns what to do with the sidecars of the checkpoint that `snapshot` starts from; `None` if none of them can
+    /// be reused.
     ///
     /// # Errors
-    /// Errors of the store. If a sidecar cannot be read, none is used again.
+    /// Errors of the store. If a sidecar cannot be read, none is reused.
     pub(super) fn of(
         snapshot: &Snapshot,
         actions: &FileActions,
@@ -115,7 +116,7 @@ impl Reuse {
         Ok((!kept.is_empty()).then_some(Self { kept, rewritten }))
     }
 
-    /// Returns the sidecars that are used again.
+    /// Returns the reused sidecars.
     pub(super) fn kept(&self) -> Sidecars {
         let counts = |kind| self.kept.iter().map(move |sidecar| sidecar.count(kind)).sum::<Option<u64>>();
         let (adds, removes) = (counts(FileAction::Add), counts(FileAction::Remove));
@@ -126,7 +127,7 @@ impl Reuse {
         }
     }
 
-    /// Returns the file actions that are in none of the sidecars that are used again.
+    /// Returns the file actions that are not in a reused sidecar.
     ///
     /// # Errors
     /// `CorruptLog`; errors while reading come with the rows.
@@ -238,14 +239,14 @@ impl<'a> SidecarWriter<'a> {
         Ok(())
     }
 
-    /// Completes the last sidecar; returns all of the checkpoint.
+    /// Completes the last sidecar. Returns all sidecars of the checkpoint.
     pub(super) fn finish(&mut self) -> Result<&Sidecars> {
         self.finish_current()?;
         Ok(&self.sidecars)
     }
 
-    /// Keeps the sidecars from now on: a head that refers to them may exist. Returns all of the checkpoint, and the
-    /// paths of those that were written.
+    /// From now on, keeps the sidecars when the writer is dropped, because a head that refers to them may exist.
+    /// Returns all sidecars of the checkpoint, and the paths of the newly written ones.
     pub(super) fn keep(mut self) -> (Sidecars, Vec<String>) {
         (std::mem::take(&mut self.sidecars), std::mem::take(&mut self.paths))
     }

@@ -1,9 +1,9 @@
 //! The actions of a checkpoint that are not about files. Protocol: "Checkpoints", "Transaction Identifiers", "Domain
 //! Metadata".
 //!
-//! - They go through JSON, as they do when they are read.
-//! - An application's progress expires by `delta.setTransactionRetentionDuration`, if the table has that property. Only
-//!   the newest progress of an application can expire, so that an older one never takes its place.
+//! - They are converted to JSON first, and are also read through JSON.
+//! - An application's progress expires after `delta.setTransactionRetentionDuration`, if the table has that property.
+//!   If the newest progress of an application expires, an older one does not take its place.
 //! - A progress without a time never expires, because its age is unknown, and without it the application would write
 //!   its data again. (The JVM connector drops it.)
 
@@ -93,10 +93,10 @@ pub(super) fn v2_fields() -> Vec<Field> {
     fields
 }
 
-/// Returns `actions`, none of them about a file, as rows of a checkpoint with the columns `schema`.
+/// Returns `actions`, which are not about files, as rows of a checkpoint with the columns `schema`.
 ///
 /// # Errors
-/// `CorruptLog` if they do not fit.
+/// `CorruptLog` if the actions do not fit these columns.
 pub(super) fn rows(actions: &[Action], schema: &SchemaRef) -> Result<RecordBatch> {
     let failed = |error: ArrowError| {
         Error::corrupt_log("the table's actions do not fit a checkpoint").with_source(error)

@@ -7,8 +7,8 @@
 //! | many | sidecars | JSON if it has few actions, else Parquet |
 //!
 //! - The head has a name with a UUID, so that a checkpoint never replaces another one.
-//! - Every tenth checkpoint, and the first, has the classic name instead, so that clients that do not know the other
-//!   names find it and read the protocol that they do not support.
+//! - Every tenth checkpoint, and the first, has the classic name instead. Clients that do not know the other names can
+//!   then find it, and learn from its protocol that they do not support the table.
 //! - The sidecars are written first; the head completes the checkpoint. Without a head they are deleted, unless it is
 //!   unknown whether the head was written.
 
@@ -32,7 +32,7 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::derived::take_back_if_gone;
 
-/// One checkpoint of this number has the classic name.
+/// One in this many checkpoints has the classic name.
 const CLASSIC_EVERY: u64 = 10;
 
 /// The maximum number of actions, and of sidecars, that the hint repeats.
@@ -152,7 +152,7 @@ impl Head<'_> {
         }
     }
 
-    /// Starts a Parquet file with `actions`, none of them about a file.
+    /// Starts a Parquet file with `actions`, which are not about files.
     fn open(&self, name: &LogFileName, schema: Schema, actions: &[Action]) -> Result<ActionFile> {
         let file = self.snapshot.storage().replace_file(&name.path())?;
         let mut file = ActionFile::new(file, name.path(), Arc::new(schema))?;
@@ -165,7 +165,7 @@ impl Head<'_> {
     fn hint(&self, name: &LogFileName, bytes: u64, sidecars: &Sidecars) -> Result<LastCheckpoint> {
         let of_sidecars: i64 = sidecars.actions.iter().map(|sidecar| sidecar.size_in_bytes).sum();
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        // The classic name says all that a reader needs to find the head.
+        // With the classic name, a reader needs nothing else to find the head.
         let v2_checkpoint = match self.is_classic {
             true => None,
             false => Some(V2CheckpointHint {

@@ -1,7 +1,7 @@
-//! The live files that the checksum and the commits after it name.
+//! Tracks the live files that a checksum and the commits after it contain.
 //!
-//! A checksum that lists all files makes them completely known. Otherwise only the files of the commits are, and
-//! what the commits say must be consistent: a file is added once and removed once.
+//! If the checksum lists all files, all live files are known. Otherwise only the files in the commits are known, and
+//! the commits must be consistent: a file is added once and removed once.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::protocol::{Add, PathResolver};
 /// The maximum number of files that a checksum lists, because it is written with each commit.
 pub(super) const MOST_LISTED_FILES: usize = 20;
 
-/// The maximum number of file actions that are remembered by name.
+/// The maximum number of file actions that are tracked.
 const MOST_TRACKED: usize = 10_000;
 
 /// A live file.
@@ -40,22 +40,22 @@ enum Place {
 /// The effect of a commit on live files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileChange {
-    /// It adds only files that are not live, and removes only live ones.
+    /// It only adds files that are not live, and only removes live files.
     Exact,
-    /// It adds only files that are live, with the same sizes and deletion vectors, and removes none.
+    /// It only adds files that are already live, with the same sizes and deletion vectors, and removes none.
     LiveAgain,
-    /// It may name live files again, or others.
+    /// It may add files that are already live, or remove files that are not.
     Unknown,
 }
 
-/// The files that are known by name.
+/// The live files that are known individually.
 pub(super) struct LiveFiles<'c> {
     listed: Vec<Add>,
     commits: Vec<&'c Commit>,
     /// The files by key; `None` for those that were removed.
     files: HashMap<String, Option<Live>>,
     is_complete: bool,
-    /// Whether there are too many actions to remember.
+    /// Whether there are too many actions to track.
     is_overfull: bool,
 }
 
@@ -80,7 +80,7 @@ impl<'c> LiveFiles<'c> {
 
     /// Applies the file actions of the next commit to the totals. Returns whether the totals are still exact.
     ///
-    /// All live files must be known for an unknown `change`.
+    /// If `change` is unknown, all live files must be known.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
@@ -133,7 +133,7 @@ impl<'c> LiveFiles<'c> {
         let live = Live { size, deleted: rows.deleted(row)?, place };
         let deleted = live.deleted;
         match self.files.insert(rows.key(row, resolver)?, Some(live)) {
-            // The action replaces the former one.
+            // The action replaces the earlier one for the same file.
             Some(Some(former)) if self.is_complete => {
                 if totals.count(Change::Removed, former.size, former.deleted).is_none() {
                     return Ok(None);
@@ -145,7 +145,8 @@ impl<'c> LiveFiles<'c> {
         Ok(totals.count(Change::Added, size, deleted))
     }
 
-    /// Notes that files are live which a commit has added again. Returns whether the other commits agree.
+    /// Handles files that a commit has added again, so that they must be live. Returns whether that is consistent with
+    /// the other commits.
     fn add_again(&mut self, rows: &FileRows<'_>, commit: usize, resolver: &PathResolver) -> Result<bool> {
         if self.is_overfull {
             return Ok(true);
@@ -182,13 +183,13 @@ impl<'c> LiveFiles<'c> {
         })
     }
 
-    /// Returns the list of all `files` live files, if they are few and all known.
+    /// Returns the list of all `files` live files, if there are only a few and all are known.
     ///
     /// # Errors
     /// `CorruptLog` for an action that breaks the protocol.
     pub(super) fn all(&self, files: u64) -> Result<Option<Vec<Add>>> {
         let live: Vec<_> = self.files.values().flatten().collect();
-        // If that many files of the commits are live, there are no others.
+        // If as many files of the commits are live as there are live files, these are all of them.
         if self.is_overfull || live.len() as u64 != files || live.len() > MOST_LISTED_FILES {
             return Ok(None);
         }
@@ -209,12 +210,12 @@ impl<'c> LiveFiles<'c> {
     }
 }
 
-/// Counts all rows; returns `None` if one of them cannot be counted.
+/// Counts all rows; returns `None` if a row cannot be counted.
 fn count_all(totals: &mut FileTotals, rows: &FileRows<'_>, change: Change) -> Option<()> {
     (0..rows.len()).try_for_each(|row| totals.count(change, rows.size(row)?, rows.deleted(row).ok()?))
 }
 
-/// The columns of file actions that identify and measure files.
+/// The columns of file actions that identify files and give their sizes.
 struct FileRows<'b> {
     batch: &'b RecordBatch,
     vectors: Option<DeletionVectorColumn<'b>>,
@@ -236,7 +237,7 @@ impl<'b> FileRows<'b> {
         sizes.is_valid(row).then(|| sizes.value(row))
     }
 
-    /// Returns the number of rows that the deletion vector of a file marks, if it has one.
+    /// Returns the number of rows that the deletion vector of a file marks, if it has a deletion vector.
     fn deleted(&self, row: usize) -> Result<Option<i64>> {
         let vector = self.vectors.as_ref().map_or(Ok(None), |vectors| vectors.get(row))?;
         Ok(vector.map(|vector| vector.cardinality))

@@ -1,20 +1,22 @@
-//! Writing the checksum file of a committed version. (PROTOCOL, "Version Checksum File".)
+//! Writes the checksum file of a committed version. (PROTOCOL, "Version Checksum File".)
 //!
 //! ```text
 //!   N.crc of the base  +  the commits since  =  M.crc
 //! ```
 //!
-//! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
-//!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
-//! - What a commit of this crate does to the totals follows from its actions. What other writers mean by theirs is not
-//!   known: over their commits, totals are only carried while the checksum lists all files.
+//! - Neither the file list nor any commit is read for a checksum, because a transaction has the commits since its base
+//!   in memory. If the checksum of the base is not known, versions have no checksum until the next checkpoint, which
+//!   counts the files.
+//! - How a commit of this crate changes the totals follows from its actions. For commits of other writers this is
+//!   uncertain, so totals are only carried over such commits while the checksum lists all files.
 //! - A field whose exact value is unknown is left out. If it is a required field, no file is written.
-//! - Every checkpoint that follows a commit counts the files. If the files differ from what a checksum would say,
-//!   they are counted for it again, and the checksums of later versions are deleted, which may have been derived in
-//!   the meantime.
-//! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
-//! - In a store without directories, a file that is not written at once is deleted again if its commit is gone or
-//!   another one: the table was dropped in between.
+//! - Every checkpoint that follows a commit counts the files. If the count differs from the derived checksum, the
+//!   checksum is computed again by counting. The checksums of later versions are then deleted, because they may have
+//!   been derived from the wrong one.
+//! - An existing file is never replaced, as the protocol requires, because another writer may have recorded more than
+//!   this one.
+//! - In a store without directories, a file that was not written immediately after its commit is deleted again if that
+//!   commit no longer exists or is another one, because the table was dropped in the meantime.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
 
 mod live_files;
@@ -34,19 +36,20 @@ use super::derived::put_derived;
 use super::duties::Duties;
 use running::extended;
 
-/// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
-/// known. A snapshot has them in memory.
+/// The maximum size in bytes of all commits, in a table without a checkpoint, for which files are counted if no
+/// checksum is known. A snapshot has these commits in memory.
 const SMALL_LOG: u64 = 1 << 20;
 
 /// A checksum that was derived without counting files.
 pub(super) struct Derived {
     checksum: VersionChecksum,
-    /// Whether it has all totals. A total that is not known would not be known of later versions either.
+    /// Whether it has all totals. A missing total would also be missing in later versions.
     pub(super) is_complete: bool,
 }
 
 impl Derived {
-    /// Returns whether it has the number of live files that the checkpoint of its version has counted, and logs if not.
+    /// Returns whether its number of live files equals the number that the checkpoint of its version has counted. Logs
+    /// a difference.
     pub(super) fn agrees_with(&self, duties: &Duties, counted: u64) -> bool {
         let derived = self.checksum.num_files;
         if counted != derived {
@@ -63,7 +66,7 @@ impl Derived {
     }
 }
 
-/// A version that was committed, and what its checksum is derived from.
+/// A committed version, and the data from which its checksum is derived.
 pub(super) struct Since {
     pub(super) storage: Storage,
     pub(super) version: u64,
@@ -75,8 +78,8 @@ pub(super) struct Since {
     pub(super) own: OwnCommit,
 }
 
-/// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for the
-/// commits that follow.
+/// Returns the checksum of a committed version if it can be derived without reading the file list. It is kept for later
+/// commits.
 pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
     let Some(winners) = &committed.winners else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
@@ -89,7 +92,7 @@ pub(super) fn derive(committed: &Since) -> Result<Option<Derived>> {
     else {
         return Ok(None);
     };
-    // Files of early writers lack both. No commit after the base has set what is still missing.
+    // Checksums of early writers lack protocol and metadata. If no later commit has set them, the base has them.
     if let Some(base) = &committed.base {
         checksum.protocol.get_or_insert_with(|| base.protocol().clone());
         checksum.metadata.get_or_insert_with(|| base.metadata().clone());
@@ -112,12 +115,12 @@ pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Resul
     storage.put_volatile_if_absent(&path, derived.checksum.to_json()?.into()).map(drop)
 }
 
-/// Writes a checksum that was derived, soon after its commit, which does not wait for it.
+/// Writes a derived checksum soon after its commit, without making the commit wait.
 pub(super) fn write_behind(duties: &Duties, derived: &Derived) -> Result<()> {
     put(duties, &derived.checksum)
 }
 
-/// Writes a checksum that was derived, some time after its commit.
+/// Writes a derived checksum some time after its commit.
 pub(super) fn write_later(duties: &Duties, derived: &Derived) -> Result<()> {
     put_later(duties, &derived.checksum)
 }
@@ -127,19 +130,20 @@ pub(super) fn recount(duties: &Duties) -> Result<()> {
     put_later(duties, &recount::of(&duties.base.at_version(duties.version)?)?)
 }
 
-/// Makes sure that only the checksum of the committed version is carried on, both by snapshots that have read one and
-/// by other writers: one turned out to be wrong, and each is derived from the one before. Deletes the checksums of
-/// later versions.
+/// Makes sure that only the checksum of the committed version is carried on, both by snapshots that have read a
+/// checksum and by other writers. One turned out to be wrong, and each is derived from the one before. Deletes the
+/// checksums of later versions.
 pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     let mut next = duties.version + 1;
     loop {
-        // Not only the newest version that is listed: a stray file may have a version that is far
-        // too high.
+        // The newest version is looked up rather than taken from a listing, because a stray file may have a version
+        // that is far too high.
         let newest = duties.base.refresh()?.version();
         duties.base.left_over().doubt_checksums(newest, duties.version);
-        // Before the deletion, so that a checksum which is being written is deleted here or by its writer.
+        // This is recorded before the deletion, so that a checksum that is being written is deleted either here or by
+        // its writer.
         note_doubt(duties.storage(), newest, duties.version);
-        // A transaction may have committed before it could know.
+        // A transaction may have committed before it could know about the doubt.
         if next > newest {
             return Ok(());
         }
@@ -150,7 +154,8 @@ pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
     }
 }
 
-/// Writes a checksum unless the table has been replaced: the other table would have it when it reaches this version.
+/// Writes a checksum unless the table has been replaced, because it would become the checksum of the new table when
+/// that reaches this version.
 fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
     duties.base.newest_version()?;
     put(duties, checksum)

@@ -1,4 +1,4 @@
-//! The checksum of a version, counted in its file list.
+//! Computes the checksum of a version by counting its file list.
 
 use super::live_files::MOST_LISTED_FILES;
 use super::running::MOST_LISTED_NAMES;
@@ -18,7 +18,7 @@ pub(super) fn of(snapshot: &Snapshot) -> Result<VersionChecksum> {
     let (protocol, metadata) = (snapshot.protocol(), snapshot.metadata());
     let info = snapshot.commit_info()?.unwrap_or_default();
     let has_timestamps = InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never;
-    // Which identifiers have expired depends on the time at which the file is read.
+    // Which transaction identifiers have expired depends on when the file is read, so they are left out.
     let transactions = match metadata.property("delta.setTransactionRetentionDuration") {
         Some(_) => None,
         None => Some(snapshot.app_transactions()?),

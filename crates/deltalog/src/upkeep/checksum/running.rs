@@ -1,4 +1,4 @@
-//! A checksum carried over commits.
+//! Derives the checksum of a version from an earlier one and the commits since.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,12 @@ use crate::log::replay::{Commit, FileColumn};
 use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
 use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
 
-/// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
+/// The maximum number of applications, and of domains, that a checksum lists, because a checksum is written with each
+/// commit.
 pub(super) const MOST_LISTED_NAMES: usize = 100;
 
-/// The operation of this crate that only adds live files again, with other statistics. It has read them, so that a
-/// commit which has changed one of them is a conflict.
+/// The operation of this crate that only adds live files again, with other statistics. It depends on these files, so a
+/// commit that has changed one of them is a conflict.
 const COMPUTE_STATS: &str = "COMPUTE STATS";
 
 /// Returns the checksum of the version of `own`, which follows the version of `checksum` and the commits `earlier`
@@ -74,9 +75,9 @@ pub(super) fn extended(
     Ok(Some((extended, is_complete)))
 }
 
-/// Returns the effect of a commit on live files. A commit of this crate adds files that are not live, unless it removes
-/// none and does not say that all rows are new: then they may be live ones, with other statistics or row ids. What the
-/// files of other writers are is not known.
+/// Returns the effect of a commit on live files. A commit of this crate adds files that are not live. The exception is
+/// a commit that removes none and does not mark all rows as new: its files may already be live and only get other
+/// statistics or row ids. Nothing is assumed about the commits of other writers.
 fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> FileChange {
     let info = commit.commit_info.as_ref();
     let is_of_this_crate = info.and_then(|info| info.engine_info.as_deref()).is_some_and(names_this_crate);
@@ -95,7 +96,7 @@ fn change_of(commit: &Commit, adds: &[RecordBatch], removes: &[RecordBatch]) -> 
     }
 }
 
-/// Returns whether `dataChange` is known of all files, and `value`.
+/// Returns whether every file has `dataChange`, and its value is `value`.
 fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
     adds.iter().filter(|adds| adds.num_rows() > 0).all(|adds| {
         let changes =
@@ -105,8 +106,8 @@ fn have_data_change(adds: &[RecordBatch], value: bool) -> bool {
     })
 }
 
-/// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then
-/// depends on the time at which the file is read.
+/// Returns the newest progress of each application; `None` if the table lets identifiers expire, because which of them
+/// have expired depends on when the file is read.
 fn transactions(
     checksum: &VersionChecksum,
     metadata: Option<&Metadata>,

@@ -1,9 +1,10 @@
-//! Clean-ups that follow commits. (PROTOCOL, "Metadata Cleanup".)
+//! Cleans up the log after commits. (PROTOCOL, "Metadata Cleanup".)
 //!
 //! - Files are deleted for two seconds at a time. Before each round, the table's properties are read again. A commit
 //!   that cleans up before it returns does one round. In the background, the clean-up continues, but yields to a
-//!   checkpoint of the same table. What remains follows after the next commits on the same snapshot and on those that
-//!   are refreshed from it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a later hour.
+//!   checkpoint of the same table. Remaining files are deleted after the next commits on the same snapshot and on
+//!   snapshots that are refreshed from it ([`LeftOver`](crate::snapshot::LeftOver)), or after the first checkpoint of a
+//!   later hour.
 
 use std::collections::VecDeque;
 
@@ -20,20 +21,20 @@ use crate::upkeep::duties::Duties;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The time in milliseconds after which a round begins no other deletion.
+/// The time in milliseconds after which a round starts no further deletion.
 const MOST_MS_OF_ROUND: i64 = 2000;
 
-/// For how long a clean-up may continue.
+/// How long a clean-up may continue.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::upkeep) enum Pace<'a> {
-    /// A commit waits for it.
+    /// A commit is waiting for it.
     Brief,
-    /// No caller waits for it, but it yields to other work on the table.
+    /// No caller is waiting for it, but it yields to other work on the table.
     Behind(&'a Turn<'a>),
 }
 
 impl Pace<'_> {
-    /// Returns whether work that began at `began_ms` must not take any longer.
+    /// Returns whether work that began at `began_ms` has used up its time.
     fn is_over_since(self, began_ms: i64, environment: &Environment) -> bool {
         match self {
             Self::Brief => environment.now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND,
@@ -41,7 +42,7 @@ impl Pace<'_> {
         }
     }
 
-    /// Returns whether no other round may begin.
+    /// Returns whether no further round may begin.
     fn is_over(self) -> bool {
         match self {
             Self::Brief => true,
@@ -52,8 +53,8 @@ impl Pace<'_> {
 
 /// Cleans up the log after a checkpoint was written, if the table allows it.
 ///
-/// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
-/// nothing yet.
+/// This lists the whole log, so only the first checkpoint of an hour does it. The new checkpoint itself does not
+/// replace any commits yet.
 pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
         return Ok(());
@@ -64,7 +65,7 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     if former.is_none_or(|former| hour(former.modified_ms) == hour(environment.now_ms())) {
         return Ok(());
     }
-    // The commit itself may have changed the retention, and a listing that lags behind does not show it.
+    // The commit itself may have changed the retention, which a listing that lags behind would not show.
     let newest = base.refresh()?;
     if newest.version() < *version {
         return Ok(());
@@ -72,12 +73,14 @@ pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Re
     if !is_wanted(&newest) {
         return Ok(());
     }
-    // One clock that is ahead must not delete the history of all: the commit has the time of the store.
+    // A single clock that is ahead must not cause the history to be deleted, so the time of the store is used: the time
+    // of the commit's file.
     let path = LogFileName::Commit(*version).path();
     let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
     let now_ms = environment.now_ms().min(commit.modified_ms);
     let retention_ms = retention_ms(&newest)?;
-    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
+    // If a writer has lost a version and pauses, the next version must not be deleted in the meantime, because the
+    // writer would find it free.
     let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms.max(DAY_MS)));
     let began_ms = environment.now_ms();
     let is_over = || pace.is_over_since(began_ms, environment);
@@ -99,20 +102,20 @@ pub(in crate::upkeep) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     delete_some(duties, expired, pace)
 }
 
-/// Returns whether what has expired may be deleted. The properties may have changed, so that it is to be kept.
+/// Returns whether the expired files may still be deleted, because the properties may have been changed to keep them.
 fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
     Ok(is_wanted(snapshot)
         && retention_ms(snapshot)? <= expired.retention_ms
         && protected_before(snapshot.protocol(), snapshot.metadata())? <= expired.protected_before)
 }
 
-/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, the rest
-/// is skipped: the next clean-up finds it again. Before each round, the table's properties are read again.
+/// Deletes the first of the expired files, and leaves the others for later commits. If a file cannot be deleted, the
+/// rest is skipped, and the next clean-up finds it again. Before each round, the table's properties are read again.
 fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
     let mut newest = duties.base.clone();
     while !expired.files.is_empty() {
         newest = newest.refresh()?;
-        // A listing that lags behind may not show what the commit itself has changed.
+        // A listing that lags behind might not show what the commit itself has changed.
         if newest.version() < duties.version {
             break;
         }
@@ -120,7 +123,8 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
             return Ok(());
         }
         delete_round(duties, &mut expired.files, pace)?;
-        // Whether a sidecar is referred to must be found out just before it is deleted.
+        // Whether a checkpoint refers to a sidecar must be checked just before the sidecar is deleted, so sidecars are
+        // not deleted here.
         expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
         if pace.is_over() {
             break;
@@ -130,7 +134,7 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
     Ok(())
 }
 
-/// Deletes the first of some files, at least one of them, unless the turn is over.
+/// Deletes some of the files from the front, at least one, until the turn is over.
 fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
     let now_ms = || duties.environment.now_ms();
     let began_ms = now_ms();

@@ -1,4 +1,4 @@
-//! Removing the part of the log that has expired. (PROTOCOL, "Metadata Cleanup", "VACUUM Protocol Check".)
+//! Deletes the part of the log that has expired. (PROTOCOL, "Metadata Cleanup", "VACUUM Protocol Check".)
 //!
 //! ```text
 //!            cut-off: midnight UTC, `delta.logRetentionDuration` ago
@@ -7,19 +7,21 @@
 //!   └── deleted ──────┘ └── retained ─┴───────
 //! ```
 //!
-//! - Every version that is not older than the cut-off stays readable, and so does each version since the checkpoint
-//!   that they need. Without such a checkpoint nothing is deleted.
-//! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
-//! - A checkpoint may be written while the commit of its version is deleted. A request to clean up looks for such
-//!   checkpoints at its end. A writer whose checkpoint comes even later finds the commit gone, and takes it back.
-//! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
-//!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - A file is only deleted if it is the one that was listed. Another table, whose files have the same names, may have
-//!   been created in place of this one.
+//! - Every version that is not older than the cut-off stays readable. So do the versions from the checkpoint on that is
+//!   needed to read them. If there is no such checkpoint, nothing is deleted.
+//! - That checkpoint is first read completely. If it is damaged, it cannot replace anything, and an older one is tried.
+//! - A checkpoint may be written while the commit of its version is being deleted. A requested clean-up looks for such
+//!   checkpoints at its end. A writer that finishes its checkpoint even later notices that the commit is gone, and
+//!   deletes the checkpoint.
+//! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, the remaining log
+//!   is as after an earlier clean-up. The deletion can be repeated, also by several processes at once.
+//! - A file is only deleted if it is the one that was listed, because another table, whose files have the same names,
+//!   may have been created in place of this one.
 //! - Checkpoints, checksums, compactions and commits that their writers did not complete are deleted after a day.
-//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they belong
-//!   to, or if every version that is deleted could be read and written here. (Table feature `checkpointProtection`.) If
-//!   the table gets another protection while files are deleted, the remaining files are kept.
+//! - No checkpoint is created. Protected checkpoints are only deleted together with all history before the protected
+//!   version, or if this crate could read and write every version that is deleted. (Table feature
+//!   `checkpointProtection`.) If the table gets another protection while files are deleted, the remaining files are
+//!   kept.
 //! - The table must be writable by this crate, and no property overrides this.
 
 mod after_commit;
@@ -46,7 +48,8 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 const MINUTE_MS: i64 = 60 * 1000;
 
-/// The most files of a round. A commit deletes one round before it returns, and the rest follows after later commits.
+/// The maximum number of files in a round. A commit deletes one round before it returns, and the rest is deleted after
+/// later commits.
 const MOST_FILES_OF_ROUND: usize = 1000;
 
 /// The result of cleaning up a log.
@@ -64,12 +67,12 @@ pub struct CleanedLog {
 /// Deletes the part of a table's log that is older than its retention, `delta.logRetentionDuration`; 30 days if the
 /// table does not say. With `dry_run`, returns what would be deleted.
 ///
-/// Versions are expired by whole days, and only up to a checkpoint. Data files are not deleted. The property
-/// `delta.enableExpiredLogCleanup` is not asked: it decides about the clean-up after a commit.
+/// Versions expire by whole days, and only up to a checkpoint. Data files are not deleted. The property
+/// `delta.enableExpiredLogCleanup` has no effect here: it only controls the clean-up after a commit.
 ///
 /// # Errors
-/// `Unsupported` if the table cannot be written, is managed by a catalog, or has a retention that is not a time span
-/// in weeks or smaller units; `CorruptLog`; also errors of the store, before which some files may have been deleted.
+/// `Unsupported` if the table cannot be written, is managed by a catalog, or has a retention that is not a time span in
+/// weeks or smaller units; `CorruptLog`; also errors of the store, after which some files may have been deleted.
 pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: bool) -> Result<CleanedLog> {
     let newest = snapshot.refresh()?;
     let clean = || {
@@ -81,8 +84,9 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if
-/// that deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None` is returned.
+/// Deletes the part of a table's log that is older than `retention`, as [`clean_up_log`] does but by whole minutes,
+/// provided that this deletes version `last` and all versions before it. Otherwise nothing is deleted, and `None` is
+/// returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].
@@ -108,7 +112,8 @@ pub(crate) fn truncate_log(
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes what has expired at `now_ms`: versions up to `cutoff_ms`. With `dry_run`, returns what would be deleted.
+/// Deletes the versions up to `cutoff_ms`, which have expired at `now_ms`. With `dry_run`, returns what would be
+/// deleted.
 fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Result<CleanedLog> {
     match find(newest, now_ms, cutoff_ms, true, &never)? {
         None => Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() }),
@@ -149,7 +154,7 @@ fn cleaned(files: impl IntoIterator<Item = FileMeta>, oldest_version: u64, cutof
     CleanedLog { cutoff_ms, oldest_version: Some(oldest_version), files }
 }
 
-/// The end of a clean-up that takes as long as it takes.
+/// The time limit of a clean-up that may take as long as it needs.
 fn never() -> bool {
     false
 }
@@ -164,8 +169,8 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     }
 }
 
-/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are listed if a checkpoint has expired,
-/// or if `all_sidecars` says so, because that means reading all checkpoints.
+/// Returns the versions up to `cutoff_ms`, which have expired at `now_ms`. Sidecars are only included if a checkpoint
+/// has expired or `all_sidecars` is set, because finding them requires reading all checkpoints.
 fn find(
     snapshot: &Snapshot,
     now_ms: i64,
@@ -178,7 +183,7 @@ fn find(
     with_unused(plan, snapshot, &inventory, now_ms, all_sidecars)
 }
 
-/// Adds the files that belong to no version to what has expired.
+/// Adds the files that do not belong to any version to the expired files.
 fn with_unused(
     plan: Option<Plan>,
     snapshot: &Snapshot,

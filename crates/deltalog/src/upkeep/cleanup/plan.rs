@@ -1,4 +1,4 @@
-//! The expired parts of a log.
+//! Determines the expired parts of a log.
 
 use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
@@ -11,7 +11,7 @@ use crate::storage::FileMeta;
 /// The expired files.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The version of the checkpoint that replaces what has expired.
+    /// The version of the checkpoint that replaces the expired versions.
     pub(super) oldest_version: u64,
     /// The expired files from the listing of the log, in the order in which they are deleted.
     pub(super) files: Vec<FileMeta>,
@@ -20,8 +20,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Finds the newest checkpoint that is not newer than the cut-off and that the table allows to be the oldest one,
-    /// and what it replaces. Returns `None` if nothing has expired.
+    /// Finds the newest checkpoint that is not newer than the cut-off and that the table allows to become the oldest
+    /// one, and the files that it replaces. Returns `None` if nothing has expired.
     pub(super) fn find(
         snapshot: &Snapshot,
         inventory: &LogInventory,
@@ -36,7 +36,7 @@ impl Plan {
         for checkpoint in inventory.checkpoints().iter().filter(|checkpoint| checkpoint.version <= cutoff) {
             let mut plan = Self::before(inventory, checkpoint.version);
             if plan.files.is_empty() {
-                // Older checkpoints replace even less.
+                // Older checkpoints would replace even less.
                 return Ok(None);
             }
             if protection.allows(checkpoint.version)? && is_readable(snapshot, checkpoint)? {
@@ -53,8 +53,8 @@ impl Plan {
         Self { oldest_version, files: Vec::new(), has_checkpoints: false }
     }
 
-    /// Returns everything that a checkpoint of `version` replaces; nothing if that is neither a commit nor a
-    /// checkpoint. The commit of the version itself stays: no checkpoint has its `commitInfo`.
+    /// Returns everything that a checkpoint of `version` replaces, or nothing if that is neither a commit nor a
+    /// checkpoint. The commit of that version itself is kept, because a checkpoint does not contain its `commitInfo`.
     fn before(inventory: &LogInventory, version: u64) -> Self {
         let mut plan = Self { oldest_version: version, files: Vec::new(), has_checkpoints: false };
         let mut has_commits = false;
@@ -103,7 +103,7 @@ pub(super) fn is_checkpoint(name: &LogFileName) -> bool {
     )
 }
 
-/// Returns whether a checkpoint can be read, whole. It is about to be the only source of its version.
+/// Returns whether a checkpoint can be read completely. It is about to become the only source of its version.
 fn is_readable(snapshot: &Snapshot, checkpoint: &CheckpointFiles) -> Result<bool> {
     match check_checkpoint(snapshot.storage(), snapshot.resolver(), checkpoint) {
         Ok(()) => Ok(true),
@@ -127,7 +127,7 @@ mod tests {
     use crate::storage::Storage;
     use crate::upkeep::checkpoint::write_checkpoint;
 
-    /// PROTOCOL, "In-Commit Timestamps": the files may be copies, whose times say nothing.
+    /// PROTOCOL, "In-Commit Timestamps": the files may be copies, so their modification times mean nothing.
     #[test]
     fn in_commit_timestamps_are_the_times_of_commits() {
         let directory = tempfile::tempdir().unwrap();

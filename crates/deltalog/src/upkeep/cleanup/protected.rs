@@ -1,4 +1,4 @@
-//! Clean-up of tables with protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint
+//! Cleans up tables with protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint
 //! Protection" that is proposed for the protocol, "Writer Requirements for Checkpoint Protection".)
 //!
 //! ```text
@@ -10,9 +10,9 @@
 //! - "Writers must not clean up any checkpoints for table versions before" the protected version, and no "version
 //!   history for table versions for which they do not support the protocol", unless all of that history is deleted.
 //! - "Writers must remove commits before removing the associated checkpoints."
-//! - A version that cannot be read is not known to be supported, so it stays. This is logged once for each handle.
-//! - Checking the versions takes no longer than the clean-up may take. When the time is up, only checked versions are
-//!   deleted, and the next clean-up begins with the others.
+//! - A version that cannot be read may need an unknown protocol, so it is kept. This is logged once per handle.
+//! - Checking the versions takes no longer than the clean-up itself may take. When the time is up, only checked
+//!   versions are deleted, and the next clean-up begins with the others.
 
 use std::cell::OnceCell;
 
@@ -64,7 +64,7 @@ impl<'a> Protection<'a> {
         Ok(version <= *self.supported_before.get_or_init(|| supported))
     }
 
-    /// Puts the files of `plan` into an order in which they may be deleted.
+    /// Sorts the files of `plan` into an order in which they may be deleted.
     pub(super) fn order(&self, plan: &mut Plan) {
         if self.protected_before > 0 {
             plan.files
@@ -77,7 +77,7 @@ impl<'a> Protection<'a> {
         let commits: Vec<CommitFile> =
             self.inventory.commits().take_while(|commit| commit.version < end).collect();
         let is_whole = commits.first().is_some_and(|first| first.version == 0);
-        // The commits since the oldest checkpoint say how its protocol has changed.
+        // The commits since the oldest checkpoint show how its protocol has changed.
         if !is_whole && !self.is_oldest_checkpoint_supported()? {
             return Ok(0);
         }
@@ -109,10 +109,10 @@ impl<'a> Protection<'a> {
         ensure_writable(protocol, self.snapshot.metadata()).is_ok()
     }
 
-    /// Returns that a version that cannot be read is not known to be supported, and logs it for the first time.
+    /// Reports that a version that cannot be read may not be supported, and logs that the first time.
     ///
     /// # Errors
-    /// `error` if it says nothing about the version: the next clean-up may be able to read it.
+    /// `error` itself if it is not about the version, so that the next clean-up may be able to read it.
     fn doubt(&self, version: u64, error: Error) -> Result<bool> {
         if !matches!(
             error.kind(),

@@ -1,4 +1,4 @@
-//! Sidecars that no checkpoint refers to any more. (PROTOCOL, "Metadata Cleanup", "Sidecar Files".)
+//! Finds sidecars that no checkpoint refers to any more. (PROTOCOL, "Metadata Cleanup", "Sidecar Files".)
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use crate::snapshot::Snapshot;
 use crate::storage::FileMeta;
 
 /// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on refers to,
-/// including checkpoints with a UUID in their names. Younger ones may belong to a checkpoint that is being written.
+/// including checkpoints with a UUID in their names. Younger sidecars may belong to a checkpoint that is being written.
 ///
-/// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
+/// If a checkpoint cannot be read, it is unknown which sidecars it refers to, so none is returned.
 pub(super) fn orphans(
     snapshot: &Snapshot,
     inventory: &LogInventory,

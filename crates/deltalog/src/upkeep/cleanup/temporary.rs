@@ -1,12 +1,12 @@
-//! Checkpoints, checksums, compactions and commits that their writers did not complete. They have a temporary name
-//! until they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
+//! Finds checkpoints, checksums, compactions and commits that their writers did not complete. Such files have a
+//! temporary name until they are renamed. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
 //! ```text
 //!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
 //! ```
 //!
-//! A writer that is killed leaves the file. Its name is the name of the complete file, with a part for each
-//! attempt. Commits have such names as well; files for versions that are taken can become no commit any more.
+//! A writer that is killed leaves the file behind. Its name is the name of the complete file with a part that is unique
+//! to each attempt. Commits have such names as well; once their version is taken, they can no longer become a commit.
 
 use uuid::Uuid;
 
@@ -14,15 +14,14 @@ use crate::log::LogInventory;
 use crate::protocol::log_name::LogFileName;
 use crate::storage::FileMeta;
 
-/// Returns the incomplete files that were modified before `youngest_ms`. Younger ones may still be
-/// written.
+/// Returns the incomplete files that were modified before `youngest_ms`. Younger files may still be being written.
 pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<FileMeta> {
     let newest = inventory.commits().last().map(|commit| commit.version);
     let old = inventory.others().filter(|file| file.modified_ms < youngest_ms);
     old.filter(|file| is_incomplete(&file.name, newest)).cloned().collect()
 }
 
-/// Returns whether a file of a log that has the commits up to `newest` was not completed.
+/// Returns whether a file is incomplete, in a log with commits up to `newest`.
 fn is_incomplete(name: &str, newest: Option<u64>) -> bool {
     let of = || {
         let (name, attempt) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
@@ -30,8 +29,8 @@ fn is_incomplete(name: &str, newest: Option<u64>) -> bool {
         LogFileName::parse(name)
     };
     let of = of();
-    // Renaming such a file is how other writers commit. The version of this one has another commit already, or this one
-    // under its own name.
+    // Other writers commit by renaming such a file. If its version exists, either another commit was made, or this one
+    // already has its final name.
     if let Some(LogFileName::Commit(version)) = of {
         return newest.is_some_and(|newest| version <= newest);
     }

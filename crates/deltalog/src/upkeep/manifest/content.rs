@@ -1,4 +1,4 @@
-//! The content of manifests: paths of files, by partition directories.
+//! Computes the content of manifests: the paths of files, by partition directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::protocol::{LogPath, PartitionValues, path};
 use crate::snapshot::Snapshot;
 use crate::write::partition_directory;
 
-/// The texts of manifests, by their directories relative to the root of the manifests.
+/// The texts of manifests, keyed by their directories relative to the root of the manifests.
 pub(super) type Manifests = BTreeMap<String, String>;
 
 /// The partitions to read, by their directories; `None` for all of them.
@@ -50,7 +50,7 @@ pub(super) fn manifests(snapshot: &Snapshot, partitions: &Partitions) -> Result<
     Ok(lines.into_iter().map(|(directory, lines)| (directory, text(lines))).collect())
 }
 
-/// Refuses a path that would be more than a line, or one that a terminal would not show as it is.
+/// Refuses a path that would not be a single line, or that a terminal would not show as it is.
 fn one_line(file: String) -> Result<String> {
     match file.contains(char::is_control) {
         true => {
@@ -74,7 +74,7 @@ pub(super) fn path_in(directory: &str) -> String {
     format!("{MANIFESTS}/{directory}manifest")
 }
 
-/// Returns the table's root as Hadoop shows it, and as the JVM implementation writes it: not encoded, and with one
+/// Returns the table's root as Hadoop shows it and the JVM implementation writes it: not encoded, and with a single
 /// slash after the scheme of local files.
 fn full_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();

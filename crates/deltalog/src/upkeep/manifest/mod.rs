@@ -1,4 +1,5 @@
-//! Manifests of the files of a table, for engines that read Hive's `SymlinkTextInputFormat`, such as Presto and Athena.
+//! Manifests that list the files of a table, for engines that read Hive's `SymlinkTextInputFormat`, such as Presto and
+//! Athena.
 //!
 //! ```text
 //!   _symlink_format_manifest/manifest             of a table without partition columns
@@ -7,17 +8,18 @@
 //! ```
 //!
 //! - Layout and content are the same as in the JVM implementation.
-//! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column mapping
-//!   manifests would lie, and are refused.
-//! - A path of the log must be one that a reader of the table may open: below the table or a root that was allowed, on
-//!   one line. The engine that reads manifests has its own credentials, and trusts them.
-//! - A manifest is replaced as a whole. All manifests together are not: a reader of several may see two versions while
-//!   they are written.
-//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit is followed by an
-//!   update of the manifests of the partitions that it concerns ([`keep`]), before it returns. Each writer looks for
-//!   newer versions afterwards, and continues: of several writers, the last one leaves the manifests of the newest
-//!   version. If an update fails, the commit stands, and a warning says that manifests must be generated again. It also
-//!   fails if others continue committing for [`MOST_ROUNDS`] rounds.
+//! - Such engines read whole Parquet files by the names of the table's columns. With deletion vectors or column
+//!   mapping, they would return wrong rows, so manifests are refused for such tables.
+//! - A file in a manifest must be one that a reader of the table may open, which means below the table or an allowed
+//!   root, and its path must fit on one line. The engine that reads the manifests has its own credentials and trusts
+//!   them.
+//! - A single manifest is replaced as a whole, but not all manifests together: while they are written, a reader of
+//!   several may see two versions.
+//! - If the table asks for it (`delta.compatibility.symlinkFormatManifest.enabled`), each commit updates the manifests
+//!   of the affected partitions before it returns ([`keep`]). Each writer then looks for newer versions and continues
+//!   with them, so that the last of several writers leaves the manifests of the newest version. If an update fails, the
+//!   commit remains valid, and a warning says that manifests must be generated again. An update also fails if other
+//!   writers keep committing for [`MOST_ROUNDS`] rounds.
 
 mod content;
 
@@ -43,14 +45,14 @@ const MANIFESTS: &str = "_symlink_format_manifest";
 /// The property that requests manifests after each commit.
 pub(crate) const KEEPS_MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
 
-/// How often an update continues with newer commits of other writers.
+/// How often an update continues with newer commits of other writers before it fails.
 const MOST_ROUNDS: usize = 16;
 
 /// The metrics of an update of manifests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GeneratedManifests {
-    /// The version that they show.
+    /// The version that the manifests describe.
     pub version: u64,
     /// The number of manifests that were written.
     pub written: u64,
@@ -63,9 +65,9 @@ pub struct GeneratedManifests {
 ///
 /// # Errors
 /// `Unsupported` for a table with deletion vectors or column mapping, for files outside of the table and of its allowed
-/// roots, and for partition values that are too long for the name of a directory; `Unavailable` if others commit faster
-/// than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may describe
-/// an older version.
+/// roots, and for partition values that are too long for the name of a directory; `Unavailable` if other writers commit
+/// faster than manifests are written; `CorruptLog`, and errors of the store. After the last three some manifests may
+/// describe an older version.
 pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     let newest = snapshot.refresh()?;
     let located = |error: Error| newest.located(error);
@@ -73,8 +75,8 @@ pub fn generate_manifests(snapshot: &Snapshot) -> Result<GeneratedManifests> {
     catch_up(newest, done)
 }
 
-/// Updates the manifests after a commit of a transaction that was based on `base`, or has created the table, if it asks
-/// for them.
+/// Updates the manifests after a commit, if the table requests that. The transaction was based on `base`, or has
+/// created the table.
 ///
 /// # Errors
 /// As [`generate_manifests`].
@@ -113,12 +115,12 @@ fn newest(base: Option<&Snapshot>, storage: &Storage, resolver: &PathResolver) -
     }
 }
 
-/// Returns whether a table asks for manifests.
+/// Returns whether a table requests manifests.
 pub(crate) fn is_asked_for(metadata: &Metadata) -> bool {
     metadata.is_enabled(KEEPS_MANIFESTS)
 }
 
-/// Refuses to keep manifests of a table in which they would lie.
+/// Refuses to keep manifests for a table whose readers would get wrong rows from them.
 ///
 /// # Errors
 /// `InvalidArgument`, `Unsupported`.
@@ -168,7 +170,8 @@ fn ensure_none_has_vector(adds: &RecordBatch) -> Result<()> {
     }
 }
 
-/// Returns the objection of a transaction that begins to keep manifests to files that others add with deletion vectors.
+/// Returns the objection to files with deletion vectors that other writers add, for a transaction that turns manifests
+/// on.
 pub(crate) fn objection() -> Objection {
     let find = |adds: &RecordBatch| {
         let first = with_vectors(adds).values().iter().position(|has_vector| has_vector);
@@ -177,8 +180,7 @@ pub(crate) fn objection() -> Objection {
     Objection::new("have deletion vectors, which manifests cannot express".to_owned(), find)
 }
 
-/// Writes the manifests of some partitions, and deletes the manifests of the others of them, or of all
-/// others.
+/// Writes the manifests of some partitions, or of all. Deletes the manifests of those among them that have no files.
 fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedManifests> {
     ensure_mappable(snapshot.metadata())?;
     let mut done = GeneratedManifests { version: snapshot.version(), ..GeneratedManifests::default() };
@@ -218,11 +220,11 @@ fn generate(snapshot: &Snapshot, partitions: &Partitions) -> Result<GeneratedMan
     Ok(done)
 }
 
-/// Goes on with the versions that other writers have committed in the meantime, until there are
-/// none.
+/// Continues with the versions that other writers have committed in the meantime, until there are none.
 ///
 /// # Errors
-/// `Unavailable` if there are still some after [`MOST_ROUNDS`]: what was written may have replaced newer manifests.
+/// `Unavailable` if there are still newer versions after [`MOST_ROUNDS`]. The manifests written so far may then have
+/// replaced newer ones.
 fn catch_up(mut shown: Snapshot, mut done: GeneratedManifests) -> Result<GeneratedManifests> {
     for round in 0.. {
         let newest = shown.refresh()?;
@@ -252,12 +254,12 @@ fn never_ends(shown: u64) -> Error {
     .with_hint("generate manifests again when others commit less often")
 }
 
-/// Returns the partitions that the commits after `base` up to `newest` concern; `None` if it is not known.
+/// Returns the partitions that the commits after `base` up to `newest` affect; `None` if they are not known.
 fn changed(base: &Snapshot, newest: &Snapshot) -> Result<Partitions> {
     let times = newest.commit_times(Some(newest.version()))?;
     let commits: Vec<CommitFile> =
         times.commits().iter().filter(|commit| commit.version > base.version()).copied().collect();
-    // Some may have been cleaned up.
+    // Some commits may have been cleaned up.
     let mut is_known = commits.len() as u64 == newest.version() - base.version();
     let mut partitions = BTreeSet::new();
     visit_commits(newest.storage(), &commits, |_, commit| {

@@ -1,5 +1,5 @@
-//! The footers of Parquet files. All of them are decoded here, because the decoder trusts their claims: it descends
-//! into groups by recursion, and reserves memory for as many children as a group is said to have.
+//! Decodes the footers of Parquet files. All footers are decoded here, because the decoder trusts their claims: it
+//! descends into groups by recursion, and reserves memory for as many children as a group claims to have.
 
 mod shape;
 #[cfg(test)]
@@ -59,7 +59,7 @@ pub(crate) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> f64 {
     match chunk.column_type() {
         PhysicalType::BYTE_ARRAY => {
             let encoded = chunk.uncompressed_size().max(0) as f64;
-            // Not all writers account for values that dictionaries and other encodings repeat.
+            // Some writers do not account for values that dictionaries and other encodings repeat.
             let decoded = chunk.unencoded_byte_array_data_bytes().map(|bytes| bytes.max(0) as f64);
             decoded.map_or(encoded, |bytes| bytes + values * size_of::<i32>() as f64)
         }

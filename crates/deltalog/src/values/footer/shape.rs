@@ -1,5 +1,5 @@
-//! The structure that a footer describes: the levels of its schema, the children of its groups, and the number of its
-//! row groups. (Parquet, `FileMetaData` in `parquet.thrift`.)
+//! Checks the structure that a footer describes: the levels of its schema, the children of its groups, and the number
+//! of its row groups. (Parquet, `FileMetaData` in `parquet.thrift`.)
 
 use super::thrift::{Input, Kind};
 use crate::limits::{PARQUET_LEVELS, ROW_GROUPS};
@@ -26,7 +26,7 @@ pub(super) fn check(footer: &[u8]) -> Result<(), String> {
         }
         last = id;
     }
-    // The decoder reports missing fields.
+    // Missing fields are reported by the decoder.
     Ok(())
 }
 
@@ -36,7 +36,7 @@ fn check_schema(input: &mut Input<'_>) -> Result<(), String> {
     if kind != Kind::Struct && length > 0 {
         return Err("the schema of the footer is not a list of elements".to_owned());
     }
-    // For each group that is not complete: how many children are still to come.
+    // For each group that is not complete, the number of children still to come.
     let mut open: Vec<usize> = Vec::new();
     let mut expected: usize = 1;
     for index in 0..length {

@@ -39,7 +39,7 @@ fn list(length: u64) -> Vec<u8> {
     [vec![0xfc], varint(length)].concat()
 }
 
-/// A file without row groups, or with a list of them that claims to be longer.
+/// Returns a file without row groups, or with a list of row groups that claims to be longer.
 fn file(elements: &[Vec<u8>], groups: &[u8]) -> Bytes {
     let version = [vec![0x15], int(1)].concat();
     let schema = [vec![0x19], list(elements.len() as u64), elements.concat()].concat();
@@ -99,7 +99,7 @@ fn lists_are_no_longer_than_the_footer() {
 fn fields_that_decoders_could_read_differently_are_refused() {
     let schema = [vec![0x19], list(2), element(Some(1)), element(None)].concat();
     for (what, footer) in [
-        // A version that is a text to decoders that check its type, and a number to decoders that do not.
+        // Decoders that check its type see a text in the version, others a number.
         ("a version of another type", [vec![0x18, 0], schema.clone()].concat()),
         ("row groups before the schema", vec![0x49, 0x0c]),
         ("texts before the schema", [vec![0x68, 1, b'x', 0x09], int(2)].concat()),

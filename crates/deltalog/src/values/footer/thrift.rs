@@ -1,9 +1,9 @@
 //! The part of Thrift's compact protocol that is needed to walk through a footer.
 //!
-//! It is stricter than the decoder, which ignores the types of fields that it knows: where the two could read the same
-//! bytes in different ways, this one fails.
+//! It is stricter than the decoder, which ignores the types of fields that it knows: wherever the two might interpret
+//! the same bytes differently, this code fails.
 
-/// A footer that is not Thrift, or ends too early.
+/// The error for a footer that is not Thrift, or ends too early.
 const BROKEN: &str = "the footer cannot be decoded";
 
 /// The maximum nesting of unknown fields.
@@ -35,7 +35,7 @@ impl Kind {
             8 => Self::Binary,
             9 => Self::List,
             12 => Self::Struct,
-            // Sets, maps and UUIDs are used nowhere in a schema.
+            // A schema does not use sets, maps or UUIDs.
             _ => return Err(BROKEN.to_owned()),
         })
     }
@@ -98,7 +98,7 @@ impl Input<'_> {
                 self.take(length)
             }
             Kind::List => match self.list()? {
-                // Decoders disagree about their size.
+                // Decoders disagree about the size of booleans in lists.
                 (length, Kind::Bool) if length > 0 => Err(BROKEN.to_owned()),
                 (length, kind) => (0..length).try_for_each(|_| self.skip_within(kind, levels)),
             },

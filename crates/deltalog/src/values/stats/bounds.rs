@@ -2,15 +2,16 @@
 //!
 //! - The maximum of a timestamp may be truncated to milliseconds (a footnote of that section), so it is
 //!   widened to the end of its millisecond.
-//! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed
-//!   that U+FFFD is the greatest character. It is not, so the maximum is widened to cover every string with
-//!   the same prefix. That writer also cut characters beyond U+FFFF in halves, and left `?` or U+FFFD of them.
+//! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed that U+FFFD
+//!   is the greatest character. It is not, so the maximum is widened to cover every string with the same prefix. That
+//!   writer also cut characters beyond U+FFFF in half, which left `?` or U+FFFD in their place.
 //! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
 //!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
-//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. What is greater becomes 2^63 - 1.
-//!   For types with such values, a bound at an end of that range is unknown, whether it is the number or its digits.
-//! - The structs of a checkpoint do not show the offset with which a timestamp was written. Its bounds have the margin
-//!   of one whose seconds were cut ([`super::leaf`]) if it is as old as the last regions whose offset had seconds.
+//! - `deltalake` also writes the bounds of decimals of scale 0 as 64-bit integers. Greater values become 2^63 - 1. For
+//!   types that can have such values, a bound at either end of that range is treated as unknown, whether the number
+//!   itself or its unscaled digits are at the end.
+//! - The structs of a checkpoint do not show the offset with which a timestamp was written. If a timestamp is so old
+//!   that some region still had an offset with seconds, its bounds get the margin for cut seconds ([`super::leaf`]).
 //! - A maximum of a floating-point column bounds NaN only if this crate has written it ([`super::origin`]).
 //! - A negative count of NULLs or records is treated as unknown.
 
@@ -33,7 +34,7 @@ pub struct StatsBounds {
     by_path: OnceLock<[ByPath; 2]>,
 }
 
-/// What is known about the origin of the statistics.
+/// Where the statistics come from.
 #[derive(Debug, Clone)]
 enum Origin {
     /// Nothing.
@@ -60,7 +61,7 @@ impl StatsBounds {
         }
     }
 
-    /// Adds which files have statistics of this crate, from [`super::decode_stats_with_origin`].
+    /// Adds for each file whether this crate has computed its statistics, from [`super::decode_stats_with_origin`].
     pub(crate) fn with_origin(mut self, is_own: BooleanArray) -> Self {
         self.origin = Origin::Own(is_own);
         self
@@ -101,12 +102,14 @@ fn counts(counts: &ArrayRef) -> Option<Int64Array> {
     Some(counts.unary_opt(|count| (count >= 0).then_some(count)))
 }
 
-/// Returns lower bounds of the values of all files whose least minimum in structs of a checkpoint is `min`.
+/// Returns a lower bound for the values of several files, where `min` is the least of their minima and comes from the
+/// structs of a checkpoint.
 pub(crate) fn widened_min_of_structs(min: &ArrayRef) -> Option<ArrayRef> {
     widened_min(&with_margin(&within_i64(min)?, -CUT_FROM_OFFSET)?)
 }
 
-/// Returns upper bounds of the values of all files whose greatest maximum in structs of a checkpoint is `max`.
+/// Returns an upper bound for the values of several files, where `max` is the greatest of their maxima and comes from
+/// the structs of a checkpoint.
 pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
     widened_max(&with_margin(&within_i64(max)?, CUT_FROM_OFFSET)?)
 }
@@ -115,7 +118,7 @@ pub(crate) fn widened_max_of_structs(max: &ArrayRef) -> Option<ArrayRef> {
 /// seconds, -00:44:30. (tz database, `Africa/Monrovia`.)
 const LAST_SECONDS_IN_OFFSETS: i64 = 737 * 86_400_000_000;
 
-/// Returns `bounds` with `margin` added to those that are instants before [`LAST_SECONDS_IN_OFFSETS`].
+/// Returns `bounds` with `margin` added to instants before [`LAST_SECONDS_IN_OFFSETS`].
 fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     match bounds.data_type() {
         DataType::Timestamp(_, Some(_)) => changed(bounds, |micros| match micros < LAST_SECONDS_IN_OFFSETS {
@@ -126,8 +129,8 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
     }
 }
 
-/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers: one of the files may have an end
-/// in place of an even greater number.
+/// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers, because a file may have such an
+/// end in place of an even greater number.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);
@@ -135,7 +138,7 @@ fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(within.with_data_type(bounds.data_type().clone())))
 }
 
-/// Returns which floating-point values are numbers, and not NaN or NULL; `None` for another type.
+/// Returns which floating-point values are neither NaN nor NULL; `None` for another type.
 pub(crate) fn without_nan(values: &ArrayRef) -> Option<BooleanArray> {
     if let Some(values) = values.as_primitive_opt::<Float32Type>() {
         return Some(values.iter().map(|value| Some(value.is_some_and(|value| !value.is_nan()))).collect());
@@ -173,7 +176,7 @@ pub(crate) fn is_unrounded(bounds: &ArrayRef, file: usize) -> bool {
 /// The magnitude of the ends of the range of 64-bit integers.
 const END_OF_I64: i128 = 1 << 63;
 
-/// The most digits with which every number is a 64-bit integer.
+/// The maximum number of digits with which every integer fits in 64 bits.
 const MOST_DIGITS_OF_I64: u8 = 18;
 
 /// Returns how far a decimal may be from the original that a writer converted to a double. Both are unscaled.
@@ -218,14 +221,14 @@ fn changed(times: &ArrayRef, change: impl Fn(i64) -> i64) -> Option<ArrayRef> {
     cast(&changed, times.data_type()).ok()
 }
 
-/// Returns whether a decimal may be an end of the range of 64-bit integers in place of a greater number: the decimal
-/// itself, or its unscaled value. A double that is next to such a number may stand for it.
+/// Returns whether a decimal, or its unscaled value, may be an end of the range of 64-bit integers that stands for a
+/// greater number. A double next to such an end counts as well.
 fn is_end_of_i64(unscaled: i128, scale: i8) -> bool {
     let whole = 10i128.checked_pow(scale.unsigned_abs().into()).map_or(0, |factor| unscaled / factor);
     [unscaled, whole].iter().any(|value| (value.abs() - END_OF_I64).abs() <= slack(END_OF_I64))
 }
 
-/// Returns `max` with the greatest character in place of a final U+FFFD.
+/// Returns `max` with a final U+FFFD replaced by the greatest character.
 fn above_old_truncations(max: &StringArray) -> StringArray {
     const OLD_SUFFIX: char = '\u{fffd}';
     let is_truncated = |text: Option<&str>| text.is_some_and(|text| text.ends_with(OLD_SUFFIX));
@@ -242,14 +245,13 @@ fn above_old_truncations(max: &StringArray) -> StringArray {
     max.iter().map(|text| text.map(widened)).collect()
 }
 
-/// The units of UTF-16 that an old writer has kept of a text at least: 32, where the last one may be half of a
-/// character.
+/// The number of UTF-16 units that an old writer has certainly kept of a string: it kept 32, but the last one may be
+/// half of a character.
 const KEPT_OF_TEXTS: usize = 31;
 
-/// Returns a bound for the texts of several files, given their greatest maximum `max`. Another maximum may end in
-/// U+FFFD in place of characters that an old writer has cut ([`above_old_truncations`]). What was cut begins with the
-/// same characters as that maximum, up to the last that was kept: if these are fewer than in `max`, or not the same, it
-/// is below.
+/// Returns an upper bound for the strings of several files, given the greatest of their maxima, `max`. Another file's
+/// maximum may end in U+FFFD in place of characters that an old writer has cut off ([`above_old_truncations`]). Its
+/// full string begins with the characters that were kept. It can only exceed `max` if these are the same as in `max`.
 pub(crate) fn above_cut_texts(max: &ArrayRef) -> ArrayRef {
     let Some(texts) = max.as_string_opt::<i32>() else { return Arc::clone(max) };
     let widened = |text: &str| {
@@ -329,7 +331,7 @@ mod tests {
 
     use super::*;
 
-    /// A predicate may name all columns of a wide table.
+    /// A predicate may read all columns of a wide table.
     #[test]
     fn the_bounds_of_many_columns_take_linear_time() {
         const COLUMNS: usize = 40_000;
@@ -353,7 +355,7 @@ mod tests {
     #[test]
     fn maxima_of_old_truncations_are_above_what_was_cut() {
         let a = "a".repeat(31);
-        // The writer took 32 units of UTF-16. UTF-8 has `?` in place of half a pair.
+        // The writer kept 32 units of UTF-16. In UTF-8, `?` stands for half of a surrogate pair.
         for (max, original) in [
             (format!("{a}b\u{fffd}"), format!("{a}b\u{1d11e}")),
             (format!("{a}?\u{fffd}"), format!("{a}\u{1d11e}\u{1d11e}")),
@@ -363,7 +365,7 @@ mod tests {
             let widened = above_old_truncations(&StringArray::from(vec![max.as_str()]));
             assert!(widened.value(0) >= original.as_str(), "{max}: {} {original}", widened.value(0));
         }
-        // The greatest maximum of several files does not show how the others end.
+        // The greatest maximum of several files does not show how the other strings end.
         for (max, greatest, original) in [
             (format!("{a}?\u{fffd}"), format!("{a}b"), format!("{a}\u{1d11e}")),
             (format!("{a}b\u{fffd}"), format!("{a}b\u{10000}"), format!("{a}b\u{1d11e}")),

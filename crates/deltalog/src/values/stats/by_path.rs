@@ -1,4 +1,4 @@
-//! The columns of nested structs by their paths: a predicate may name thousands of columns.
+//! An index of the columns in nested structs by path, because a predicate may read thousands of columns.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl ByPath {
         Self(fields)
     }
 
-    /// Returns the column at `path`, which are names from the outermost one on.
+    /// Returns the column at `path`, which lists names from the outermost to the innermost.
     pub(crate) fn get<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&ArrayRef> {
         let mut path = path.into_iter();
         let first = self.0.get(path.next()?)?;

@@ -1,6 +1,6 @@
-//! One statistic of one leaf column, from JSON to Arrow.
+//! Converts one statistic of one leaf column from JSON to Arrow.
 //!
-//! - A text that is not a value of the column's type is NULL, as is a number that the type would round.
+//! - A text that is not a value of the column's type becomes NULL, and so does a number that the type would round.
 //! - A timestamp whose offset has no seconds is a bound with a margin of 59 seconds, unless the offset is UTC's: the
 //!   JVM connector 3.2 and 3.3 write `+00:53` for an offset of 53 minutes and 28 seconds, such as Berlin's before
 //!   1893.
@@ -77,7 +77,7 @@ impl Leaf {
         Ok(Self { data_type: data_type.clone(), side, builder, pending: None, text: String::new() })
     }
 
-    /// Sets the value of the current file; the last call counts.
+    /// Sets the value of the current file. If it is called several times, the last call counts.
     pub(super) fn set(&mut self, json: &str) {
         self.pending = match &self.builder {
             Builder::Boolean(_) => match json {
@@ -186,7 +186,7 @@ fn integer(json: &str, data_type: &DataType, side: Side) -> Option<i64> {
     }
 }
 
-/// The most that a writer can have cut from an offset, in microseconds.
+/// The maximum that a writer can have cut from an offset, in microseconds.
 pub(super) const CUT_FROM_OFFSET: i64 = 59_000_000;
 
 /// Returns whether a timestamp with an offset other than `Z` ends with `±HH:mm:ss`.

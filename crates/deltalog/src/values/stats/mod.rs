@@ -2,10 +2,10 @@
 //! pruning, and from a Parquet footer or rows to JSON. (PROTOCOL, "Per-file Statistics".)
 //!
 //! - Only the requested leaf columns are decoded.
-//! - A statistic that cannot be read is unknown, and nothing else happens: the file stays in the table and is
-//!   not pruned by it.
-//! - Written statistics are bounds even where the protocol allows truncation: a minimum is rounded down, a
-//!   maximum up, or it is left out.
+//! - A statistic that cannot be read is treated as unknown, without any other effect: the file stays in the table and
+//!   is not pruned by it.
+//! - Written statistics are always bounds, even though the protocol allows truncation: a minimum is rounded down, and a
+//!   maximum is rounded up or left out.
 
 mod bounds;
 mod by_path;

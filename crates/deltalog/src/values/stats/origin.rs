@@ -1,21 +1,21 @@
-//! Which writer computed the statistics of a file: this crate, or another one.
+//! Records and detects which writer computed the statistics of a file: this crate, or another one.
 //!
 //! ```text
 //! {"numRecords":2,"minValues":{…},"maxValues":{…},"nullCount":{…},"deltalog":1}
 //!                                                                 └ the number of our rules
 //! ```
 //!
-//! - Statistics of other writers are hints: they decide which files are read, as for every reader, and nothing else. No
-//!   statement removes or changes a file unread because of them, and no maximum of theirs says that there is no NaN.
-//! - The mark is a member of the text that it vouches for, so it goes wherever the text goes: into checkpoints, clones
-//!   and restored versions, and into a file that is added again with a deletion vector. A writer that computes
-//!   statistics again writes a text of its own, and a writer that parses them by a schema and writes them again drops
-//!   unknown members. A tag of the action would survive in both cases. (PROTOCOL, "Per-file Statistics", names the
-//!   statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
-//! - A checkpoint may have statistics as structs only (`delta.checkpoint.writeStatsAsJson` is false). These have no
-//!   mark, or none that counts, so that their origin is unknown.
-//! - A writer that marks a text has computed all of it, from rows or from a footer of [a known
-//!   writer](super::footer_nan), or has found the rest in a text with the mark.
+//! - Statistics of other writers are only hints for which files to read, as for every reader. They are never a reason
+//!   for a statement to remove or change a file unread, and a maximum from them does not show that there is no NaN.
+//! - The mark is a member of the same JSON text as the statistics, so it is copied together with them: into
+//!   checkpoints, clones and restored versions, and into a file that is added again with a deletion vector. It
+//!   disappears when another writer computes new statistics, or parses them with a schema and writes them again without
+//!   unknown members. A tag of the action would wrongly survive in both cases. (PROTOCOL, "Per-file Statistics", names
+//!   the statistics that are "currently supported"; readers pass over others, as they did over `tightBounds`.)
+//! - A checkpoint may have statistics only as structs (`delta.checkpoint.writeStatsAsJson` is false). They have no
+//!   mark, or one that does not count, so their origin is unknown.
+//! - A writer may only mark statistics if it has computed all of them itself, from rows or from a footer of [a known
+//!   writer](super::footer_nan), or has taken the rest from statistics with the mark.
 //! - A mark with an unknown version does not count. The version is raised if a release has written wrong statistics.
 
 use super::scanner::{Member, Scanner};

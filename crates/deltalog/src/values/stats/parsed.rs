@@ -5,8 +5,8 @@
 //! stats_parsed.minValues.a: Int32   ──the table has a: Int64──>   minValues.a: Int64
 //! ```
 //!
-//! - Fields are found by name. A field of another type than the table's is converted if no value can change,
-//!   and is unknown otherwise. Types differ after "Type Widening", for INT96, and for other units of time.
+//! - Fields are found by name. A field with another type than the table's is converted if no value can change, and is
+//!   unknown otherwise. Types can differ because of "Type Widening", INT96, and other units of time.
 //! - A field that is NULL, or is in a struct that is NULL, is unknown.
 
 use std::sync::Arc;

@@ -13,7 +13,8 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes `batch` to a Parquet file as this crate does and returns its footer, which says whether there is no NaN.
+/// Writes `batch` to a Parquet file as this crate does, with a note whether there is no NaN, and returns the file's
+/// footer.
 fn written(batch: &RecordBatch, rows_per_group: usize, without_nan: bool) -> ParquetMetaData {
     let nans = KeyValue::new(NANS.to_owned(), "[]".to_owned());
     let properties = WriterProperties::builder()

@@ -1,4 +1,5 @@
-//! Statistics of a column from its values, for files whose footers do not have them. (PROTOCOL, "Per-file Statistics".)
+//! Computes the statistics of a column from its values, for files whose footers do not have them. (PROTOCOL, "Per-file
+//! Statistics".)
 //!
 //! - NaN is never a minimum. A column with NaN has no maximum: Spark orders NaN above all other numbers.
 
@@ -36,7 +37,7 @@ pub(crate) struct ColumnValues {
 }
 
 impl ColumnValues {
-    /// Begins with the column at `path`, by its name in statistics, of this type.
+    /// Begins with no values, for the column at `path`, its name in statistics, of this type.
     pub(crate) fn of(path: ColumnPath, data_type: DataType) -> Self {
         Self { path, data_type, extremes: None, has_nan: false, nulls: 0 }
     }

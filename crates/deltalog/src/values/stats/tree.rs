@@ -1,4 +1,4 @@
-//! The statistics of one file as a tree of JSON, which is read, completed and written again. (PROTOCOL, "Per-file
+//! The statistics of one file as a JSON tree, which can be read, extended and written again. (PROTOCOL, "Per-file
 //! Statistics".)
 //!
 //! - Values keep their text, because numbers must not lose digits.
@@ -30,7 +30,7 @@ impl StatsTree {
         Self { rows: Some(rows), ..Self::default() }
     }
 
-    /// Parses statistics. Fields that are not known are left out; returns `None` for text that is not a JSON object.
+    /// Parses statistics. Unknown fields are dropped; returns `None` for text that is not a JSON object.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
         let object =
@@ -51,7 +51,7 @@ impl StatsTree {
         self.rows
     }
 
-    /// Returns whether the statistics say that minima and maxima are values of the file.
+    /// Returns whether the statistics explicitly say that minima and maxima are values of the file.
     pub(crate) fn says_tight(&self) -> bool {
         self.is_tight == Some(true)
     }
@@ -82,7 +82,7 @@ impl StatsTree {
         self.is_own = is_own;
     }
 
-    /// Returns whether nothing is known of any column.
+    /// Returns whether nothing is known about any column.
     pub(crate) fn has_no_columns(&self) -> bool {
         [&self.min, &self.max, &self.nulls].iter().all(|object| object.is_empty())
     }
@@ -92,14 +92,14 @@ impl StatsTree {
         (self.rows, self.is_tight) = (Some(rows), is_tight);
     }
 
-    /// Removes what is known of a column.
+    /// Removes the statistics of a column.
     pub(crate) fn forget(&mut self, path: &[String]) {
         for object in [&mut self.min, &mut self.max, &mut self.nulls] {
             object.set(path, None);
         }
     }
 
-    /// Replaces what is known of a column.
+    /// Replaces the statistics of a column.
     pub(crate) fn set(&mut self, column: &ColumnStats) {
         let path = column.path.parts();
         self.min.set(path, column.min.clone());
@@ -154,7 +154,7 @@ impl Object {
         Some(object)
     }
 
-    /// Returns whether no value is in it or in an object of it.
+    /// Returns whether there is no value in it or in any nested object.
     fn is_empty(&self) -> bool {
         self.members.iter().flatten().all(|(_, member)| match member {
             Member::Value(_) => false,
