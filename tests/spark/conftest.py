@@ -55,6 +55,7 @@ OLDEST = {
     "test_job_output",
     "test_jvm",
     "test_large_expressions",
+    "test_later_fields",
     "test_log_answers",
     "test_messages",
     "test_own_rows",

@@ -54,14 +54,10 @@ public class GuardedFormat extends ParquetFileFormat {
     return type instanceof NullType || super.supportDataType(type);
   }
 
-  /**
-   * Returns whether Spark reads batches of columns, which void ones do not prevent. It does not if
-   * more is read of a struct than the schema has: Spark has a limit to the fields of batches.
-   */
+  /** Returns whether Spark reads batches of columns, which void ones do not prevent. */
   @Override
   public boolean supportBatch(SparkSession session, StructType schema) {
-    return !VoidColumns.areAllOfAStruct(schema)
-        && super.supportBatch(session, VoidColumns.read(schema, schema));
+    return super.supportBatch(session, VoidColumns.read(schema));
   }
 
   @Override
@@ -73,17 +69,18 @@ public class GuardedFormat extends ParquetFileFormat {
       Seq<Filter> filters,
       Map<String, String> options,
       Configuration conf) {
-    return Unchecked.cast(
-        new GuardedReader(
-            Unchecked.cast(
-                super.buildReaderWithPartitionValues(
-                    session,
-                    VoidColumns.read(data, data),
-                    partition,
-                    VoidColumns.read(required, inFiles()),
-                    VoidColumns.without(filters, inFiles()),
-                    options,
-                    conf)),
-            root));
+    StructType read = VoidColumns.read(required);
+    StructNulls.configure(conf);
+    Function1<PartitionedFile, Iterator<?>> reader =
+        Unchecked.cast(
+            super.buildReaderWithPartitionValues(
+                session,
+                VoidColumns.read(data),
+                partition,
+                read,
+                VoidColumns.without(filters, inFiles()),
+                options,
+                conf));
+    return Unchecked.cast(StructNulls.guarded(reader, root, read, partition, conf));
   }
 }

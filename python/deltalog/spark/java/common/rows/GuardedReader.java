@@ -31,11 +31,16 @@ public class GuardedReader extends AbstractFunction1<PartitionedFile, Iterator<?
     Path path = file.toPath();
     LocalPlace.checkRead(root, path);
     try {
-      Iterator<?> rows = reader.apply(file);
+      Iterator<?> rows = open(file);
       return guarded(rows, path, file.fileSize());
     } catch (StackOverflowError | OutOfMemoryError e) {
       throw FatalFiles.faultOf(e, path, null);
     }
+  }
+
+  /** Returns the rows of a file, by Spark's reader. */
+  protected Iterator<?> open(PartitionedFile file) {
+    return reader.apply(file);
   }
 
   private static GuardedRows guarded(Iterator<?> rows, Path path, long size) {

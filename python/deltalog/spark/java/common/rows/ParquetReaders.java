@@ -2,6 +2,8 @@ package io.deltalog.spark;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.parquet.HadoopReadOptions;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.ParquetRecordReader;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
@@ -22,6 +24,8 @@ final class ParquetReaders {
   private static final Field INTERNAL =
       HiddenFields.orNull(ParquetRecordReader.class, "internalReader");
 
+  private static final Field OPTIONS = HiddenFields.orNull(ParquetFileReader.class, "options");
+
   private static final String SPARK = "org.apache.spark.";
 
   private ParquetReaders() {}
@@ -40,7 +44,13 @@ final class ParquetReaders {
     return records instanceof ParquetRecordReader ? inner(get(INTERNAL, records)) : null;
   }
 
-  private static Object records(Iterator<?> rows) {
+  /** Returns the configuration with which a file was opened. */
+  static Configuration configuration(ParquetFileReader file) {
+    return get(OPTIONS, file) instanceof HadoopReadOptions options ? options.getConf() : null;
+  }
+
+  /** Returns Spark's reader of these rows: of batches or of single rows. */
+  static Object records(Iterator<?> rows) {
     Object own = rows instanceof GuardedRows guarded ? guarded.source() : rows;
     Object records = get(RECORDS, held(own, RecordReaderIterator.class));
     return records instanceof VectorizedParquetRecordReader
