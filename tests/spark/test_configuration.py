@@ -23,11 +23,41 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
 
 
+def assert_is_copy(jar: str) -> None:
+    """Asserts that a jar is that of this installation, but not its file, which an upgrade removes."""
+    own = of_this_spark()
+    assert (Path(jar).name, Path(jar).read_bytes()) == (own.name, own.read_bytes())
+    assert not Path(jar).samefile(own)
+
+
+def test_the_copy_of_the_jar_ends_with_the_process() -> None:
+    done = run_python(
+        """
+        import os
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        builders = SparkSession.Builder(), SparkSession.Builder()
+        [jar] = {deltalog.spark.configure(builder)._options["spark.jars"] for builder in builders}
+        print(jar)
+        child = os.fork()
+        if child == 0:
+            raise SystemExit
+        os.waitpid(child, 0)
+        print(os.path.isfile(jar))
+        """
+    )
+    jar, is_kept = done.stdout.split()
+    assert is_kept == "True", done.stderr
+    assert not Path(jar).parent.exists()
+
+
 def test_what_the_user_has_set_is_kept() -> None:
     builder = SparkSession.builder.config(JARS, "a.jar, b.jar").config(EXTENSIONS, "theirs.Extensions")
     configured = deltalog.spark.configure(deltalog.spark.configure(builder))
     assert configured is builder
-    assert builder._options[JARS] == f"a.jar,b.jar,{of_this_spark()}"
+    *theirs, ours = builder._options[JARS].split(",")
+    assert theirs == ["a.jar", "b.jar"]
+    assert_is_copy(ours)
     assert builder._options[EXTENSIONS] == f"theirs.Extensions,{OURS}"
 
 
@@ -36,7 +66,9 @@ def test_what_the_defaults_of_spark_have_is_kept(tmp_path: Path) -> None:
     lines = ["# a comment", "spark.jars  their.jar", f"{EXTENSIONS}=theirs.Extensions", "spark.lonely"]
     (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
     builder = deltalog.spark.configure(SparkSession.builder)
-    assert builder._options[JARS] == f"their.jar,{of_this_spark()}"
+    theirs, ours = builder._options[JARS].split(",")
+    assert theirs == "their.jar"
+    assert_is_copy(ours)
     assert builder._options[EXTENSIONS] == f"theirs.Extensions,{OURS}"
 
 

@@ -1,7 +1,10 @@
 """The settings with which Spark starts with deltalog: its jar and its extensions."""
 
+import atexit
 import functools
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +28,7 @@ _Builder = TypeVar("_Builder")
 def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder:
     """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
 
-    Adds the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
+    Adds a copy of the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
     `spark-defaults.conf` have there. `enable` is not needed then. Later calls have no effect. A builder of Spark
     Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` says whether the
     format is also called `delta`, as in `enable`.
@@ -45,7 +48,7 @@ def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder
         defaults = _defaults()
         given = {name: str(chosen._options.get(name, defaults.get(name, ""))) for name in (JARS, EXTENSIONS)}
         _check_extensions(given[EXTENSIONS])
-        chosen.config(JARS, _with(given[JARS], jar()))
+        chosen.config(JARS, _with_jar(given[JARS]))
         chosen.config(EXTENSIONS, _with(given[EXTENSIONS], OURS))
         if alias_delta is not None:
             chosen.config(alias.SETTING, str(alias_delta).lower())
@@ -76,10 +79,38 @@ def _enabling(make: Any, alias_delta: bool | None) -> Any:
     return made
 
 
+def _items(given: str) -> list[str]:
+    return [item for item in map(str.strip, given.split(",")) if item]
+
+
 def _with(given: str, ours: str) -> str:
-    """Returns the list in the text, with our own items added at its end."""
-    names = [name for name in map(str.strip, given.split(",")) if name]
-    return ",".join(names if ours in names else [*names, ours])
+    """Returns the list in the text, with `ours` added at its end unless it is there."""
+    items = _items(given)
+    return ",".join(items if ours in items else [*items, ours])
+
+
+def _with_jar(given: str) -> str:
+    """Returns the list of jars in the text, with a copy of ours added unless it has the jar itself."""
+    wheel = jar()
+    return _with(given, wheel if wheel in _items(given) else _copy(wheel))
+
+
+@functools.cache
+def _copy(wheel: str) -> str:
+    """Returns the path of a copy of the jar, which is kept until this process ends.
+
+    The JVM reads the jar as long as it runs, and executors get it at any time, even after an upgrade has removed the
+    wheel.
+    """
+    directory = tempfile.mkdtemp(prefix="deltalog-")
+    atexit.register(_remove, directory, os.getpid())
+    return shutil.copy(wheel, directory)
+
+
+def _remove(directory: str, owner: int) -> None:
+    """Removes the copy, unless this is a process that its owner has forked."""
+    if os.getpid() == owner:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _check_extensions(given: str) -> None:
