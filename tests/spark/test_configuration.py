@@ -24,7 +24,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def assert_is_copy(jar: str) -> None:
-    """Asserts that a jar is that of this installation, but not its file, which an upgrade removes."""
+    """Asserts that a jar has the content of the installed one, but is another file: an upgrade removes that one."""
     own = of_this_spark()
     assert (Path(jar).name, Path(jar).read_bytes()) == (own.name, own.read_bytes())
     assert not Path(jar).samefile(own)

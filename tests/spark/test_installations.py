@@ -36,7 +36,7 @@ CODE = """
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A directory with a copy of the package, which nobody may write to."""
+    """A directory with a read-only copy of the package."""
     directory = tmp_path / "installed"
     package = Path(deltalog.__file__).parent
     shutil.copytree(package, directory / "deltalog", ignore=shutil.ignore_patterns("java", "__pycache__"))
