@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.constraints.Check;
 import org.apache.spark.sql.connector.catalog.constraints.Constraint;
 
 /**
- * The catalog of Spark releases whose statements define tables by a TableInfo (from 4.1). It adds
+ * The catalog for Spark releases whose statements define tables by a TableInfo (since 4.1). It adds
  * CHECK constraints.
  */
 public abstract class TableInfoCatalog extends BaseCatalog {
@@ -48,7 +48,7 @@ public abstract class TableInfoCatalog extends BaseCatalog {
     return stageCreateOrReplace(name, table.columns(), table.partitions(), withConstraints(table));
   }
 
-  /** Returns the properties, among them the constraints as the log has them. */
+  /** Returns the properties, including the constraints in the form that they have in the log. */
   private static Map<String, String> withConstraints(TableInfo table) {
     Map<String, String> properties = new HashMap<>(table.properties());
     for (Constraint constraint : table.constraints()) {

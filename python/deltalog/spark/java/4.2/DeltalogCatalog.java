@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.*;
 
-/** The catalog of Spark releases whose catalogs carry out CREATE TABLE LIKE (from 4.2). */
+/** The catalog for Spark releases that leave CREATE TABLE LIKE to catalogs (since 4.2). */
 public final class DeltalogCatalog extends TableInfoCatalog {
   /**
    * Creates a table with the columns, the partitioning and the properties of another one, and

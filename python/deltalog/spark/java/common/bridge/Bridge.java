@@ -28,7 +28,9 @@ public class Bridge {
         Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, new PythonRole(type)));
   }
 
-  /** Returns the id of another Python process that receives the calls and still runs, or 0. */
+  /**
+   * Returns the id of another Python process that receives the calls and is still running, or 0.
+   */
   public static int other(int process) {
     return PYTHON.other(process);
   }

@@ -7,12 +7,12 @@ import org.apache.spark.SparkContext$;
 import scala.Option;
 
 /**
- * The Python process that receives calls: the program that has called enable, or else a sidecar,
- * which the first call starts.
+ * The Python process that receives calls: the program that has called enable, or a sidecar, which
+ * the first call starts if there is no program.
  *
- * <p>A sidecar that has died is replaced at the next call. It ends when a program has called
- * enable, but not during a call: a statement needs the process in which it has begun. While it
- * starts, calls wait for it without a lock, and all of them fail if it does not.
+ * <p>A sidecar that has died is replaced at the next call. When a program calls enable, the sidecar
+ * ends, but not during a call, because a statement needs the process in which it has begun. While a
+ * sidecar starts, calls wait for it without holding a lock. If it does not start, they all fail.
  */
 final class CurrentPython {
   private PythonCalls program;
@@ -22,7 +22,7 @@ final class CurrentPython {
   /** The sidecar that is being started, or null. */
   private CompletableFuture<Sidecar> starting;
 
-  /** Returns the id of another process whose program receives calls and still runs, or 0. */
+  /** Returns the id of another process whose program receives calls and is still running, or 0. */
   int other(int process) {
     PythonCalls known = program();
     boolean isOther = known != null && known.process() != process && known.isListening();
@@ -51,7 +51,7 @@ final class CurrentPython {
     return program;
   }
 
-  /** Returns the sidecar for a call, or null if it is a call of the program. */
+  /** Returns the sidecar for a call, or null if the program receives the call. */
   private Sidecar begun() {
     while (true) {
       CompletableFuture<Sidecar> awaited;
@@ -69,7 +69,8 @@ final class CurrentPython {
         }
         if (starting == null) {
           starting = new CompletableFuture<>();
-          // Not in this thread, whose statement may be cancelled while others wait.
+          // The sidecar is not started in this thread, because the thread's statement may be
+          // cancelled while other threads wait.
           Thread thread = new Thread(this::start, "deltalog-sidecar-start");
           thread.setDaemon(true);
           thread.start();
@@ -94,7 +95,7 @@ final class CurrentPython {
     }
   }
 
-  /** Starts a sidecar, or fails the calls that wait for it. */
+  /** Starts a sidecar. If that fails, so do the calls that wait for it. */
   private void start() {
     try {
       Option<SparkContext> application = SparkContext$.MODULE$.getActive();
@@ -130,7 +131,7 @@ final class CurrentPython {
     }
   }
 
-  /** Ends the sidecar if nothing needs it. */
+  /** Ends the sidecar if it is no longer needed. */
   private void endSidecar() {
     if (program != null && sidecar != null && callsOfSidecar == 0) {
       sidecar.end();

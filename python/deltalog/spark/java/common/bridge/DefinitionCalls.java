@@ -7,7 +7,7 @@ import org.apache.spark.sql.connector.catalog.TableChange;
 
 /** Definitions of tables: CREATE, REPLACE and ALTER TABLE. */
 public interface DefinitionCalls {
-  /** Refuses options of a table, as JSON, that may be secrets. */
+  /** Refuses options of a table that may be secrets. The options are passed as JSON. */
   void checkOptions(String options);
 
   /** Returns the functions that expressions of tables may call, as the JSON of RuleFunctions. */
@@ -32,8 +32,8 @@ public interface DefinitionCalls {
   void alter(SparkSession session, String options, TableChange[] changes);
 
   /**
-   * Returns the path of the table at a location that an entry is to have, which must have the
-   * columns of the table that the entry has.
+   * Returns the path of the table at the new location of an entry. It must have the same columns as
+   * the entry's present table.
    *
    * @param options the JSON of the options with which the table of the entry is opened
    */

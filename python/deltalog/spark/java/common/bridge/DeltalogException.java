@@ -5,8 +5,8 @@ import org.apache.spark.SparkThrowable;
 /**
  * A failure in Python.
  *
- * <p>A Python program keeps its exception under the token, and raises it when the failure comes
- * back to it. Others see message and SQLSTATE. A sidecar keeps nothing and has no token.
+ * <p>A Python program keeps its exception under the token, and raises it when the failure returns
+ * to it. Other callers see message and SQLSTATE. A sidecar keeps nothing and has no token.
  */
 public class DeltalogException extends RuntimeException implements SparkThrowable {
   private final String token;
@@ -31,7 +31,7 @@ public class DeltalogException extends RuntimeException implements SparkThrowabl
     return token;
   }
 
-  /** Returns the failure of Spark to which Python has nothing to add, or null. */
+  /** Returns the failure of Spark if Python has nothing to add to it, or null. */
   Throwable ofSpark() {
     return super.getMessage() == null ? getCause() : null;
   }

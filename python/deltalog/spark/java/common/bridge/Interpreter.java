@@ -3,7 +3,10 @@ package io.deltalog.spark;
 import java.util.Map;
 import org.apache.spark.SparkConf;
 
-/** The Python interpreter of a sidecar, and the settings for the workers of its functions. */
+/**
+ * The Python interpreters of a sidecar: its own command, and the one for workers that run its
+ * functions.
+ */
 record Interpreter(String command, String ofWorkers) {
   static final String SETTING = "spark.deltalog.python";
   private static final String[] SETTINGS = {
@@ -13,7 +16,10 @@ record Interpreter(String command, String ofWorkers) {
   private static final String[] VARIABLES = {"PYSPARK_DRIVER_PYTHON", WORKERS};
   private static final String DEFAULT = "python3";
 
-  /** Returns what an application says, by its settings or its environment, as PySpark asks them. */
+  /**
+   * Returns the interpreters that an application configures by settings or environment variables,
+   * as PySpark reads them.
+   */
   static Interpreter of(SparkConf settings, Map<String, String> environment) {
     String command = command(settings, environment);
     String ofWorkers =

@@ -30,7 +30,7 @@ public class Json {
     return Unchecked.cast(value(text, List.class));
   }
 
-  /** Returns the value of a text as one of a class. */
+  /** Converts a text to a value of the given class. */
   public static <T> T value(String text, Class<T> type) {
     try {
       return MAPPER.readValue(text, type);

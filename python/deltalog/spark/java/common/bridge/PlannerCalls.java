@@ -1,8 +1,9 @@
 package io.deltalog.spark;
 
 /**
- * Planners, which list the files of one version of a table. They are named by keys, because Spark
- * may ask from its own threads, without a session, and long after the version was read.
+ * Planners. Each planner lists the files of one version of a table. They are identified by keys,
+ * because Spark may call them from its own threads, without a session, and long after the version
+ * was read.
  */
 public interface PlannerCalls {
   /** Returns the size of all files in bytes. */
@@ -10,7 +11,7 @@ public interface PlannerCalls {
 
   /**
    * Returns the packed list of the files that may have matching rows: a byte array, or the name of
-   * a file that has the bytes and is to be deleted.
+   * a temporary file with the bytes, which the caller deletes.
    *
    * @param filters the text of FilterText
    * @param timeZone the time zone in which the filters mean their times
@@ -18,8 +19,8 @@ public interface PlannerCalls {
   Object plan(String planner, String filters, String timeZone);
 
   /**
-   * Returns packed values of the log for aggregates, in the forms of plan; null if the log does not
-   * have all of them exactly.
+   * Returns packed values of the log for aggregates, in the same forms as plan; null if the log
+   * does not have all of them exactly.
    *
    * @param filters the text of FilterText
    * @param timeZone the time zone in which the filters mean their times

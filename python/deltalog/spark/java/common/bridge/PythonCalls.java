@@ -64,17 +64,20 @@ public class PythonCalls {
     return process;
   }
 
-  /** Sets what is done when the process does not answer any more. */
+  /** Sets the action for a process that does not answer any more. */
   void whenSilent(Runnable action) {
     whenSilent = action;
   }
 
-  /** Does what was set for a process that does not answer any more. */
+  /** Runs the action for a process that does not answer any more. */
   void reportSilence() {
     whenSilent.run();
   }
 
-  /** Returns whether the process still has its port. It may be too busy to answer. */
+  /**
+   * Returns whether the process still listens at its port. It may nevertheless be too busy to
+   * answer.
+   */
   boolean isListening() {
     try (Socket socket = new Socket(InetAddress.getByAddress(new byte[] {127, 0, 0, 1}), port)) {
       return socket.isConnected();
@@ -102,7 +105,8 @@ public class PythonCalls {
       return Protocol.getReturnValue(answer, gateway());
     } catch (Py4JNetworkException e) {
       String reason = watch.reasonOfGivingUp(connection);
-      // Its message has the whole command, with the options of the user, and so perhaps secrets.
+      // The exception is not used as the cause, because its message has the whole command, with the
+      // user's options and perhaps secrets.
       throw reason == null ? unknown(ENDED, e.getCause()) : unknown(reason, null);
     } finally {
       boolean isClosed = watch.end(connection, isUsable);
@@ -134,7 +138,7 @@ public class PythonCalls {
     command.append(gateway().getReturnObject(argument).getCommandPart()).append('\n');
   }
 
-  /** Makes a call that does nothing, and waits at most so many milliseconds for each answer. */
+  /** Makes a call that does nothing, with a time limit in milliseconds for each answer. */
   void ping(int milliseconds) throws IOException {
     ClientServerConnection connection = connect(milliseconds);
     try {
@@ -144,9 +148,7 @@ public class PythonCalls {
     }
   }
 
-  /**
-   * Connects, and waits at most so many milliseconds for each answer; 0 for as long as it takes.
-   */
+  /** Connects, with a time limit in milliseconds for each answer; 0 for no limit. */
   private ClientServerConnection connect(int milliseconds) throws IOException {
     Socket socket = new Socket();
     boolean isConnected = false;
@@ -154,8 +156,8 @@ public class PythonCalls {
       socket.setSoTimeout(milliseconds);
       InetAddress loopback = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
       socket.connect(new InetSocketAddress(loopback, port), milliseconds);
-      // Only connections that Python opens have a client. Without pinned threads there are no such
-      // connections.
+      // Only connections that Python opens have a client. Without pinned threads, Python opens
+      // none.
       ClientServerConnection connection =
           new ClientServerConnection(
               gateway(), socket, server.getCustomCommands(), null, server, 0, token);

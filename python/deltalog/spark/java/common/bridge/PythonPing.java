@@ -15,7 +15,7 @@ final class PythonPing {
   private boolean isRefused;
   private Throwable failure;
 
-  /** Creates a ping that Python has to answer within so many milliseconds. */
+  /** Creates a ping that Python has to answer within this number of milliseconds. */
   PythonPing(PythonCalls calls, int milliseconds) {
     this.calls = calls;
     this.milliseconds = milliseconds;
@@ -23,8 +23,8 @@ final class PythonPing {
 
   /**
    * Returns whether Python answers. It does not if it is silent for the whole time, or if nothing
-   * listens at its port. Any other failure, such as of a JVM that has no free file descriptor for a
-   * moment, tells nothing about Python: it is asked again until the time has passed.
+   * listens at its port. Any other failure, for example because the JVM has no free file descriptor
+   * for a moment, says nothing about Python, so the ping is repeated until the time is over.
    */
   boolean isAnswered() throws InterruptedException {
     long begun = System.nanoTime();

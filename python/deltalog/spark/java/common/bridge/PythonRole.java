@@ -4,7 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
-/** Executes the methods of an interface with the Python class of the same name. */
+/** Implements an interface by calling the Python class of the same name. */
 public class PythonRole implements InvocationHandler {
   private static final Object[] NONE = new Object[0];
   private final String name;
@@ -38,8 +38,8 @@ public class PythonRole implements InvocationHandler {
   }
 
   /**
-   * Returns what to throw. A failure of Spark keeps its class on its way through a sidecar, unless
-   * it is a checked exception, which no interface declares.
+   * Returns the exception to throw. A failure of Spark that has passed through a sidecar keeps its
+   * class, unless it is a checked exception, which no interface declares.
    */
   private static Throwable thrown(DeltalogException failure) {
     Throwable spark = failure.ofSpark();

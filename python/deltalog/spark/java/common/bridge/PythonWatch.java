@@ -14,16 +14,16 @@ import py4j.NetworkUtil;
 import scala.Option;
 
 /**
- * Ends calls of a Python process that does not answer any more: one that is stopped, that is kept
- * from running Python by native code, or that has died while its children keep its connections
+ * Ends calls of a Python process that no longer answers: because it is stopped, because native code
+ * prevents it from running Python, or because it has died while its children keep its connections
  * open.
  *
- * <p>A call itself may take hours, such as a write. So the time-out is for another call, which does
- * nothing: Python answers it in its own thread, even while its other threads wait. It is made only
- * while a call takes long.
+ * <p>A call itself, such as a write, may take hours. Therefore the time limit applies to another
+ * call, which does nothing: Python answers it in a separate thread, even while its other threads
+ * wait. This call is only made while another call takes long.
  */
 final class PythonWatch implements Runnable {
-  /** For how long Python may be silent; 0 for any time. */
+  /** The setting for how long Python may be silent; 0 for no limit. */
   static final String TIMEOUT = "spark.deltalog.python.timeout";
 
   private static final String DEFAULT = "300s";
@@ -32,13 +32,13 @@ final class PythonWatch implements Runnable {
   private final PythonCalls calls;
   private final int milliseconds = configured();
 
-  /** The calls that wait, with the times of their beginnings. */
+  /** The calls that wait, with the times at which they began. */
   private final Map<ClientServerConnection, Long> waiting = new HashMap<>();
 
-  /** The calls that were given up, with the reasons. */
+  /** The calls that were given up, and why. */
   private final Map<ClientServerConnection, String> givenUp = new HashMap<>();
 
-  /** When Python has last answered anything, or when this was created. */
+  /** When Python last answered any call, or when this object was created. */
   private long lastAnswer = System.nanoTime();
 
   private boolean isRunning;
@@ -68,8 +68,8 @@ final class PythonWatch implements Runnable {
   }
 
   /**
-   * Ends the wait of a call, which Python has answered or not. Returns whether it was given up, so
-   * that its connection is closed.
+   * Ends the wait of a call, whether Python has answered it or not. Returns whether the call was
+   * given up, so that its connection is closed.
    */
   synchronized boolean end(ClientServerConnection connection, boolean isAnswered) {
     if (isAnswered) {
@@ -79,7 +79,7 @@ final class PythonWatch implements Runnable {
     return givenUp.remove(connection) != null;
   }
 
-  /** Notes that Python has answered, in any connection. */
+  /** Records that Python has answered on any connection. */
   synchronized void answered() {
     lastAnswer = System.nanoTime();
   }
@@ -98,7 +98,9 @@ final class PythonWatch implements Runnable {
     return givenUp.get(connection);
   }
 
-  /** Returns the reason for giving up a call, with the failure to ask Python or null. */
+  /**
+   * Returns the reason for giving up a call. The argument is the failure to ask Python, or null.
+   */
   String reason(Throwable failure) {
     String why =
         failure == null
@@ -136,7 +138,8 @@ final class PythonWatch implements Runnable {
   }
 
   /**
-   * Returns whether any call waits. The thread ends without one, and the next call starts another.
+   * Returns whether any call waits. If none does, the thread ends, and the next call starts another
+   * one.
    */
   private synchronized boolean isNeeded() {
     isRunning = !waiting.isEmpty();

@@ -6,13 +6,13 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
 /**
- * Calls of this package's constructors and static methods, for Python, which reaches an object with
- * one message for each call. py4j does not find these classes by name, because they were loaded
- * later than py4j, and it does not support variable numbers of arguments.
+ * Lets Python call this package's constructors and static methods, with one message per call. py4j
+ * cannot find these classes by name, because they were loaded later than py4j, and it does not
+ * support variable numbers of arguments.
  */
 public class Reflection {
 
-  /** Returns the public constructor of a class, which has only one. */
+  /** Returns the only public constructor of a class. */
   public Executable constructor(Class<?> type) {
     return type.getConstructors()[0];
   }

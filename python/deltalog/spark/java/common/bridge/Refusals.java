@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Errors that Java finds. Each method throws one, so that Python raises it as an exception of its
- * own; the result is only for the `throw` of the caller.
+ * Errors that Java detects. Each method throws one, which Python raises as its own exception; the
+ * declared result only serves the `throw` statement of the caller.
  */
 public interface Refusals {
-  /** A statement that is not supported, or not in this session. */
+  /** A statement that is not supported, at all or in this session. */
   RuntimeException statement(LogicalPlan statement);
 
   /**
@@ -22,32 +22,32 @@ public interface Refusals {
   RuntimeException existing(SparkSession session, CatalogTable definition, String catalog);
 
   /**
-   * A use of a table of ours in a catalog that does not know the log: its class, or null if it is
-   * Spark's own.
+   * A use of one of our tables in a catalog that does not know the log; the argument is the
+   * catalog's class, or null if it is Spark's own.
    */
   RuntimeException catalog(String catalog);
 
-  /** A write to a directory that belongs to a table, by another source. */
+  /** A write by another source to a directory that belongs to a table. */
   RuntimeException write(String directory, String table);
 
-  /** A name or a path that is no Delta table, for a reason. */
+  /** A name or path at which there is no Delta table, and the reason. */
   RuntimeException table(String table, String reason);
 
-  /** A name or a path of what cannot be converted, for a reason. */
+  /** A name or path of something that cannot be converted, and the reason. */
   RuntimeException directory(String name, String reason);
 
-  /** Arguments of a function that it cannot have, for a reason. */
+  /** Invalid arguments of a function, and the reason. */
   RuntimeException arguments(String function, String reason);
 
   /** A call of a procedure without a table. */
   RuntimeException noTable(String procedure);
 
-  /** An expression of a table's log; refusal is the JSON of RuleRefusal. */
+  /**
+   * An expression in a table's log that must not be evaluated; refusal is the JSON of RuleRefusal.
+   */
   RuntimeException expression(String refusal);
 
-  /**
-   * A use of features for which this build of Spark lacks something, for the reason that says so.
-   */
+  /** A use of features that this build of Spark does not support, for the given reason. */
   RuntimeException feature(String reason);
 
   /** A field of a value that the column of this type does not have. */

@@ -25,11 +25,12 @@ import scala.Option;
  * A Python process for a JVM in which no Python program has called enable, as in spark-sql,
  * spark-shell and Java jobs.
  *
- * <p>It is started as spark-submit starts a Python program, and finds this JVM by a port of the
- * loopback interface and a token. It ends with the JVM, which holds its input open.
+ * <p>It is started in the same way as spark-submit starts a Python program, and connects to this
+ * JVM through a port of the loopback interface with a token. It ends together with the JVM, which
+ * holds its input open.
  *
- * <p>If it ends before, or does not answer any more, the jobs that it has started are cancelled:
- * nothing would commit their rows.
+ * <p>If it ends earlier, or no longer answers, the jobs that it has started are cancelled, because
+ * their rows could not be committed any more.
  */
 public final class Sidecar {
   private static final Logger LOG = LoggerFactory.getLogger(Sidecar.class);
@@ -55,7 +56,7 @@ public final class Sidecar {
     this.server = inDaemon(() -> served(this, token));
   }
 
-  /** Starts a process, and returns it when it can be called. */
+  /** Starts a process, and returns it when it is ready for calls. */
   static Sidecar start(SparkConf settings) {
     byte[] random = new byte[32];
     new SecureRandom().nextBytes(random);
@@ -85,8 +86,8 @@ public final class Sidecar {
   }
 
   /**
-   * Executes something in a daemon thread. Threads of py4j would otherwise keep the JVM alive: they
-   * are daemons only if the thread that creates the server is a daemon. They also inherit its class
+   * Runs something in a daemon thread. Otherwise threads of py4j would keep the JVM alive, because
+   * they are daemons only if the thread that creates the server is one. They also inherit its class
    * loader.
    */
   private static <T> T inDaemon(Callable<T> work) {
@@ -119,7 +120,7 @@ public final class Sidecar {
     environment.put("PYSPARK_PYTHON", interpreter.ofWorkers());
     environment.put("PYTHONIOENCODING", "utf-8");
     environment.put("PYTHONSAFEPATH", "1"); // No module of the working directory.
-    // PySpark has some for each version of pandas.
+    // PySpark raises such warnings for each version of pandas.
     environment.putIfAbsent("PYTHONWARNINGS", "ignore::FutureWarning");
     // These would make PySpark a client of Spark Connect.
     environment.keySet().removeIf(name -> name.startsWith("SPARK_CONNECT_MODE"));
@@ -168,7 +169,7 @@ public final class Sidecar {
         cause);
   }
 
-  /** Connects Python, which calls this. */
+  /** Receives the connection to Python, which calls this method. */
   public void connected(PythonCalls calls) {
     calls.whenSilent(this::kill);
     connected.complete(calls);
@@ -179,12 +180,10 @@ public final class Sidecar {
     return org.apache.spark.package$.MODULE$.SPARK_VERSION();
   }
 
-  /**
-   * Calls Python. The jobs of this thread have the tag of this process for the time of the call.
-   */
+  /** Calls Python. During the call, the jobs of this thread have the tag of this process. */
   Object call(String role, String method, Object[] arguments) throws Throwable {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
-    // A call may be part of another one.
+    // This call may be part of another one, which has set the tag.
     boolean isTagged = application.isEmpty() || application.get().getJobTags().contains(tag);
     if (!isTagged) {
       application.get().addJobTag(tag);
@@ -201,8 +200,8 @@ public final class Sidecar {
   }
 
   /**
-   * Cancels the jobs of the calls that are running until these have ended: one may be about to
-   * start a job.
+   * Cancels the jobs of the running calls, and repeats this until these calls have ended, because
+   * one may be about to start a job.
    */
   private void cancelJobs() {
     try {
@@ -214,7 +213,7 @@ public final class Sidecar {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
-      // No call waits for this: each job ends by itself, and its result is refused.
+      // No call waits for these jobs: each ends by itself, and its result is refused.
       LOG.warn("deltalog could not cancel the jobs of a Python process that has ended", e);
     }
   }
@@ -228,7 +227,7 @@ public final class Sidecar {
     process.destroyForcibly();
   }
 
-  /** Ends the process, even one that is stopped, and the server. */
+  /** Ends the process, even if it is stopped, and the server. */
   void end() {
     if (process != null) {
       process.destroyForcibly();

@@ -5,8 +5,8 @@ import org.apache.spark.sql.SparkSession;
 /** DELETE, UPDATE and MERGE. */
 public interface StatementCalls {
   /**
-   * Executes a resolved statement. Returns the numbers of its result, separated by spaces: affected
-   * rows, and for MERGE also the updated, deleted and inserted ones.
+   * Executes a resolved statement. Returns its row counts, separated by spaces: the number of
+   * affected rows, and for MERGE also of updated, deleted and inserted rows.
    *
    * @param statement the StatementRun, whose steps Python calls
    * @param description what the statement says of itself (StatementDescription)

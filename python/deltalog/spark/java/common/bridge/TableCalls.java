@@ -4,8 +4,8 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Tables at one version, as queries read them. The options are the JSON of TableOptions; the path
- * is one of them.
+ * Tables at one version, as queries read them. Options are the JSON of TableOptions, including the
+ * path.
  */
 public interface TableCalls {
   /**
@@ -43,17 +43,18 @@ public interface TableCalls {
       SparkSession session, String planner, String schema, String filters, String timeZone);
 
   /**
-   * Executes the command of `DeltaTable` that the options name. Returns its result, or its error,
-   * as the JSON of `sql/commands.py`.
+   * Executes a command of `DeltaTable`, which is given by the options. Returns its result or its
+   * error, as the JSON of `sql/commands.py`.
    */
   String answer(SparkSession session, String options);
 
-  /** Returns whether there is a Delta table where the options say. */
+  /** Returns whether there is a Delta table at the path in the options. */
   boolean exists(SparkSession session, String options);
 
   /**
-   * Returns whether the version behind the path of a read is one: there is no Delta table with this
-   * path. It is an error if other options ask for a version, too.
+   * Returns whether a path with a version at its end, as in `/path@v1`, really means a version,
+   * because no Delta table has this path. If other options request a version as well, that is an
+   * error.
    */
   boolean namesVersion(SparkSession session, String options);
 }

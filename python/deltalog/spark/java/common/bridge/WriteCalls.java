@@ -5,12 +5,13 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Writes of rows to tables that exist, or that save(path) creates. The options of the table and of
- * the write are the JSON of TableOptions; the path is one of them.
+ * Writes of rows to existing tables, or to tables that save(path) creates. The options of the table
+ * and of the write are the JSON of TableOptions, including the path.
  */
 public interface WriteCalls {
   /**
-   * Executes save(path), and returns the table as it is then, as the JSON of RelationDescription.
+   * Executes save(path), and returns the table as it is afterwards, as the JSON of
+   * RelationDescription.
    *
    * @param mode the name of a SaveMode
    */

@@ -13,16 +13,17 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.collection.Iterator;
 
 /**
- * Tables whose rows Spark keeps. From 4.1 on, the name of a cached table shows these rows, even
- * after later writes, until Spark computes them again.
+ * Tables whose rows Spark has cached. Since Spark 4.1, the name of a cached table shows these rows,
+ * even after later writes, until Spark computes them again.
  *
- * <p>A DataFrame that was read by a path stays on its version and needs nothing of this.
+ * <p>A DataFrame that was read by a path stays at its version, so it is not affected.
  */
 public class CachedTables {
   private CachedTables() {}
 
   /**
-   * Lets Spark compute cached rows of a table again, under all names that the table has in them.
+   * Makes Spark compute the cached rows of a table again, under all names that the cache has for
+   * the table.
    *
    * @param uri the URL of the table, with the core's name of the store
    */
@@ -42,7 +43,7 @@ public class CachedTables {
       addNames(all.next().plan(), path, names);
     }
     for (String name : names) {
-      // A table may have lost its name.
+      // The table may have been renamed or dropped since.
       if (session.catalog().tableExists(name)) {
         session.catalog().refreshTable(name);
       }

@@ -27,7 +27,7 @@ import scala.Option;
  */
 public class CatalogEntries {
   private static final String CATALOG = "spark_catalog";
-  // As in Spark's SessionCatalog, which checks the name only when it creates the entry.
+  // The same as in Spark's SessionCatalog, which checks the name only when it creates the entry.
   private static final Pattern NAME = Pattern.compile("\\w+");
 
   /** Returns whether the provider of a table, or the namespace of a path, is this source. */
@@ -37,7 +37,7 @@ public class CatalogEntries {
         || DeltaName.is(provider);
   }
 
-  /** Returns whether it is the path of a deltalog table, deltalog.`/path`. */
+  /** Returns whether a name is the path of a deltalog table, deltalog.`/path`. */
   public static boolean isPath(Identifier name) {
     return name.namespace().length == 1
         && isOurs(name.namespace()[0])
@@ -86,7 +86,7 @@ public class CatalogEntries {
     return options(name, isPath(name) ? null : find(name));
   }
 
-  /** Returns the options of a table with its entry, which is null for a path. */
+  /** Returns the options for a table. The entry is null for a table that is named by its path. */
   public static Map<String, String> options(Identifier name, CatalogTable entry) {
     if (!isPath(name)) {
       return entry == null ? null : options(entry);
@@ -96,7 +96,7 @@ public class CatalogEntries {
     return options;
   }
 
-  /** Returns the name as statements have it. */
+  /** Returns the name in the form in which statements use it. */
   public static String label(Identifier name) {
     String database = name.namespace()[0] + ".";
     return isPath(name)
@@ -104,7 +104,7 @@ public class CatalogEntries {
         : CATALOG + "." + database + name.name();
   }
 
-  /** Returns the property of the table by which Spark knows whether it is managed or external. */
+  /** Returns the table property that tells Spark whether the table is managed or external. */
   public static String kind(CatalogTable entry) {
     return CatalogTableType.MANAGED().equals(entry.tableType())
         ? TableCatalog.PROP_IS_MANAGED_LOCATION
@@ -120,8 +120,8 @@ public class CatalogEntries {
   }
 
   /**
-   * Gives an entry another location. DROP TABLE then leaves the files there, which may belong to
-   * another entry: the entry is external. Metastores have checked exceptions, too.
+   * Changes the location of an entry. The entry becomes external, so that DROP TABLE keeps the
+   * files there, which may belong to another entry. Metastores also throw checked exceptions.
    */
   static void move(CatalogTable entry, URI location) throws Exception {
     Map<String, Object> storage = new HashMap<>();
@@ -136,7 +136,8 @@ public class CatalogEntries {
   }
 
   /**
-   * Returns an entry for a deltalog table, even for a table named by its path, which has no entry.
+   * Returns an entry that describes a deltalog table, even if the table is named by its path and
+   * has no entry in the catalog.
    *
    * @param options the options with which the table was opened, among them its path
    */

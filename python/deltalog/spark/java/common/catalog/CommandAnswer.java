@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * The answer to a command of `DeltaTable`, which a client of Spark Connect requests with the
+ * The answer to a command of `DeltaTable`, which a Spark Connect client requests through the
  * options of a read: one row with one text. The command is executed when the read is executed.
  */
 public final class CommandAnswer extends BaseRelation implements TableScan {

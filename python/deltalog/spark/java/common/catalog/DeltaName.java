@@ -18,21 +18,23 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.Option;
 
 /**
- * Whether the name "delta" is another name of our source: of the format, of the provider of catalog
- * entries, and of the namespace of paths. It is unless a setting says otherwise, or another source
- * has the name, such as the JVM connector.
+ * Decides whether the name "delta" refers to our source: as a format, as the provider of catalog
+ * entries, and as the namespace of paths. It does, unless a setting says otherwise or another
+ * source, such as the JVM connector, has the name.
  */
 public final class DeltaName {
   static final String NAME = "delta";
 
-  /** The setting of a session: false turns the name off, true insists, and auto is the default. */
+  /**
+   * The setting of a session: false turns the name off, true requires it, and auto is the default.
+   */
   static final String SETTING = "spark.deltalog.aliasDelta";
 
   private static final String AUTO = "auto";
   private static final String OFF = "false";
   private static final Set<String> VALUES = Set.of("true", OFF, AUTO);
 
-  /** What `enable` was told last, for sessions and contexts without the setting. */
+  /** The last choice passed to `enable`, for sessions and contexts without the setting. */
   private static volatile String chosen = AUTO;
 
   private static volatile Found found;
@@ -42,17 +44,20 @@ public final class DeltaName {
 
   private DeltaName() {}
 
-  /** The source that has the name among the jars of a class loader, or null. */
+  /**
+   * The search for another source with the name among the jars of a class loader; owner is that
+   * source, or null.
+   */
   private record Found(ClassLoader loader, List<String> jars, String owner) {}
 
-  /** Sets whether a session and later sessions have the name. */
+  /** Sets whether this session and later ones use the name. */
   public static void choose(SparkSession session, boolean isWanted) {
     chosen = String.valueOf(isWanted);
     session.sessionState().conf().setConfString(SETTING, chosen);
     session.sparkContext().conf().set(SETTING, chosen);
   }
 
-  /** Throws an exception if the setting is wrong, or insists in vain. */
+  /** Throws an exception if the setting is invalid, or requires the name but cannot have it. */
   static void check() {
     Option<SparkContext> application = SparkContext$.MODULE$.getActive();
     String value = application.isEmpty() ? AUTO : application.get().conf().get(SETTING, AUTO);
@@ -67,7 +72,7 @@ public final class DeltaName {
   }
 
   /**
-   * Returns why a wish for the name is in vain in a session, which may be null; null if it is not.
+   * Returns why a session, which may be null, cannot have the name as requested; null if it can.
    */
   public static String refusal(String wish, SparkSession session) {
     String owner = owner(session);
@@ -86,7 +91,7 @@ public final class DeltaName {
     return DeltaAlias.class.getName().equals(name) || (NAME.equalsIgnoreCase(name) && isOurs());
   }
 
-  /** Returns whether the name is ours in the session of this thread. */
+  /** Returns whether the name refers to our source in the session of this thread. */
   static boolean isOurs() {
     if (OFF.equalsIgnoreCase(SQLConf.get().getConfString(SETTING, chosen))) {
       return false;

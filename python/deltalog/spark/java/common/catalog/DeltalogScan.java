@@ -14,9 +14,9 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * What the optimizer knows about a scan: its columns, its size, and the partition columns by which
- * it can be pruned while the query runs. It is never executed, because DeltalogStrategy puts
- * Spark's own scan in its place.
+ * A scan as the optimizer sees it: its columns, its size, and the partition columns by which it can
+ * be pruned while the query runs. It is never executed, because DeltalogStrategy replaces it by
+ * Spark's own scan.
  */
 public class DeltalogScan
     implements Scan, SupportsReportStatistics, SupportsRuntimeV2Filtering, Statistics {
@@ -39,7 +39,7 @@ public class DeltalogScan
     return new DeltalogScan(table, columns, bytes);
   }
 
-  /** Returns whether the size covers just the files that the filters of the query leave. */
+  /** Returns whether the size only covers the files that remain after the filters of the query. */
   public boolean isPruned() {
     return size >= 0;
   }
@@ -74,8 +74,8 @@ public class DeltalogScan
   }
 
   /**
-   * Returns the partition columns among the columns that are read, because Spark looks for them
-   * there.
+   * Returns the partition columns among the columns that are read, because Spark only looks for
+   * them there.
    */
   @Override
   public NamedReference[] filterAttributes() {

@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Notes the columns that a query reads. All filters stay in the plan, where Spark's own scan finds
- * them.
+ * Records the columns that a query reads. All filters stay in the plan, where Spark's own scan
+ * finds them.
  */
 public class DeltalogScanBuilder implements ScanBuilder, SupportsPushDownRequiredColumns {
   private final DeltalogTable table;

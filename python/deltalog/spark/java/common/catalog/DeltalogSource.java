@@ -19,8 +19,8 @@ import scala.collection.immutable.Seq;
 /**
  * The data source that Spark finds under the name "deltalog".
  *
- * <p>As a TableProvider it makes Spark take CREATE TABLE and saveAsTable to the catalog. Reads and
- * writes of a path go through its V1 relations, and streams through its V1 source and sink.
+ * <p>Because it is a TableProvider, Spark passes CREATE TABLE and saveAsTable to the catalog. Reads
+ * and writes of a path use its V1 relations, and streams use its V1 source and sink.
  */
 public class DeltalogSource
     implements DataSourceRegister,
@@ -30,7 +30,7 @@ public class DeltalogSource
         StreamSinkProvider,
         StreamSourceProvider,
         TableProvider {
-  /** Creates the source. Spark does so for each source that it looks up by its name. */
+  /** Creates the source. Spark does this each time it looks up a source by name. */
   public DeltalogSource() {
     ThreadSession.useDefault();
   }
@@ -58,7 +58,7 @@ public class DeltalogSource
     return RelationDescription.relation(context.sparkSession(), described, asked);
   }
 
-  /** Returns the options with the version at the end of the path, if it has one. */
+  /** Returns the options, with the version from the end of the path if it has one. */
   private static Map<String, String> versioned(SparkSession session, Map<String, String> options) {
     scala.Option<String> path = options.get("path");
     VersionedPath found =
@@ -118,8 +118,8 @@ public class DeltalogSource
   }
 
   /**
-   * Returns true: the core refuses the types that no table can hold, and Spark would refuse
-   * variants as well.
+   * Returns true: the core refuses types that no table can hold, whereas Spark would also refuse
+   * variants.
    */
   @Override
   public boolean supportsDataType(DataType type) {
@@ -143,7 +143,8 @@ public class DeltalogSource
 
   /**
    * Returns true, so that a schema may be passed to load, which compares it with the table's. For
-   * save, it would make Spark parse the names of partition columns, which need not be identifiers.
+   * save, false is needed, because Spark would otherwise parse the names of partition columns,
+   * which need not be identifiers.
    */
   @Override
   public boolean supportsExternalMetadata() {

@@ -88,7 +88,7 @@ public class DeltalogTable
     return state.relation();
   }
 
-  /** Returns the path of the table, by the name of the store that Hadoop knows. */
+  /** Returns the path of the table, with the name of the store that Hadoop knows. */
   public String path() {
     return ((DeltalogFileIndex) relation().location()).path();
   }
@@ -97,14 +97,14 @@ public class DeltalogTable
     return provider;
   }
 
-  /** Returns the properties that the log has, and the comment. */
+  /** Returns the properties that are stored in the log, and the comment. */
   public Map<String, String> definition() {
     Map<String, String> properties = new TreeMap<>(state.properties());
     properties.remove(TableCatalog.PROP_LOCATION);
     return properties;
   }
 
-  /** Returns the columns that a table like this one is created with. */
+  /** Returns the columns for the definition of another table like this one. */
   public Column[] definedColumns() {
     return new DeltalogTable(
             identifier, state, state.definition(), provider, options, kind, acceptsAnySchema)
@@ -117,16 +117,16 @@ public class DeltalogTable
   }
 
   /**
-   * Returns the same table, to whose columns rows are fitted by us (any schema) or by Spark's
-   * analyzer.
+   * Returns the same table for a write whose rows are fitted to the columns by us (any schema) or
+   * by Spark's analyzer.
    */
   public DeltalogTable accepting(boolean anySchema) {
     return new DeltalogTable(identifier, state, columns, provider, options, kind, anySchema);
   }
 
   /**
-   * Does the same for a statement that writes: a default value that is not allowed is an error once
-   * it is needed.
+   * Does the same for a statement that writes. In such a statement, a default value that is not
+   * allowed is an error once it is needed.
    */
   public DeltalogTable forWriting(boolean anySchema) {
     return new DeltalogTable(
@@ -183,7 +183,7 @@ public class DeltalogTable
     }
     String roots = new CaseInsensitiveStringMap(options).get(ALLOWED_ROOTS);
     if (roots != null) {
-      // As Spark shows options, which SHOW CREATE TABLE turns into a clause.
+      // Spark shows options in this form, which SHOW CREATE TABLE turns into a clause.
       properties.put(TableCatalog.OPTION_PREFIX + ALLOWED_ROOTS, roots);
     }
     return properties;
@@ -225,8 +225,8 @@ public class DeltalogTable
   }
 
   /**
-   * Returns this table as the options of a query read it. Time travel has chosen the version
-   * already.
+   * Returns this table with the options of a query applied. A version from time travel has already
+   * been chosen.
    */
   private DeltalogTable with(CaseInsensitiveStringMap readOptions) {
     Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
@@ -296,7 +296,7 @@ public class DeltalogTable
     return new TablePartitions(relation().location()).with(names, values);
   }
 
-  /** Returns nothing, because all that is known of a partition are its files. */
+  /** Returns nothing, because a partition has no metadata besides its files. */
   @Override
   public Map<String, String> loadPartitionMetadata(InternalRow partition) {
     return new TreeMap<>();

@@ -8,8 +8,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Says that all kinds of writes are possible. Which one it is, DeltalogWriteExec learns from the
- * statement.
+ * Declares that all kinds of writes are supported. DeltalogWriteExec learns the kind of write from
+ * the statement.
  */
 public class DeltalogWriteBuilder implements SupportsOverwriteV2, SupportsDynamicOverwrite {
   private final RowTarget table;

@@ -20,9 +20,10 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * The columns in the entry of a table, for those who read the catalog and not the log: the Thrift
- * server answers JDBC's getColumns from them. Statements that may change the columns of a table
- * update its entry. Queries never look at them.
+ * Keeps the columns in the catalog entry of a table up to date, for programs that read the catalog
+ * instead of the log. For example, the Thrift server answers JDBC's getColumns from them.
+ * Statements that may change the columns of a table update its entry. Queries never use these
+ * columns.
  */
 public final class EntryColumns {
   private static final Logger LOG = LoggerFactory.getLogger(EntryColumns.class);
@@ -41,7 +42,7 @@ public final class EntryColumns {
     return SchemaEvolution.isOfSession();
   }
 
-  /** Brings the entry of a name into step, as below. A path has no entry. */
+  /** Updates the entry with this name, as below. A path has no entry. */
   public static void update(SparkSession session, String name) {
     try {
       SessionCatalog entries = catalog(session);
@@ -77,10 +78,10 @@ public final class EntryColumns {
       }
       TableIdentifier identifier = entry.identifier();
       StructType columns = read(session, TableOptions.json(CatalogEntries.options(entry)));
-      // So the session's catalog returns them.
+      // The session's catalog returns columns in this form.
       StructType known = CharVarcharUtils.replaceCharVarcharWithStringInSchema(columns);
       if (!known.equals(entry.schema())) {
-        // The session's catalog would refuse to drop columns.
+        // The session's catalog would refuse to drop columns, so its external catalog is used.
         catalog(session)
             .externalCatalog()
             .alterTableDataSchema(identifier.database().get(), identifier.table(), columns);
@@ -91,8 +92,8 @@ public final class EntryColumns {
   }
 
   /**
-   * Returns the columns for a new entry of a table, which exists already. A failure is a warning in
-   * the log, and the entry has no columns.
+   * Returns the columns for a new entry of an existing table. If they cannot be read, a warning is
+   * logged, and the entry has no columns.
    */
   public static StructType of(SparkSession session, String options) {
     try {
@@ -127,7 +128,7 @@ public final class EntryColumns {
         || (isForHive(map.keyType()) && isForHive(map.valueType()));
   }
 
-  /** Returns columns with their comments, but without the other metadata in the log. */
+  /** Returns columns with their comments, but without other metadata from the log. */
   private static StructType shown(StructType columns) {
     StructType made = new StructType();
     for (StructField field : columns.fields()) {

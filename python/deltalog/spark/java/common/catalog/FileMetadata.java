@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.types.DataType;
 
-/** The column _metadata of a scan of files. */
+/** The column _metadata that a scan of files provides. */
 public class FileMetadata implements MetadataColumn {
   private final FileFormat format;
 

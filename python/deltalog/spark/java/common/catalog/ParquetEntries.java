@@ -25,16 +25,13 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 
-/**
- * Tables of the session catalog whose files are Parquet. CONVERT turns them into tables of this
- * source.
- */
+/** Parquet tables of the session catalog, which CONVERT turns into tables of this source. */
 public class ParquetEntries {
   private ParquetEntries() {}
 
   /**
-   * Returns the entry with this name. A table of something else than Parquet, or of this source, is
-   * an error.
+   * Returns the entry with this name. It is an error if the table is not Parquet, or is already a
+   * table of this source.
    */
   public static CatalogTable find(SparkSession session, String name) throws Exception {
     List<String> parts =
@@ -68,8 +65,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns the catalog's information about a table as JSON, with `elsewhere`, the partitions that
-   * are not in the directories of their names.
+   * Returns the catalog's information about a table as JSON. The field `elsewhere` lists the
+   * partitions that are not in the directory with their name.
    */
   public static String describe(SparkSession session, CatalogTable entry) throws Exception {
     Map<String, Object> known = new HashMap<>();
@@ -96,7 +93,7 @@ public class ParquetEntries {
     session.catalog().refreshTable(name);
     Configuration settings = session.sessionState().newHadoopConf();
     Path root = qualified(new Path(entry.location()), settings);
-    // The analyzed plan: an optimized one may have rows from the cache instead.
+    // The analyzed plan is used, because an optimized plan may read the cache instead.
     List<LogicalPlan> leaves =
         Plans.list(session.table(name).queryExecution().analyzed().collectLeaves());
     List<String> paths = new ArrayList<>();
@@ -111,7 +108,7 @@ public class ParquetEntries {
     return Json.text(paths);
   }
 
-  /** Returns as JSON the non-empty ones of some paths, given as JSON. */
+  /** Returns the given paths whose files are not empty; both are JSON lists. */
   public static String withRows(SparkSession session, CatalogTable entry, String paths)
       throws Exception {
     Configuration settings = session.sessionState().newHadoopConf();
@@ -152,7 +149,7 @@ public class ParquetEntries {
     return elsewhere;
   }
 
-  /** Returns the path of a directory relative to another one; null if it is not in it. */
+  /** Returns the path of a directory relative to another one; null if it is not inside that. */
   private static String below(Path root, Path directory) {
     String beginning = root.toString() + "/";
     String path = directory.toString();
@@ -160,7 +157,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Returns whether a directory has the values of a partition in its name, such as month=01 for 1.
+   * Returns whether the name of a directory contains the values of a partition, such as month=01
+   * for 1.
    */
   private static boolean hasValues(
       String directory, CatalogTablePartition partition, StructType columns) {
@@ -200,8 +198,8 @@ public class ParquetEntries {
   }
 
   /**
-   * Changes an entry to one of this source, with these options. It has neither columns nor
-   * properties: they are in the log.
+   * Changes an entry into one of this source, with these options. It has no columns and properties,
+   * because these are in the log.
    */
   public static void convert(
       SparkSession session,

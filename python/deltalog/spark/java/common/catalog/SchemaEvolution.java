@@ -10,22 +10,25 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Product;
 
-/** Writes and statements that add columns of their rows to the table. */
+/** Decides whether a write or a statement adds columns of its rows to the table. */
 public class SchemaEvolution {
-  /** The setting of the JVM connector, by which its writes add columns. */
+  /** The setting of the JVM connector with which its writes add columns. */
   private static final String AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled";
 
-  /** The option of a write; it goes before the setting. */
+  /** The option of a write, which takes precedence over the setting. */
   static final String OPTION = "mergeSchema";
 
   private SchemaEvolution() {}
 
-  /** Returns whether the session says that writes add columns. */
+  /** Returns whether the setting of the session lets writes add columns. */
   static boolean isOfSession() {
     return SQLConf.get().getConfString(AUTO_MERGE, "false").trim().equalsIgnoreCase("true");
   }
 
-  /** Returns whether a write adds columns: by its statement, its options or the session. */
+  /**
+   * Returns whether a write adds columns, because its statement, its options or the session request
+   * it.
+   */
   static boolean isAsked(TreeNode<?> write) {
     if (isStated(write)) {
       return true;
@@ -39,7 +42,7 @@ public class SchemaEvolution {
     return Boolean.TRUE.equals(CaseClass.field((Product) write, "withSchemaEvolution"));
   }
 
-  /** Returns the options by their names, in any case. */
+  /** Returns the options, with names that ignore case. */
   private static Map<String, String> options(TreeNode<?> write) {
     Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     Object table;

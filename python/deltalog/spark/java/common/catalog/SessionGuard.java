@@ -3,10 +3,10 @@ package io.deltalog.spark;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Keeps Spark's own session catalog from tables of ours, in a session that was in use before ours
- * was set. That catalog treats a table as its entry and its directory: it drops the table to
- * replace it, changes the entry alone, and makes entries without a log. It asks the source about
- * the table first.
+ * Prevents Spark's own session catalog from handling our tables, in a session that was in use
+ * before our catalog was configured. That catalog treats a table as its entry and its directory: it
+ * drops the table to replace it, changes the entry alone, and makes entries without a log. It asks
+ * the source about the table first.
  */
 public class SessionGuard {
   /** The setting that names the class of the session catalog. */
@@ -19,8 +19,8 @@ public class SessionGuard {
   private SessionGuard() {}
 
   /**
-   * Throws an error if Spark's catalog is calling. Spark does not pass this to the source, so the
-   * call stack is examined.
+   * Throws an error if the caller is Spark's catalog. Spark does not tell the source who is
+   * calling, so the call stack is examined.
    */
   static void check() {
     StackTraceElement[] calls = new Throwable().getStackTrace();

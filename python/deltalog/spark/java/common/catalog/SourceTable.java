@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The table that the data source itself gives to Spark. It can do nothing, so load and save use the
+ * The table that the data source returns to Spark. It has no capabilities, so load and save use the
  * source's V1 relations, and statements in a session without our catalog are refused.
  */
 public class SourceTable implements Table {

@@ -17,8 +17,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table that a statement defines and may fill. Definition and rows become one commit, so a job
- * that fails leaves everything as it was.
+ * A table that a statement defines and may fill. The definition and the rows become one commit, so
+ * a failed job changes nothing.
  */
 public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarget {
   private final Identifier identifier;
@@ -28,7 +28,10 @@ public class StagedDeltalogTable implements StagedTable, SupportsWrite, RowTarge
   private final String definition;
   private boolean isWritten;
 
-  /** Creates the table; name is what errors call it, and definition is for TableDefinition. */
+  /**
+   * Creates the table; name is used in errors, and definition contains the fields for
+   * TableDefinition.
+   */
   public StagedDeltalogTable(
       Identifier identifier,
       String name,

@@ -18,14 +18,14 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The definition of a table in a statement, as JSON for Python. The columns have their rules in the
- * log's form.
+ * The definition of a table in a statement, as JSON for Python. The rules of columns have the form
+ * of the log.
  */
 public class TableDefinition {
-  /** The properties with this prefix are CHECK constraints. */
+  /** The prefix of properties that define CHECK constraints. */
   public static final String CONSTRAINT = "delta.constraints.";
 
-  /** Returns the definition; mode says what to do if there is a table. */
+  /** Returns the definition as JSON; mode says what to do if the table exists. */
   public static String json(
       Identifier name,
       boolean isPath,
@@ -43,7 +43,10 @@ public class TableDefinition {
     return Json.text(definition);
   }
 
-  /** Returns the columns as a schema. Spark gives the fields their comments and default values. */
+  /**
+   * Returns the columns as a schema, in which Spark stores the comments and default values with the
+   * fields.
+   */
   private static StructType schema(Column[] columns) {
     StructField[] fields = CatalogV2Util.v2ColumnsToStructType(columns).fields();
     StructField[] made = new StructField[fields.length];
@@ -52,13 +55,14 @@ public class TableDefinition {
       made[i] =
           new StructField(fields[i].name(), fields[i].dataType(), fields[i].nullable(), rules);
     }
-    // Tables have strings, and the length as a rule in the metadata.
+    // Columns of the types char and varchar are stored as strings, with the length as a rule in the
+    // metadata.
     return CharVarcharUtils.replaceCharVarcharWithStringInSchema(new StructType(made));
   }
 
   /**
-   * Returns a schema with one column, of the type that a table has for this one, and with the rules
-   * that remain of it.
+   * Returns a schema with one column that has the stored form of this type, and the rules that the
+   * stored type no longer expresses.
    */
   public static StructType stored(DataType type) {
     return CharVarcharUtils.replaceCharVarcharWithStringInSchema(

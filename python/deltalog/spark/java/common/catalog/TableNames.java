@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
-/** Names of tables, and their names and paths in the arguments of procedures. */
+/** Resolves names and paths of tables, also in the arguments of procedures. */
 public class TableNames {
   public static final String SESSION_CATALOG = "spark_catalog";
   // A name can contain the URI of a table, in backticks.
@@ -22,7 +22,8 @@ public class TableNames {
 
   /**
    * Returns the options with which a table is opened: a path, which may be relative,
-   * deltalog.`/path`, or a name in the session catalog. What is not a Delta table is an error.
+   * deltalog.`/path`, or a name in the session catalog. Anything that is not a Delta table is an
+   * error.
    */
   public static Map<String, String> options(SparkSession session, String table) {
     if (PATH.matcher(table).lookingAt()) {
@@ -61,8 +62,8 @@ public class TableNames {
   }
 
   /**
-   * Returns the path in a path, which may be relative, or in parquet.`/path`; null for a name of
-   * the catalog.
+   * Returns the path if the text is a path, which may be relative, or parquet.`/path`; null for a
+   * name of the catalog.
    */
   public static String pathOf(SparkSession session, String directory) {
     if (PATH.matcher(directory).lookingAt()) {
@@ -88,7 +89,7 @@ public class TableNames {
     return null;
   }
 
-  /** Returns the name that has these parts; null if it is in another catalog than the session's. */
+  /** Returns the name with these parts; null if it is in another catalog than the session's. */
   public static TableIdentifier identifier(SparkSession session, List<String> parts) {
     int size = parts.size();
     String current = session.sessionState().catalogManager().currentCatalog().name();

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The state of one version of a table: its files as a relation, its properties, and its clustering.
+ * A table at one version: its files as a relation, its properties, and its clustering.
  *
  * @param relation the relation that reads the files
  * @param columns the columns of the relation as queries see them
@@ -57,7 +57,7 @@ public record TableState(
         clustering);
   }
 
-  /** Returns the same version, whose files another relation reads. */
+  /** Returns the same version with another relation for its files. */
   public TableState with(DeltalogRelation other) {
     return new TableState(other, columns, definition, properties, protocol, clustering);
   }

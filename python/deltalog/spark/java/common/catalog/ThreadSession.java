@@ -5,17 +5,17 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /**
- * The session of a thread, by whose settings Spark finds the session catalog: writers look up their
- * table before they execute anything for their own session. A thread that has executed nothing has
- * no session, and then Spark uses its own catalog.
+ * Sets the session of a thread. Spark finds the session catalog by the settings of the thread's
+ * session, and writers look up their table before they execute anything in their own session. If a
+ * thread has not executed anything, it has no session, and Spark uses its own catalog.
  */
 public class ThreadSession {
   private ThreadSession() {}
 
   /**
-   * Makes the session of a writer the active one of this thread, if the thread's session has
-   * another session catalog or if there is none. To be called when the session parses the name of a
-   * table. Others than writers leave the look-up to an execution of their session.
+   * Makes the session of a writer the active one of this thread, if the thread has no session or
+   * one with another session catalog. Call it when the session parses the name of a table. Callers
+   * that are not writers look up tables only while their own session executes something.
    */
   static void useForWriter(SparkSession session) {
     if (hasOtherCatalog(session) && WriterApi.isWriter()) {
@@ -29,8 +29,8 @@ public class ThreadSession {
   }
 
   /**
-   * Makes the default session the active one, if the thread has none. To be called when Spark looks
-   * up a source, which a writer does before its session parses the name of the table.
+   * Makes the default session the active one if the thread has none. Call it when Spark looks up a
+   * source, which a writer does before its session parses the name of the table.
    */
   static void useDefault() {
     if (!isUsable(org.apache.spark.sql.SparkSession.getActiveSession())) {

@@ -12,8 +12,8 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * A path with a version or a time at its end, as the JVM connector reads it: `/path@v1`, and
- * `/path@yyyyMMddHHmmssSSS` in the time zone of the session. A table whose path ends so is that
- * table.
+ * `/path@yyyyMMddHHmmssSSS` in the time zone of the session. If there is a table whose path really
+ * ends like that, the path means that table.
  */
 record VersionedPath(String path, String option, String value) {
   private static final Pattern VERSION = Pattern.compile("(.+)@[vV](\\d+)");
@@ -21,7 +21,7 @@ record VersionedPath(String path, String option, String value) {
   private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS");
 
   /**
-   * Returns what a text asks for; null if it is the path of a table, or has no version.
+   * Returns the path and version in a text; null if it is the path of a table, or has no version.
    *
    * @param options the JSON of the options of the read, which say how the store is reached; the
    *     text is their path

@@ -10,20 +10,20 @@ import java.util.function.Predicate;
 public class WriterApi {
 
   /**
-   * Returns whether it is saveAsTable. For an existing table, it means something else than the
-   * statements whose plans it shares: it keeps the table's definition, and its options choose which
-   * rows are replaced.
+   * Returns whether the caller is saveAsTable. It uses the same plans as statements, but treats an
+   * existing table differently: it keeps the table's definition, and its options choose which rows
+   * are replaced.
    */
   public static boolean isSaveAsTable() {
     return isCalling("saveAsTable");
   }
 
-  /** Returns whether it is save, to a path. */
+  /** Returns whether the caller is save, to a path. */
   public static boolean isSave() {
     return isCalling("save");
   }
 
-  /** Returns whether it is toTable, of a stream. */
+  /** Returns whether the caller is toTable, of a stream. */
   static boolean isToTable() {
     return isCalling(
         call ->
@@ -31,7 +31,7 @@ public class WriterApi {
                 && call.getClassName().endsWith(".DataStreamWriter"));
   }
 
-  /** Returns whether it is any writer, of tables or streams. */
+  /** Returns whether the caller is any writer, of tables or streams. */
   static boolean isWriter() {
     return isCalling(
         call -> call.getClassName().matches("org\\.apache\\.spark\\.sql\\..*Writer(V2)?"));

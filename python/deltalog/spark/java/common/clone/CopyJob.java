@@ -26,8 +26,8 @@ public class CopyJob extends AnswerJob {
   private final ByteArrayOutputStream copied = new ByteArrayOutputStream();
 
   /**
-   * Takes the URLs of both tables, and what Python packed: i32 length and version, i32 number of
-   * tasks, the rows.
+   * Takes the URLs of both tables, and data that Python has packed: i32 length and version, i32
+   * number of tasks, and the rows.
    */
   public CopyJob(SparkSession session, String source, String clone, Object packed) {
     super(rows(session, PackedValues.ofThisVersion(PackedValues.bytes(packed))));

@@ -28,8 +28,8 @@ import scala.runtime.AbstractFunction1;
  * Copies data files of a table to its clone, and reports for each copy: the number of the file
  * (i32), the unique part of the copy's name (i64), and its size (i64). Runs in tasks.
  *
- * <p>Each attempt draws names of its own. So what an attempt writes that Spark has given up is no
- * file of any version. An attempt that fails deletes its copies.
+ * <p>Each attempt chooses unique names for its copies, so files from an attempt that Spark has
+ * given up do not belong to any version. A failed attempt deletes its copies.
  */
 public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     implements Serializable {
@@ -40,7 +40,7 @@ public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
   private final String clone;
   private final Broadcast<SerializableConfiguration> configuration;
 
-  /** Takes the roots of both tables as Hadoop's paths, and Hadoop's settings. */
+  /** Takes the roots of both tables as Hadoop paths, and Hadoop's settings. */
   public CopyTask(String source, String clone, Broadcast<SerializableConfiguration> configuration) {
     this.source = source;
     this.clone = clone;
@@ -161,8 +161,8 @@ public class CopyTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
       try {
         path.getFileSystem(settings).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so that VACUUM removes it. The failure of the task is what
-        // users must see.
+        // No version refers to the file, so VACUUM removes it. Users must see the failure of the
+        // task instead.
       }
     }
   }

@@ -26,20 +26,20 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The values that assignments give to the columns of a table, cast and checked as Spark does for a
- * table's columns, and by StoredCast.
+ * The values that assignments give to the columns of a table, cast and checked like values that
+ * Spark stores in a table's columns, and by StoredCast.
  */
 public class AssignedValues {
   private final String table;
 
-  /** Takes the name of the table, for errors. */
+  /** Takes the name of the table, which errors show. */
   public AssignedValues(String table) {
     this.table = table;
   }
 
   /**
-   * Returns the value of each column, in their order: the assigned values, and for all other
-   * columns the old values.
+   * Returns the value of each column, in order: the assigned value, or the old value of a column
+   * without an assignment.
    */
   public Expression[] updated(Attribute[] columns, Seq<Assignment> assignments) {
     return aligned("alignUpdateAssignments", columns, assignments);
@@ -51,8 +51,9 @@ public class AssignedValues {
   }
 
   /**
-   * Raises Spark's error for a statement that gives a column or a part of it several values. Where
-   * no row is changed, no values are made that would show it.
+   * Raises Spark's error if a statement assigns several values to a column or to a part of it.
+   * Without this check, the error would be missing if no row changes, because no values are
+   * computed then.
    */
   static void checkDistinct(LogicalPlan statement, String table) {
     AssignedValues values = new AssignedValues(table);
@@ -88,9 +89,9 @@ public class AssignedValues {
   }
 
   /**
-   * Aligns each column by itself, with its own assignments: for each of the columns that it is
-   * given, Spark looks through all assignments. What it refuses is aligned again as a whole, for an
-   * error with all that is wrong.
+   * Aligns each column by itself, with its own assignments, because Spark searches all assignments
+   * for each column that it aligns. If that fails, all columns are aligned together, so that the
+   * error shows everything that is wrong.
    */
   private Expression[] aligned(String name, Attribute[] columns, Seq<Assignment> assignments) {
     Method align = method(name);
@@ -106,7 +107,7 @@ public class AssignedValues {
         return values;
       }
     } catch (InvocationTargetException e) {
-      // The whole fails, too.
+      // Aligning all columns together fails as well.
     }
     try {
       return aligned(align, Arrays.asList(columns), given);
@@ -117,8 +118,8 @@ public class AssignedValues {
   }
 
   /**
-   * Returns the assignments of each column, by the ids of the columns; null if they assign anything
-   * else.
+   * Returns the assignments of each column, by the id of the column; null if something other than a
+   * column is assigned.
    */
   private static Map<ExprId, List<Assignment>> byColumn(
       Attribute[] columns, Seq<Assignment> assignments) {
@@ -150,7 +151,7 @@ public class AssignedValues {
   private static Expression[] aligned(
       Method align, List<Attribute> columns, Seq<Assignment> assignments)
       throws InvocationTargetException {
-    // The parameters that later releases have added are flags.
+    // All parameters that later releases have added are flags.
     Object[] arguments = new Object[align.getParameterCount()];
     Arrays.fill(arguments, false);
     arguments[0] = Plans.seq(columns);
@@ -163,7 +164,7 @@ public class AssignedValues {
     }
   }
 
-  /** Returns an error with the name of the table, which Spark does not know here. */
+  /** Returns an error that names the table, which Spark does not know here. */
   private Throwable named(Throwable error) {
     if (!(error instanceof AnalysisException analysis)
         || !"``".equals(analysis.getMessageParameters().get("tableName"))) {
@@ -177,9 +178,9 @@ public class AssignedValues {
 
   /**
    * Returns the assignments as they were written, except for our casts. Spark's analyzer has cast
-   * their values to the types of the columns, which takes fields of structs by position, and has
-   * asserted that they are not NULL without the name of the column; what follows takes fields by
-   * name, and by the rules for storing values.
+   * their values to the types of the columns, in a way that matches the fields of structs by
+   * position, and has added checks for NULL that do not name the column. The code that follows
+   * matches fields by name, and applies the rules for storing values.
    */
   private static Seq<Assignment> given(Seq<Assignment> assignments) {
     StoredCast casts = new StoredCast(SQLConf.get(), true);

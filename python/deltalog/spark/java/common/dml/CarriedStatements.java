@@ -26,17 +26,17 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Turns the hint in which a client of Spark Connect sends a DELETE, UPDATE or MERGE into the
- * statement (`connect/carried.py`): Spark Connect has no message for statements whose conditions
- * and values are columns.
+ * Turns a hint from a Spark Connect client into the DELETE, UPDATE or MERGE that it carries
+ * (`connect/carried.py`). Spark Connect has no message for statements whose conditions and values
+ * are columns.
  *
  * <pre>
  * hint(description, expression, …)      over the target, or for MERGE over target JOIN source
  * </pre>
  *
- * <p>The description, a JSON text, says which expressions belong to what, in their order.
+ * <p>The description is a JSON text that says what each expression is for, in their order.
  *
- * <p>A hint in a text of SQL is none: a query must not change a table.
+ * <p>A hint in SQL text is ignored, because a query must not change a table.
  */
 public class CarriedStatements extends Rule<LogicalPlan> {
   static final String HINT = "deltalog_statement";

@@ -16,9 +16,10 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Finds the columns that the clauses of a MERGE name, in its two resolved tables. Spark's analyzer
- * would list all columns again for each name, so its time grows with the square of their number.
- * What is no plain column of one table is left to it, with all errors.
+ * Resolves the columns that the clauses of a MERGE refer to, in its two resolved tables. Spark's
+ * analyzer would list all columns again for each name, so its time grows with the square of their
+ * number. Names that are not plain columns of one table are left to the analyzer, which also raises
+ * all errors.
  */
 public class ClauseColumns {
   private static final int FEW = 20;
@@ -31,7 +32,7 @@ public class ClauseColumns {
     this.resolver = session.sessionState().conf().resolver();
   }
 
-  /** Returns whether the clauses of a MERGE may name many columns. */
+  /** Returns whether the clauses of a MERGE may refer to many columns. */
   static boolean areMany(MergeIntoTable merge) {
     int assignments = 0;
     for (Seq<MergeAction> actions :
@@ -47,7 +48,7 @@ public class ClauseColumns {
     return assignments > FEW;
   }
 
-  /** Returns the MERGE with columns in place of their names, and of stars. */
+  /** Returns the MERGE with columns in place of their names and of stars. */
   MergeIntoTable found() {
     Map<String, Object> changes = new HashMap<>();
     changes.put("matchedActions", actions(merge.matchedActions(), null));
@@ -58,7 +59,7 @@ public class ClauseColumns {
     return EvolvingWrites.with(merge, changes);
   }
 
-  /** Values see the columns of one table; of both if it is null. */
+  /** Resolves the values of actions in the columns of `seen`, or of both tables if it is null. */
   private Seq<MergeAction> actions(Seq<MergeAction> actions, LogicalPlan seen) {
     List<MergeAction> found = new ArrayList<>();
     for (MergeAction action : Plans.list(actions)) {
@@ -92,8 +93,8 @@ public class ClauseColumns {
   }
 
   /**
-   * Returns the assignments of all columns of the target, from columns with the same names; null if
-   * the source lacks one.
+   * Returns assignments for all columns of the target from the source's columns with the same
+   * names; null if the source lacks one.
    */
   private Seq<Assignment> all() {
     List<Assignment> made = new ArrayList<>();
@@ -120,7 +121,7 @@ public class ClauseColumns {
     return Plans.seq(made);
   }
 
-  /** Returns the column that a name refers to; other expressions unchanged. */
+  /** Returns the column that a name refers to; returns other expressions unchanged. */
   private Expression found(Expression name, LogicalPlan table) {
     if (!(name instanceof UnresolvedAttribute unresolved)) {
       return name;
@@ -130,7 +131,8 @@ public class ClauseColumns {
       return column.isDefined() && column.get() instanceof Attribute attribute ? attribute : name;
     } catch (Exception e) {
       if (e instanceof AnalysisException) {
-        // An ambiguous name, or a field that a column does not have: Spark raises the error again.
+        // The name is ambiguous, or refers to a field that a column does not have. Spark raises the
+        // error again.
         return name;
       }
       throw e;

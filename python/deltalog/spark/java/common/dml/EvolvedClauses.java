@@ -15,7 +15,8 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The clauses of a MERGE that may add columns, whose two tables are resolved. See MergeEvolution.
+ * The clauses of a MERGE that may add columns, after its two tables were resolved. See
+ * MergeEvolution.
  */
 public class EvolvedClauses {
   private final MergeIntoTable statement;
@@ -63,7 +64,7 @@ public class EvolvedClauses {
     made = new EvolvedTarget(statement.targetTable(), attributes, changed.fieldNames(), data);
   }
 
-  /** Returns a prefix that the name of no column has. */
+  /** Returns a prefix that no column's name has. */
   private String unusedPrefix() {
     List<Attribute> columns = new ArrayList<>(target);
     columns.addAll(source);
@@ -76,7 +77,7 @@ public class EvolvedClauses {
     return prefix;
   }
 
-  /** Returns the statement with its columns, for Spark's analyzer to resolve the rest. */
+  /** Returns the statement with resolved columns; Spark's analyzer resolves the rest. */
   public MergeIntoTable statement() {
     Map<String, Object> changes = new HashMap<>();
     changes.put("targetTable", made);
@@ -117,8 +118,8 @@ public class EvolvedClauses {
   }
 
   /**
-   * Returns the path of an assigned column or field: in the table, else in the source, if columns
-   * may be added. Null if there is none, or if the column is resolved already.
+   * Returns the path of an assigned column or field in the table or, if columns may be added, in
+   * the source. Null if there is none, or if the column is already resolved.
    */
   private String[] path(Expression key, boolean adds) {
     if (!(key instanceof UnresolvedAttribute unresolvedAttribute)) {
@@ -249,7 +250,7 @@ public class EvolvedClauses {
     return Plans.seq(made);
   }
 
-  /** Returns assignments as they were written, with the columns that are known by now. */
+  /** Returns assignments as they were written, resolving the columns that are known by now. */
   private Seq<Assignment> explicit(Seq<Assignment> assignments, boolean adds) {
     List<Assignment> made = new ArrayList<>();
     for (Assignment assignment : Plans.each(assignments)) {
@@ -271,7 +272,7 @@ public class EvolvedClauses {
         : new EvolvedValue(value, old, key.dataType());
   }
 
-  /** Returns the column with a name as the statement leaves it; null if there is none. */
+  /** Returns the column with this name as it is after the statement; null if there is none. */
   private Attribute column(String name) {
     Attribute changed = evolved.get(name.toLowerCase(Locale.ROOT));
     return changed == null ? named(target, name) : changed;

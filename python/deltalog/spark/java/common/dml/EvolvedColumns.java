@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.DataType;
 import scala.Option;
 
 /**
- * The columns of rows of a table as a statement leaves them, which may add columns: NULL in rows
- * that lack them.
+ * The columns of a table's rows after a statement that may add columns. An added column is NULL in
+ * rows that lack it.
  */
 public class EvolvedColumns {
   private final Attribute[] columns;
@@ -18,8 +18,8 @@ public class EvolvedColumns {
   private final List<Attribute> changed = new ArrayList<>();
 
   /**
-   * Creates them from the columns of the table; evolved says which ones are added or changed, or is
-   * null.
+   * Creates the columns from the table's; evolved says which ones are added or changed, or
+   * is null.
    */
   public EvolvedColumns(EvolvedTarget evolved, Attribute[] known) {
     List<Attribute> all = new ArrayList<>(java.util.Arrays.asList(known));
@@ -52,7 +52,7 @@ public class EvolvedColumns {
         : new Cast(value, type, Option.empty(), EvalMode$.MODULE$.ANSI());
   }
 
-  /** Returns the rows with the added and changed columns behind all others. */
+  /** Returns the rows with the added and changed columns after all others. */
   public LogicalPlan over(LogicalPlan rows) {
     if (values.isEmpty()) {
       return rows;
@@ -62,7 +62,7 @@ public class EvolvedColumns {
     return new Project(Plans.seq(all), rows);
   }
 
-  /** Returns the table's columns in their order, the added ones last. */
+  /** Returns the table's columns in order, with the added columns at the end. */
   public Attribute[] columns() {
     return columns;
   }

@@ -9,8 +9,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * The target of a MERGE that may add columns: the table as it is, and the columns that the
- * statement adds or changes, for its assignments.
+ * The target of a MERGE that may add columns: the table as it is, plus the columns that the
+ * statement adds or changes, which assignments refer to.
  *
  * <ul>
  *   <li>Conditions and values see the table as it is: the further columns have unused names.
@@ -51,7 +51,7 @@ public class EvolvedTarget extends LogicalPlan {
     return data;
   }
 
-  /** Returns the evolved target in the plan of a target; null if there is none. */
+  /** Returns the evolved target inside the plan of a target; null if there is none. */
   public static EvolvedTarget in(LogicalPlan plan) {
     LogicalPlan at = plan;
     while (!(at instanceof EvolvedTarget)) {

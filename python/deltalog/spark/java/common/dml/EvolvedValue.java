@@ -12,7 +12,7 @@ import scala.collection.immutable.Seq;
 
 /**
  * A value that a MERGE which may add columns assigns to a column with fields. The value may lack
- * some of them, so that Spark's analyzer would not find it fit; it is fitted when the statement is
+ * some of these fields, and Spark's analyzer would refuse it; it is fitted when the statement is
  * executed (FieldFit).
  */
 public class EvolvedValue extends Expression {
@@ -21,8 +21,8 @@ public class EvolvedValue extends Expression {
   private final DataType type;
 
   /**
-   * Creates it for a column of a type; old is the column if it keeps the fields that the value
-   * lacks, or null.
+   * Creates the value for a column of this type. If the column keeps fields that the value lacks,
+   * old is that column, otherwise null.
    */
   public EvolvedValue(Expression value, Expression old, DataType type) {
     this.value = value;
@@ -30,12 +30,12 @@ public class EvolvedValue extends Expression {
     this.type = type;
   }
 
-  /** Returns the value with all fields of the column. */
+  /** Returns the value extended to all fields of the column. */
   public Expression fitted() {
     return FieldFit.fitted(value, type, old);
   }
 
-  /** Returns an expression with all such values in it fitted. */
+  /** Returns an expression in which all such values are fitted. */
   public static Expression fitted(Expression expression) {
     if (expression instanceof EvolvedValue evolvedValue) {
       return evolvedValue.fitted();

@@ -8,10 +8,10 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A MERGE that may add columns, names many or has variables, while Spark's analyzer resolves its
- * two tables. The clauses are hidden from it: it would look for their columns in the table as it
- * is, again for each column, and take variables for columns. MergeEvolution puts a MERGE in its
- * place.
+ * Stands for a MERGE while Spark's analyzer resolves its two tables, if the MERGE may add columns,
+ * refers to many columns, or has variables. It hides the clauses from the analyzer, which would
+ * resolve their columns in the table as it is, search all columns for each name, and take variables
+ * for columns. MergeEvolution later replaces it by a MERGE.
  */
 public class EvolvingMerge extends LogicalPlan {
   private final LogicalPlan target;
@@ -32,7 +32,7 @@ public class EvolvingMerge extends LogicalPlan {
     return source;
   }
 
-  /** Returns the statement as it was written, whose two tables are not resolved. */
+  /** Returns the statement as it was written, with unresolved tables. */
   public MergeIntoTable statement() {
     return statement;
   }

@@ -6,10 +6,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Hides the clauses of a MERGE that may add columns, names many or has variables (EvolvingMerge),
- * before Spark's analyzer resolves anything: MERGE WITH SCHEMA EVOLUTION, or any MERGE where the
- * session says so, or where clauses assign many columns, or where a name in a clause may be a
- * variable.
+ * Hides the clauses of some MERGE statements (EvolvingMerge) before Spark's analyzer resolves
+ * anything. These are MERGE WITH SCHEMA EVOLUTION, any MERGE if the session requests schema
+ * evolution, a MERGE whose clauses assign many columns, and one with a name that may be a variable.
  */
 public class EvolvingMerges extends Rule<LogicalPlan> {
   private final SparkSession session;

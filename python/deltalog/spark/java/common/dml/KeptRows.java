@@ -21,12 +21,13 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Rows that are evaluated once and kept by the executors until they are released. Lost blocks fail
- * what reads them, instead of being computed again with perhaps other rows.
+ * Rows that are evaluated once and cached by the executors until they are released. If cached
+ * blocks are lost, reading them fails; they are not computed again, because the result might
+ * differ.
  *
- * <p>Spark knows no constraints of the rows, not even which columns have no NULL. It derives them
- * from pairs of expressions, which takes a time that grows with the third power of the number of
- * columns, and compares each with all others.
+ * <p>The plan hides constraints of the rows from Spark, even which columns have no NULL. Spark
+ * would derive more constraints from pairs of expressions and compare each with all others, in a
+ * time that grows with the third power of the number of columns.
  */
 public class KeptRows {
   private final QueryExecution query;
@@ -44,7 +45,8 @@ public class KeptRows {
     }
     Seq<Seq<Expression>> values = Plans.seq(List.of(Plans.seq(Plans.list(analyzed.output()))));
     LogicalPlan unknown = new Expand(values, Plans.seq(columns), analyzed);
-    // If it were evaluated here, blocks kept by a failed evaluation could not be released.
+    // The rows are not evaluated yet, because blocks cached by a failed evaluation could not be
+    // released.
     query = Dataset.ofRows(given.sparkSession(), unknown).localCheckpoint(false).queryExecution();
     rows = ((LogicalRDD) query.analyzed()).rdd();
     plan = query.analyzed().transformAllExpressions(new Renumbering(ids));
@@ -55,17 +57,17 @@ public class KeptRows {
     return rows.id();
   }
 
-  /** Returns a plan that reads the rows. Its columns have the ids of the given columns. */
+  /** Returns a plan that reads the rows. Its columns have the same ids as the given columns. */
   public LogicalPlan plan() {
     return plan;
   }
 
-  /** Evaluates the rows. To be called before they are read. */
+  /** Evaluates the rows. Call it before they are read. */
   public void evaluate() {
     SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("localCheckpoint"), rows::count);
   }
 
-  /** Returns how many bytes the rows take where they are kept; -1 if that is not known. */
+  /** Returns how many bytes the cached rows take; -1 if that is not known. */
   public long bytes() {
     for (RDDInfo stored : rows.sparkContext().getRDDStorageInfo()) {
       if (stored.id() == rows.id()) {
@@ -75,7 +77,7 @@ public class KeptRows {
     return -1;
   }
 
-  /** Lets the executors forget the rows, which cannot be read any more. */
+  /** Releases the cached rows, which can no longer be read. */
   public void release() {
     if (!rows.sparkContext().isStopped()) { // There are no executors then.
       rows.unpersist(false);

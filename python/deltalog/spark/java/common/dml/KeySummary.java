@@ -14,11 +14,11 @@ import org.apache.spark.sql.types.DataType;
 import scala.math.Ordering;
 
 /**
- * The information of a MERGE about its source before it reads the target: the number of its rows,
- * and the keys of those that can match: all of them if they are few, and the least and the greatest
- * value of each.
+ * What a MERGE learns about its source before it reads the target: the number of rows, and the keys
+ * of the rows that can match. If these are few, all keys are kept, and otherwise only the least and
+ * the greatest value of each key.
  *
- * <p>Rows start with whether they can match; the values of the keys follow.
+ * <p>The first column of a row says whether the row can match; the values of the keys follow.
  */
 public class KeySummary implements Serializable {
   private static final int MOST_ROWS = 10000;
@@ -44,7 +44,7 @@ public class KeySummary implements Serializable {
     this.greatest = new UnsafeRow[types.length];
   }
 
-  /** Adds a row of the source, which may be changed afterwards. */
+  /** Adds a row of the source. The caller may reuse the row afterwards. */
   public void add(UnsafeRow row) {
     count++;
     if (row.isNullAt(0) || !row.getBoolean(0)) {
@@ -63,7 +63,7 @@ public class KeySummary implements Serializable {
     }
   }
 
-  /** Adds the summary of a part of the source. */
+  /** Adds the summary for another part of the source. */
   public void add(KeySummary other) {
     count += other.count;
     if (other.rows == null) {
@@ -98,8 +98,8 @@ public class KeySummary implements Serializable {
   }
 
   /**
-   * Returns whether the key of the first row is less, or one of the rows is missing: the first row
-   * is both the least and the greatest.
+   * Returns whether the key is less in the first row, or one of the rows is missing, because the
+   * first row seen is both the least and the greatest.
    */
   private boolean isBefore(UnsafeRow first, UnsafeRow second, int key) {
     if (first == null || second == null) {
@@ -118,7 +118,7 @@ public class KeySummary implements Serializable {
     return orders[key];
   }
 
-  /** Returns the number of rows, whether they can match or not. */
+  /** Returns the number of all rows, including those that cannot match. */
   public long count() {
     return count;
   }
@@ -137,7 +137,7 @@ public class KeySummary implements Serializable {
     return rows != null;
   }
 
-  /** Returns the values of a key other than NULL, perhaps repeatedly. */
+  /** Returns the values of a key except NULL. Values may be repeated. */
   public List<Object> values(int key) {
     List<Object> values = new ArrayList<>();
     for (UnsafeRow row : rows) {
@@ -148,7 +148,7 @@ public class KeySummary implements Serializable {
     return values;
   }
 
-  /** Returns it as bytes, which every serializer that users may choose knows. */
+  /** Returns the summary as bytes, which every serializer that users may choose can handle. */
   public byte[] toBytes() throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     ObjectOutputStream out = new ObjectOutputStream(bytes);

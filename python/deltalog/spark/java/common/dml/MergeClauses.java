@@ -15,7 +15,10 @@ import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import scala.Tuple2;
 import scala.collection.immutable.Seq;
 
-/** The clauses of one kind of a MERGE, in their order, numbered from a first number on. */
+/**
+ * The clauses of a MERGE that are of one kind, in order, with consecutive numbers from a first
+ * number on.
+ */
 public class MergeClauses {
   private final int first;
   private final List<Expression> conditions = new ArrayList<>();
@@ -26,8 +29,8 @@ public class MergeClauses {
   private boolean writes;
 
   /**
-   * Reads the resolved actions for the columns of the table, where some are computed if an INSERT
-   * has no value.
+   * Reads the resolved actions for the columns of the table. Some of these columns are computed if
+   * an INSERT does not assign them.
    */
   public MergeClauses(
       Seq<MergeAction> actions,
@@ -50,7 +53,7 @@ public class MergeClauses {
     }
   }
 
-  /** Returns the columns; the ones that are computed may be NULL until then. */
+  /** Returns the columns. Columns that are computed later may be NULL until then. */
   private static Attribute[] optional(
       Attribute[] columns, Set<String> computed, Seq<Assignment> assignments) {
     Set<String> missing = new HashSet<>(computed);
@@ -92,7 +95,7 @@ public class MergeClauses {
   }
 
   /**
-   * Adds a branch for the value of a column in each clause that writes and that gives it another
+   * Adds, for each clause that writes rows and changes the column, a branch with the column's new
    * value.
    */
   public void addValues(
@@ -106,8 +109,8 @@ public class MergeClauses {
   }
 
   /**
-   * Adds a branch for what happens to a row in each clause, besides more bits. Rows to write have
-   * its number.
+   * Adds, for each clause, a branch that says what happens to a row, with more bits in addition.
+   * Rows to write also have the number of the clause.
    */
   public void addActions(
       List<Tuple2<Expression, Expression>> branches, Attribute number, int more) {

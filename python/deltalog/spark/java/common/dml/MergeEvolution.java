@@ -9,8 +9,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.runtime.BoxedUnit;
 
 /**
- * Replaces an EvolvingMerge by a MERGE. One that may add columns gets those that it adds, by the
- * rules of the JVM connector:
+ * Replaces an EvolvingMerge by a MERGE. If it may add columns, the added columns follow the rules
+ * of the JVM connector:
  *
  * <ul>
  *   <li>Columns and fields of the source are added that UPDATE SET *, INSERT * or an assignment
@@ -22,7 +22,7 @@ import scala.runtime.BoxedUnit;
  * </ul>
  */
 public class MergeEvolution extends Rule<LogicalPlan> {
-  /** What a MERGE is tagged with that adds no columns, whatever the session says. */
+  /** The tag of a MERGE that must not add columns, whatever the session's setting is. */
   private static final TreeNodeTag<BoxedUnit> KEEPS_SCHEMA =
       new TreeNodeTag<>("deltalog.keepsSchema");
 
@@ -38,7 +38,7 @@ public class MergeEvolution extends Rule<LogicalPlan> {
         || (SchemaEvolution.isOfSession() && merge.getTagValue(KEEPS_SCHEMA).isEmpty());
   }
 
-  /** Has a MERGE add no columns, whatever the session says. */
+  /** Marks a MERGE so that it adds no columns, whatever the session's setting is. */
   static void keepSchema(MergeIntoTable merge) {
     merge.setTagValue(KEEPS_SCHEMA, BoxedUnit.UNIT);
   }

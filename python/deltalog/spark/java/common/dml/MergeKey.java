@@ -24,9 +24,9 @@ public class MergeKey {
   }
 
   /**
-   * Returns whether the order of the values decides which rows can match, so that bounds may be
-   * used. It does not for floating point numbers, where NaN equals itself, and for types without an
-   * order.
+   * Returns whether rows can only match if their values lie in the range of the source's values, so
+   * that bounds may be used. That is not the case for floating-point numbers, where NaN equals
+   * itself, and for types without an order.
    */
   public boolean isOrdered() {
     DataType type = column.dataType();
@@ -38,7 +38,7 @@ public class MergeKey {
 
   /**
    * Returns a condition that is true for all rows of the target that can match the source; at is
-   * this key's number.
+   * the index of this key.
    */
   public Expression filter(KeySummary source, int at) {
     Object least = source.least(at);

@@ -17,9 +17,8 @@ import scala.Tuple2;
 /**
  * The plans of a MERGE: the target's rows joined with the source, and the source's rows to insert.
  *
- * <p>The source is never the outer side of the join, so that it can be broadcast for every
- * combination of clauses. The rows of the source that have matched are recorded while rows are
- * written (SourceMatches).
+ * <p>The source is never the outer side of the join, so it can be broadcast for every combination
+ * of clauses. While rows are written, SourceMatches records which rows of the source have matched.
  */
 public class MergePlans {
   private final StatementScan scan;
@@ -30,7 +29,7 @@ public class MergePlans {
   private final boolean matchesOnce;
 
   /**
-   * Creates them; matchesOnce says that a row of the target must not match several rows of the
+   * Creates the plans; matchesOnce says that a row of the target must not match several rows of the
    * source.
    */
   public MergePlans(StatementScan scan, LogicalPlan statement, boolean matchesOnce) {
@@ -40,8 +39,8 @@ public class MergePlans {
   }
 
   /**
-   * Fits the values of all clauses to the columns of the table. To be called first. The names of
-   * the columns that are computed where an INSERT clause leaves them out are in lower case.
+   * Fits the values of all clauses to the columns of the table. Call it first. The argument lists,
+   * in lower case, the columns that are computed if an INSERT clause does not assign them.
    */
   public void resolve(List<String> computed) {
     Attribute[] columns = scan.columns();
@@ -55,8 +54,8 @@ public class MergePlans {
   }
 
   /**
-   * Returns the parts of the condition that say that a column of the target equals a value of the
-   * source, and that decide by the order of the values which rows can match.
+   * Returns the keys of the condition: the parts that require a column of the target to equal a
+   * value of the source.
    */
   public static List<MergeKey> keys(LogicalPlan statement) {
     MergeIntoTable merge = (MergeIntoTable) statement;
@@ -103,9 +102,9 @@ public class MergePlans {
   }
 
   /**
-   * Returns, for each row of the source, whether it meets the parts of the condition that look at
-   * the source alone, and if it does, the values of the keys (KeySummary). The condition may be
-   * what protects them from errors.
+   * Returns, for each row of the source, whether it meets the parts of the condition that only read
+   * the source and, if so, the values of the keys (KeySummary). The keys of other rows are not
+   * evaluated, because these parts may guard against errors in the keys.
    */
   public static LogicalPlan sourceKeys(
       LogicalPlan statement, LogicalPlan source, List<MergeKey> keys) {
@@ -139,10 +138,10 @@ public class MergePlans {
   }
 
   /**
-   * Returns the rows of the target that are changed or deleted; and all pairs that match, if there
-   * are clauses that insert, or if a row may match once only. The filters are true for all rows of
-   * the target that can match. The source has its rows' numbers as the column SOURCE. If changes
-   * are recorded, rows that are changed also come as they were.
+   * Returns the rows of the target to change or delete. If there are clauses that insert, or a row
+   * may only match once, it returns all matching pairs. The filters are true for all rows of the
+   * target that can match. The source must have row numbers in the column SOURCE. If changes are
+   * recorded, rows to change are also returned with their old values.
    */
   public LogicalPlan changed(
       LogicalPlan source, List<Expression> filters, boolean isBroadcast, boolean records) {
@@ -205,8 +204,8 @@ public class MergePlans {
   }
 
   /**
-   * Returns the rows that the clauses with these numbers insert, of the rows of the source that
-   * have not matched.
+   * Returns the rows to insert by the clauses with these numbers, from rows of the source that have
+   * not matched.
    */
   public LogicalPlan inserted(LogicalPlan source, List<Integer> clauses) {
     LogicalPlan numbered = numbered(source, notMatched.number());
@@ -238,7 +237,10 @@ public class MergePlans {
     return new Project(Plans.seq(columns), new Filter(isInserted, numbered));
   }
 
-  /** Returns the number of each row of the source, whatever its other columns are called. */
+  /**
+   * Returns the column with the number of each row of the source, whatever the names of the other
+   * columns are.
+   */
   public static Column sourceNumber(LogicalPlan source) {
     return ExpressionUtils.column(sourceId(source));
   }

@@ -11,8 +11,8 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * A MERGE that is being executed, in these steps: the source, the clauses, the rows that change,
- * and those that are inserted.
+ * A MERGE that is being executed, in these steps: evaluating the source, resolving the clauses,
+ * changing rows, and inserting rows.
  */
 public class MergeRun extends StatementRun {
   private final MergeIntoTable merge;
@@ -20,7 +20,7 @@ public class MergeRun extends StatementRun {
   private List<Expression> filters;
   private MergePlans plans;
 
-  /** The job that has joined the table with the source; null if there was nothing to join. */
+  /** The job that has joined the table with the source; null if no join was necessary. */
   private FileJob joined;
 
   /** The rows of the source that have not matched. */
@@ -32,8 +32,8 @@ public class MergeRun extends StatementRun {
   }
 
   /**
-   * Evaluates the source, and returns as JSON how many rows it has, and the conditions that are
-   * true for all rows of the target that can match.
+   * Evaluates the source. Returns, as JSON, the number of its rows and conditions that are true for
+   * all rows of the target that can match.
    *
    * @param tag the tag of the jobs
    */
@@ -50,7 +50,7 @@ public class MergeRun extends StatementRun {
     return source == null ? -1 : source.id();
   }
 
-  /** Lets the executors forget the source. */
+  /** Releases the cached rows of the source. */
   public void release() {
     if (source != null) {
       source.release();
@@ -70,7 +70,8 @@ public class MergeRun extends StatementRun {
   }
 
   /**
-   * Carries out the clauses for rows of the target. A source of up to so many bytes is broadcast.
+   * Executes the clauses for rows of the target. The source is broadcast if it has at most
+   * `broadcast` bytes.
    */
   public Object change(String description, boolean records, long broadcast) throws IOException {
     boolean isSmall = source.size() <= broadcast;

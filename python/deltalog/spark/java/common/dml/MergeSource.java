@@ -11,7 +11,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.functions;
 
-/** The source of a MERGE, evaluated once. It is to be released. */
+/** The source of a MERGE, evaluated once and cached. Call release in the end. */
 class MergeSource {
   private final SparkSession session;
   private final MergeIntoTable merge;
@@ -30,10 +30,10 @@ class MergeSource {
     this.kept = new KeptRows(given.select(Plans.seq(Arrays.asList(columns))));
   }
 
-  /** Evaluates the rows, counts them and finds their keys. To be called first. */
+  /** Evaluates the rows, counts them and finds their keys. Call it first. */
   void measure() {
-    // All rows are cached before the job that reads the keys, because it would miss rows that are
-    // computed again while it runs.
+    // All rows are cached before the job that reads the keys, because that job would not see rows
+    // that are computed again while it runs.
     kept.evaluate();
     stored = kept.bytes();
     keys = MergePlans.keys(merge);
@@ -71,12 +71,12 @@ class MergeSource {
     return filters;
   }
 
-  /** Returns about how many bytes the rows have. */
+  /** Returns approximately how many bytes the rows take. */
   long size() {
     return stored < 0 ? count() * rows().schema().defaultSize() : stored;
   }
 
-  /** Lets the executors forget the rows. */
+  /** Releases the cached rows. */
   void release() {
     kept.release();
   }

@@ -9,9 +9,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * Gives a MERGE that only inserts a target that does not accept any schema. Before Spark 4.2 such a
- * MERGE looks up the table as an INSERT does (InsertColumns), and the analyzer leaves the clauses
- * of such a target alone.
+ * For a MERGE that only inserts, changes the target so that it does not accept any schema. Before
+ * Spark 4.2, such a MERGE looks up the table like an INSERT (InsertColumns), and the analyzer does
+ * not resolve clauses whose target accepts any schema.
  */
 public class MergeTargets extends Rule<LogicalPlan> {
   @Override

@@ -10,16 +10,17 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * The columns of the frames that a DeltaTable of Python has given out, which its verbs may refer
- * to: `df = table.toDF(); table.delete(df.id == 1)`.
+ * The columns of DataFrames that a Python DeltaTable has returned. Its methods may refer to them:
+ * `df = table.toDF(); table.delete(df.id == 1)`.
  *
- * <p>Each frame has ids of its own, as a table is read again for each. In place of the id of the
- * JVM they have the table's, so a verb recognizes them without a list of all frames.
+ * <p>The columns of each DataFrame have other ids, because the table is read again for each.
+ * Therefore the columns are marked with the id of the table, in the place where Spark stores the id
+ * of the JVM, and a method recognizes them without a list of all DataFrames.
  */
 public class OwnColumns {
   private final UUID table;
 
-  /** From the id of the table, as text. */
+  /** Takes the id of the table, as text. */
   public OwnColumns(String table) {
     this.table = UUID.fromString(table);
   }
@@ -31,9 +32,9 @@ public class OwnColumns {
   }
 
   /**
-   * Returns a statement that refers to the columns of its target instead of other frames' columns,
-   * by their names. Those that its source has as well are looked for by their names, as the JVM
-   * connector does: they may be meant to be of either.
+   * Returns a statement in which columns of other DataFrames are replaced by columns of its target
+   * with the same names. If the source has a column as well, it is looked up by name, as in the JVM
+   * connector, because it may mean either table.
    */
   public LogicalPlan bound(LogicalPlan statement) {
     List<LogicalPlan> children = Plans.list(statement.children());
@@ -45,7 +46,7 @@ public class OwnColumns {
     return new ExprId(id.id(), table);
   }
 
-  /** Gives all columns the id of the table. */
+  /** Marks all columns with the id of the table. */
   private class Marking extends NodeChange<Expression> {
     @Override
     public boolean isDefinedAt(Expression node) {
@@ -68,7 +69,7 @@ public class OwnColumns {
     }
   }
 
-  /** Replaces columns of other frames by columns of the target. */
+  /** Replaces columns of other DataFrames by columns of the target. */
   private class Binding extends NodeChange<Expression> {
     private final List<Attribute> columns;
     private final LogicalPlan source;

@@ -16,17 +16,19 @@ import scala.collection.immutable.Seq;
  * Values of UPDATE and MERGE that are not deterministic, such as uuid() or rand().
  *
  * <p>Spark refuses them everywhere in these statements. In assigned values they are safe: each is
- * an expression of one projection over the rows that change, which Spark never evaluates twice, and
- * of a task that is repeated only the files of one attempt count. In conditions they stay refused,
- * because the rows and files of a condition are determined more than once.
+ * an expression in a single projection over the changed rows, which Spark never evaluates twice. If
+ * a task is repeated, only the files of one attempt are used. In conditions they are still refused,
+ * because a condition is evaluated more than once to find files and rows.
  *
- * <p>They stay refused for structs and maps, too: Spark casts these field by field, and evaluates
- * the whole value for each.
+ * <p>They are also refused for structs and maps, because Spark casts these field by field, and
+ * evaluates the whole value for each field.
  */
 public class RandomValues {
   private RandomValues() {}
 
-  /** Returns a statement for Spark's checks, with constants in place of such values. */
+  /**
+   * Returns the statement in the form for Spark's checks, with constants in place of such values.
+   */
   static LogicalPlan fixed(LogicalPlan statement) {
     LogicalPlan made = statement;
     Product parts = (Product) statement;

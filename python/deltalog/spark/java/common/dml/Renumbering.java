@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 
-/** Gives columns of a plan other ids. */
+/** Gives other ids to the columns of a plan. */
 class Renumbering extends NodeChange<Expression> {
   private final Map<ExprId, ExprId> ids;
 

@@ -30,12 +30,13 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * INSERT … REPLACE ON and REPLACE USING, which Spark's grammar has since 4.2, as a MERGE: rows of
- * the table that match a row of the query are deleted, and all rows of the query are inserted.
+ * Turns INSERT … REPLACE ON and REPLACE USING, which Spark's grammar has since 4.2, into a MERGE:
+ * rows of the table that match a row of the query are deleted, and all rows of the query are
+ * inserted.
  *
- * <p>MERGE inserts only rows that match nothing. So each row of the query, which is evaluated once,
- * comes twice: as one that matches and is not inserted, and as one that is inserted and never
- * matches.
+ * <p>A MERGE only inserts rows without a match. Therefore each row of the query, which is evaluated
+ * once, occurs twice: once to match without being inserted, and once to be inserted without ever
+ * matching.
  */
 public class ReplacingInserts extends Rule<LogicalPlan> {
   private static final int MATCHES = 0;
@@ -49,7 +50,7 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
         || !insert.query().resolved()) {
       return plan;
     }
-    // The field exists since 4.2. REPLACE WHERE is an overwrite, and left to Spark.
+    // The field exists since Spark 4.2. REPLACE WHERE is an overwrite, and is left to Spark.
     Object given = CaseClass.field((Product) plan, "replaceCriteriaOpt");
     Product criteria =
         given instanceof Option<?> option && option.isDefined() ? (Product) option.get() : null;
@@ -101,7 +102,7 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     return merge;
   }
 
-  /** Returns the columns of the table, or new ones, for the columns of the query. */
+  /** Returns the names of the table's columns, or of new columns, for the columns of the query. */
   private static List<String> names(
       InsertIntoStatement insert, DataSourceV2Relation table, int count) {
     List<String> columns = List.of(table.table().schema().fieldNames());
@@ -136,7 +137,10 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     return new EqualTo(part, Plans.integer(value));
   }
 
-  /** Returns whether rows have equal values in columns, which are in the same places in both. */
+  /**
+   * Returns the condition that rows have equal values in columns, which have the same positions in
+   * both.
+   */
   private static Expression using(
       DataSourceV2Relation table,
       List<String> columns,
@@ -194,7 +198,7 @@ public class ReplacingInserts extends Rule<LogicalPlan> {
     return parts.isEmpty() ? table : SubqueryAlias$.MODULE$.apply(Plans.seq(parts), table);
   }
 
-  /** Returns each row of the query twice, with a number; the name of the query stays. */
+  /** Returns each row of the query twice, with a number. The name of the query is kept. */
   private static LogicalPlan doubled(LogicalPlan query, Attribute part) {
     if (query instanceof SubqueryAlias alias) {
       LogicalPlan rows = doubled(alias.child(), part);

@@ -24,11 +24,11 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.Function2;
 
 /**
- * Overwrites by the options replaceOn and replaceUsing, as the MERGE of ReplacingInserts.
+ * Executes overwrites with the options replaceOn and replaceUsing as the MERGE of ReplacingInserts.
  *
- * <p>The condition sees the rows as the user has given them. A write by position gives them the
- * table's names and types, in projections above a mark. A projection without a mark is the user's
- * own, and stays.
+ * <p>The condition refers to the rows as the user has passed them. A write by position converts
+ * them to the table's names and types, in projections above a mark. A projection without a mark is
+ * the user's own, and is kept.
  */
 public class ReplacingRows {
   private static final String MARK = "__deltalog_given";
@@ -39,7 +39,7 @@ public class ReplacingRows {
   /** The rows in the form in which they are written. */
   private final LogicalPlan written;
 
-  /** The rows, under the name that the user gave them. */
+  /** The rows, with the names that the user gave them. */
   private final LogicalPlan rows;
 
   private ReplacingRows(LogicalPlan written) {
@@ -60,8 +60,8 @@ public class ReplacingRows {
   }
 
   /**
-   * Returns the rows below the mark, and adds what is computed from them, by the ids of columns.
-   * Returns null if there is no mark.
+   * Returns the rows below the mark. Adds the expressions that compute the projected columns to the
+   * map, by column id. Returns null if there is no mark.
    */
   private static LogicalPlan marked(LogicalPlan plan, Map<ExprId, Expression> computed) {
     if (plan instanceof SubqueryAlias alias && alias.alias().equals(MARK)) {
@@ -119,9 +119,9 @@ public class ReplacingRows {
   }
 
   /**
-   * Returns the condition. Spark refuses names that are in the table and in the rows. Those that
-   * only the fitted rows have would be taken for the table's, and the condition might hold for all
-   * rows.
+   * Returns the condition. Spark refuses names that are both in the table and in the rows. Names
+   * that only the fitted rows have would be taken for the table's columns, and the condition might
+   * be true for all rows.
    */
   private Expression on(SparkSession session, LogicalPlan target, String text)
       throws ParseException {
@@ -150,7 +150,7 @@ public class ReplacingRows {
     }
   }
 
-  /** Returns whether rows have equal values in columns. */
+  /** Returns the condition that rows have equal values in these columns. */
   private Expression using(LogicalPlan target, String columns) {
     Expression equal = null;
     for (String name :

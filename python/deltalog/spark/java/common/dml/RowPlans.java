@@ -10,7 +10,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.collection.immutable.Seq;
 
-/** The plans of DELETE and UPDATE, and of copies: each row with what happens to it (RowAction). */
+/**
+ * The plans of DELETE and UPDATE, and for copying rows. Each row comes with what happens to it
+ * (RowAction).
+ */
 public class RowPlans {
   private RowPlans() {}
 
@@ -22,8 +25,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns the rows to change with their new values, which are given for each column; a null
-   * condition is true. If changes are recorded, each also comes as it was.
+   * Returns the rows to change with their new values, one for each column. A null condition is true
+   * for all rows. If changes are recorded, each row is also returned with its old values.
    */
   public static LogicalPlan update(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
@@ -38,8 +41,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns all rows of the scan: those for which the condition is true as update does, and the
-   * others as they are.
+   * Returns all rows of the scan: those for which the condition is true as in update, and the
+   * others unchanged.
    */
   public static LogicalPlan rewrite(
       StatementScan scan, Expression[] values, Expression condition, boolean records) {
@@ -82,8 +85,8 @@ public class RowPlans {
   }
 
   /**
-   * Returns the rows as the columns say, and each that is changed once more as it was, for the
-   * change data feed. The columns are the table's, the columns of row tracking, and the markers.
+   * Returns the rows with the given columns. For the change data feed, each changed row also occurs
+   * with its old values. The columns are the table's, the columns of row tracking, and the markers.
    * Both rows come from one evaluation, so no value is computed twice.
    */
   static LogicalPlan withBefore(
@@ -118,8 +121,8 @@ public class RowPlans {
   }
 
   /**
-   * Adds the columns of row tracking: a row that is changed keeps its id, and gets the version of
-   * the commit. (PROTOCOL, "Row Tracking".)
+   * Adds the columns of row tracking: a changed row keeps its id, and gets the version of the
+   * commit. (PROTOCOL, "Row Tracking".)
    */
   static void addTracking(List<NamedExpression> columns, StatementScan scan, boolean isChanged) {
     Attribute[] tracking = scan.tracking();

@@ -28,8 +28,8 @@ public class RowsRun extends StatementRun {
   }
 
   /**
-   * Returns the parts of the condition by which files can be left out, and the condition of a
-   * DELETE if it means the same to deltalog as to Spark, as JSON.
+   * Returns, as JSON, the parts of the condition that can exclude files, and the condition of a
+   * DELETE if it has the same meaning in deltalog and in Spark.
    */
   public String filters() {
     Expression condition = condition();
@@ -68,7 +68,7 @@ public class RowsRun extends StatementRun {
 
   /**
    * Returns the numbers of the files that have rows to change, separated by commas; null if the
-   * statement sees other values than the files have.
+   * statement sees values that differ from those in the files.
    *
    * @param tag the tag of the job
    */

@@ -14,8 +14,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * An analyzed DELETE, UPDATE or MERGE: a leaf, so that the optimizer leaves it alone, whose row
- * says what was done.
+ * An analyzed DELETE, UPDATE or MERGE. It is a leaf, so that the optimizer leaves it alone, and
+ * returns one row with the result.
  */
 public class StatementCommand extends LogicalPlan implements Command {
   private final LogicalPlan statement;
@@ -58,7 +58,7 @@ public class StatementCommand extends LogicalPlan implements Command {
     return Plans.seq(Collections.singletonList(TreePattern$.MODULE$.COMMAND()));
   }
 
-  /** Does nothing: Scala sets fields of a trait so. */
+  /** Does nothing. Scala uses this method to set a field of the trait. */
   @Override
   public void org$apache$spark$sql$catalyst$plans$logical$Command$_setter_$nodePatterns_$eq(
       Seq<Enumeration.Value> patterns) {}

@@ -13,13 +13,16 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The description of a resolved DELETE, UPDATE or MERGE that Python needs before it runs
+ * The description of a resolved DELETE, UPDATE or MERGE, which Python needs before executing it
  * (`dml/description.py`).
  */
 public class StatementDescription {
   private StatementDescription() {}
 
-  /** Returns the description as JSON, of a statement in which the current time has a value. */
+  /**
+   * Returns the description of a statement as JSON. The current time must already be a constant in
+   * the statement.
+   */
   public static String json(SparkSession session, LogicalPlan statement) {
     Map<String, Object> parts = new HashMap<>();
     parts.put("settings", SessionSettings.of(session));
@@ -30,7 +33,7 @@ public class StatementDescription {
     return Json.text(parts);
   }
 
-  /** Returns the condition of a DELETE or UPDATE; null if it concerns all rows. */
+  /** Returns the condition of a DELETE or UPDATE; null if it applies to all rows. */
   public static Expression condition(LogicalPlan statement) {
     Expression condition;
     if (statement instanceof UpdateTable updateTable) {
@@ -72,7 +75,7 @@ public class StatementDescription {
     parts.put("notMatchedBySource", clauses(merge.notMatchedBySourceActions()));
   }
 
-  /** Returns the condition of each clause, what it does, and the columns that it assigns. */
+  /** Returns for each clause its condition, its action, and the columns that it assigns. */
   private static List<Object[]> clauses(Seq<MergeAction> actions) {
     List<Object[]> all = new ArrayList<>();
     for (MergeAction action : Plans.list(actions)) {
@@ -102,8 +105,8 @@ public class StatementDescription {
   }
 
   /**
-   * Adds the planners of all tables that the statement reads, and of those that it reads in
-   * addition to its target.
+   * Adds the planners of all tables that the statement reads, and separately of those other than
+   * its target.
    */
   private static void addSources(Map<String, Object> parts, LogicalPlan statement) {
     Set<Object> others = new LinkedHashSet<>();

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 
 /**
- * Turns a resolved DELETE, UPDATE or MERGE on a table of ours into a command, at the end of the
- * analysis. So the statement reaches us as it was analyzed, before tables in it are replaced by
- * caches and answers from the log, and it has a result.
+ * Turns a resolved DELETE, UPDATE or MERGE on one of our tables into a command, at the end of the
+ * analysis. At that point, Spark has not yet replaced tables in the statement by cached data or
+ * answers from the log, and a command can return a result.
  */
 public class StatementRule extends Rule<LogicalPlan> {
   private final SparkSession session;
@@ -25,16 +25,15 @@ public class StatementRule extends Rule<LogicalPlan> {
     }
     boolean isMerge = plan instanceof MergeIntoTable;
     LogicalPlan statement = isMerge ? withWholeSource((MergeIntoTable) plan) : plan;
-    // Spark only checks plans that it can see.
+    // Spark only checks plans that it can see into, so the statement is checked here.
     session.sessionState().analyzer().checkAnalysis(RandomValues.fixed(statement));
     AssignedValues.checkDistinct(statement, StatementTarget.of(statement).label());
     return new StatementCommand(statement, StatementCommand.counts(isMerge));
   }
 
   /**
-   * Returns the statement with a source whose analysis is complete. What follows this rule prepares
-   * expressions that are not deterministic, and functions for NULL, and does not see the statement
-   * any more.
+   * Returns the statement with a completely analyzed source. The rules after this one, which
+   * prepare nondeterministic expressions and functions for NULL, no longer see the statement.
    */
   private LogicalPlan withWholeSource(MergeIntoTable merge) {
     LogicalPlan source = session.sessionState().analyzer().execute(merge.sourceTable());

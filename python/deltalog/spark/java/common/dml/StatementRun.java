@@ -13,11 +13,11 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A DELETE, UPDATE or MERGE that is being executed. Python decides what is to be done
- * (`dml/execute.py`), and each step of it is one call.
+ * A DELETE, UPDATE or MERGE that is being executed. Python decides what to do (`dml/execute.py`),
+ * and calls one method for each step.
  *
  * <p>Steps that write rows take the JSON of RelationDescription for the files that they read, and
- * the JSON of FileJob. They return what the tasks report.
+ * the JSON of FileJob. They return the reports of the tasks.
  */
 public class StatementRun {
   final SparkSession session;
@@ -29,7 +29,7 @@ public class StatementRun {
     this.statement = statement;
   }
 
-  /** Returns the run of a resolved statement, in which the current time has a value. */
+  /** Returns the run of a resolved statement, in which the current time becomes a constant. */
   public static StatementRun of(SparkSession session, LogicalPlan statement) {
     LogicalPlan plan = Plans.atOneTime(statement);
     return plan instanceof MergeIntoTable merge
@@ -42,18 +42,20 @@ public class StatementRun {
     return StatementDescription.json(session, statement);
   }
 
-  /** Copies the rows that stay, of files with rows that go. */
+  /** Copies the rows to keep from files that have rows to remove. */
   public Object copy(String relation, String description) throws IOException {
     return write(() -> RowPlans.copy(scan(relation)), description);
   }
 
-  /** Returns the earlier reports of the tasks of a failed step. */
+  /** Returns the reports that tasks had already sent when a step failed. */
   public Object reports() throws IOException {
     FileJob failed = job;
     return failed == null ? new byte[0] : failed.reports();
   }
 
-  /** Returns a frame with the one row of the result, whose numbers are separated by spaces. */
+  /**
+   * Returns a DataFrame with the single row of the result, given as numbers separated by spaces.
+   */
   public Dataset<Row> answer(String numbers) {
     Object[] row = Arrays.stream(numbers.split(" ")).map(Long::valueOf).toArray();
     StructType columns = StatementCommand.columns(statement instanceof MergeIntoTable);
@@ -72,7 +74,7 @@ public class StatementRun {
     return Dataset.ofRows(session, plan);
   }
 
-  /** Runs the job of a plan, which is made as a part of the step. */
+  /** Runs the job of a plan, which is created as part of the step. */
   Object write(Supplier<LogicalPlan> plan, String description) throws IOException {
     job = null; // A failure before the job has no reports.
     job = new FileJob(session, rows(plan.get()), description, null);

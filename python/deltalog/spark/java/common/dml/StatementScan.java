@@ -19,9 +19,9 @@ import org.apache.spark.sql.functions;
 import scala.collection.immutable.Seq;
 
 /**
- * A scan of the table that a statement changes, in which its columns have the ids that the
- * statement's expressions refer to. The number of the file and the position of the row follow, and
- * for row tracking the row id.
+ * A scan of the table that a statement changes. Its columns have the ids that the statement's
+ * expressions refer to. The columns after them are the number of the file, the position of the row
+ * and, with row tracking, the row id.
  */
 public class StatementScan {
   private final LogicalPlan stored;
@@ -68,7 +68,7 @@ public class StatementScan {
       ids.put(
           column.exprId(), known == null ? NamedExpression$.MODULE$.newExprId() : known.exprId());
     }
-    // Not by aliases: Spark would look through all constraints for each.
+    // Aliases are not used for this, because Spark would look through all constraints for each.
     LogicalPlan known = found.transformAllExpressions(new Renumbering(ids));
     Attribute[] output = Plans.list(known.output()).toArray(new Attribute[0]);
     file = output[width];
@@ -104,7 +104,7 @@ public class StatementScan {
     return values.updated(columns, assignments);
   }
 
-  /** Returns what makes values of assignments. */
+  /** Returns the object that makes the values of assignments. */
   public AssignedValues values() {
     return values;
   }
@@ -114,12 +114,12 @@ public class StatementScan {
     return plan;
   }
 
-  /** Returns the table's columns of these rows, in their order, as the statement leaves them. */
+  /** Returns the table's columns of these rows, in order, as they are after the statement. */
   public Attribute[] columns() {
     return columns;
   }
 
-  /** Returns the rows as the files have them. */
+  /** Returns the rows as they are in the files. */
   public LogicalPlan stored() {
     return stored;
   }

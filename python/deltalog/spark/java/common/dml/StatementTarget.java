@@ -42,7 +42,7 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the target of an analyzed or optimized statement; null if it is not a table of ours.
+   * Returns the target of an analyzed or optimized statement; null if it is not one of our tables.
    */
   public static StatementTarget of(LogicalPlan statement) {
     if (statement.children().isEmpty()) {
@@ -53,7 +53,7 @@ public class StatementTarget {
     return leaf == null ? null : new StatementTarget(relation(leaf), leaf, plan);
   }
 
-  /** Returns the relation of the table in the plan of a target, which reads nothing else. */
+  /** Returns the relation of the table in the plan of a target, which reads no other relation. */
   private static LogicalPlan leaf(LogicalPlan plan) {
     if (relation(plan) != null) {
       return plan;
@@ -68,15 +68,15 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the plan of the target with other rows in place of the relation, and with more columns.
-   * Above the relation Spark has the name of the target, and the padding of columns of the type
-   * char.
+   * Returns the plan of the target with the relation replaced by other rows, and with more columns.
+   * The nodes above the relation, for the name of the target and the padding of char columns, are
+   * kept.
    */
   public LogicalPlan over(LogicalPlan rows, List<Attribute> more) {
     return over(plan, rows, more);
   }
 
-  /** Returns whether the target is a table, and not a view of it. */
+  /** Returns whether the target is a table, rather than a view of a table. */
   public boolean isTable() {
     try {
       over(leaf, List.of());
@@ -120,8 +120,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns whether a projection shows the table's columns, apart from the padding of columns of
-   * the type char.
+   * Returns whether a projection shows the table's columns unchanged, apart from the padding of
+   * char columns.
    */
   private boolean onlyPads(Project node) {
     for (NamedExpression column : Plans.each(node.projectList())) {
@@ -142,9 +142,8 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the parts of a condition (it is true only if all are) that look only at columns of the
-   * table as its files have them. Values of other columns, which are padded, must not be compared
-   * with the statistics of files.
+   * Returns those parts of a condition (it is true only if all parts are) that only read columns
+   * with the values in the files. Padded values must not be compared with the statistics of files.
    */
   public Seq<Expression> stored(Expression condition) {
     List<Expression> found = new ArrayList<>();
@@ -158,9 +157,9 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the text of a condition that means the same to deltalog as to Spark, or null. It must
-   * not look at padded values, nor at anything else than the row; and deltalog knows only the rules
-   * of ANSI SQL.
+   * Returns the text of a condition if it has the same meaning in deltalog and in Spark, or null.
+   * It must not read padded values, or anything other than the row, and deltalog only knows the
+   * rules of ANSI SQL.
    */
   public String exact(Expression condition) {
     Expression simple = Plans.simplified(condition, leaf);
@@ -180,7 +179,7 @@ public class StatementTarget {
   }
 
   /**
-   * Returns the name of a table of our catalog as it is used in SQL; null for one that is read by a
+   * Returns the name, for use in SQL, of a table in our catalog; null for a table that is read by a
    * path.
    */
   public String name() {
@@ -194,7 +193,7 @@ public class StatementTarget {
     return isNamed ? ((DataSourceV2Relation) source).name() : null;
   }
 
-  /** Returns what messages call the table: its name, or its path. */
+  /** Returns the name of the table for messages: its name in the catalog, or its path. */
   public String label() {
     String name = name();
     return name == null ? ((DeltalogFileIndex) relation.location()).path() : name;
@@ -220,7 +219,7 @@ public class StatementTarget {
     return null;
   }
 
-  /** Returns the columns of the relation, as far as the statement reads them. */
+  /** Returns the columns of the relation that the statement reads. */
   public Seq<Attribute> output() {
     return leaf.output();
   }

@@ -20,9 +20,9 @@ import scala.Product;
 import scala.collection.immutable.Seq;
 
 /**
- * Variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every name in an
- * assigned value for a column, and Spark 4.0 those in conditions, too. A column takes precedence
- * over a variable of the same name, as everywhere in Spark.
+ * Resolves variables of the session and of scripts in DELETE, UPDATE and MERGE. Spark takes every
+ * name in an assigned value for a column, and Spark 4.0 also those in conditions. A column takes
+ * precedence over a variable of the same name, as everywhere in Spark.
  */
 public class StatementVariables {
   private static final String[] ACTIONS = {
@@ -54,7 +54,10 @@ public class StatementVariables {
     return false;
   }
 
-  /** Returns a MERGE of resolved tables with variables in place of names that no table has. */
+  /**
+   * Returns a MERGE of resolved tables in which names that neither table has are replaced by
+   * variables.
+   */
   MergeIntoTable replaced(MergeIntoTable merge) {
     LogicalPlan target = merge.targetTable();
     LogicalPlan source = merge.sourceTable();
@@ -120,8 +123,9 @@ public class StatementVariables {
           return true;
         }
       } catch (Exception e) {
-        // An ambiguous name, or a field that a column of this table does not have: no variable.
-        // Spark finds the column in the other table, or raises the error again.
+        // The name is ambiguous, or refers to a field that a column of this table does not have, so
+        // it is not a variable. Spark finds the column in the other table, or raises the error
+        // again.
         return true;
       }
     }

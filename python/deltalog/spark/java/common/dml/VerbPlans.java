@@ -19,12 +19,12 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The plans of the verbs, the same as Spark's parser builds for statements. Spark resolves and
- * checks both in the same way.
+ * The plans for the methods of DeltaTable that change rows. They are the same plans that Spark's
+ * parser builds for statements, so Spark resolves and checks both in the same way.
  *
  * <p>A condition is null, SQL text, or a Column. The values of columns, which may be fields of
- * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is handed
- * over earlier (`take`), and its text is null.
+ * structs, are a JSON array of pairs of a name and an SQL text. A value that is a Column is passed
+ * beforehand (`take`), and its text is null.
  */
 public class VerbPlans {
   private final SparkSession session;
@@ -34,13 +34,16 @@ public class VerbPlans {
   private final List<MergeAction> notMatched = new ArrayList<>();
   private final List<MergeAction> bySource = new ArrayList<>();
 
-  /** The columns belong to the table's frames, by the id of the table. */
+  /**
+   * Creates plans for the columns of the table's DataFrames, which are marked with the id of the
+   * table.
+   */
   public VerbPlans(SparkSession session, String columnsId) {
     this.session = session;
     this.own = new OwnColumns(columnsId);
   }
 
-  /** Takes a value of the next assignments. */
+  /** Adds a Column that is a value of the next assignments. */
   public void take(Column value) {
     taken.add(value);
   }
@@ -55,7 +58,7 @@ public class VerbPlans {
         new UpdateTable(target.logicalPlan(), assignments(values), optional(condition)));
   }
 
-  /** Returns a MERGE with the clauses that were added. */
+  /** Returns a MERGE with the clauses added so far. */
   public StatementRun merge(
       Dataset<Row> target, Dataset<Row> source, Object condition, boolean evolvesSchema) {
     return resolved(
@@ -69,7 +72,7 @@ public class VerbPlans {
             evolvesSchema));
   }
 
-  /** Adds a clause for rows that match; without values it takes the source's. */
+  /** Adds a clause for rows that match. Without values, it assigns the source's columns. */
   public void whenMatched(String action, Object condition, String values) {
     matched.add(clause(action, condition, values));
   }

@@ -2,13 +2,15 @@ package io.deltalog.spark;
 
 import java.lang.reflect.Field;
 
-/** Fields of Spark's objects that only reflection reaches; Spark reads them at each use. */
+/**
+ * Access to private fields of Spark's objects by reflection. Spark reads these fields at each use.
+ */
 public class HiddenFields {
   private HiddenFields() {}
 
   /**
    * Returns the field that a class declares, or null if this version of Spark lacks it or does not
-   * let us reach it.
+   * allow access to it.
    */
   public static Field orNull(Class<?> type, String name) {
     try {

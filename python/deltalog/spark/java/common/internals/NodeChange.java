@@ -10,7 +10,7 @@ abstract class NodeChange<N> extends AbstractPartialFunction<N, N> {
   @Override
   public abstract boolean isDefinedAt(N node);
 
-  /** Returns what takes the place of a node. */
+  /** Returns the replacement for a node. */
   protected abstract N changed(N node);
 
   @Override

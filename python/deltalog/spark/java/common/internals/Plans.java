@@ -21,7 +21,7 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Parts of Spark's plans, and what differs in them between releases of Spark. */
+/** Functions on Spark's plans, including those that differ between releases of Spark. */
 public class Plans {
   private Plans() {}
 
@@ -33,7 +33,7 @@ public class Plans {
     return new ArrayList<>(CollectionConverters.asJava(items));
   }
 
-  /** Returns what a loop runs through, without a copy. */
+  /** Returns a view of a Scala collection that Java can loop over, without a copy. */
   public static <T> Iterable<T> each(scala.collection.Iterable<T> items) {
     return CollectionConverters.asJava(items);
   }
@@ -62,7 +62,7 @@ public class Plans {
     return new Literal(null, type);
   }
 
-  /** Returns a new column that may have the values of both. */
+  /** Returns a new column that can hold the values of both. */
   public static Attribute columnOf(Attribute column, Expression other) {
     DataType type = StructType$.MODULE$.unionLikeMerge(column.dataType(), other.dataType());
     boolean nullable = column.nullable() || other.nullable();
@@ -86,8 +86,8 @@ public class Plans {
   }
 
   /**
-   * Returns a condition on the columns of a relation in the form that the optimizer gives it,
-   * without a change of type.
+   * Returns a condition on the columns of a relation as the optimizer simplifies it, without a
+   * change of its type.
    */
   public static Expression simplified(Expression condition, LogicalPlan relation) {
     LogicalPlan filter = new Filter(condition, relation);
@@ -96,12 +96,12 @@ public class Plans {
     filter = ConstantFolding$.MODULE$.apply(filter);
     filter = UnwrapCastInBinaryComparison$.MODULE$.apply(filter);
     filter = BooleanSimplification$.MODULE$.apply(filter);
-    // The result may need columns of its own.
+    // The simplified condition may need additional columns, in which case it is not used.
     boolean isSame = filter instanceof Filter simple && simple.child() == relation;
     return isSame ? ((Filter) filter).condition() : condition;
   }
 
-  /** Returns the names of the columns to which assignments give a value as a whole or in part. */
+  /** Returns the names of the columns that are assigned, as a whole or in part. */
   public static List<String> assigned(Seq<Assignment> assignments) {
     List<String> names = new ArrayList<>();
     for (Assignment assignment : list(assignments)) {
@@ -113,8 +113,8 @@ public class Plans {
   }
 
   /**
-   * Returns a statement in which the current time is the time of this call, in all jobs that it
-   * takes.
+   * Returns a statement in which the current time is fixed to the time of this call, for all jobs
+   * of the statement.
    */
   public static LogicalPlan atOneTime(LogicalPlan statement) {
     return ComputeCurrentTime$.MODULE$.apply(statement);

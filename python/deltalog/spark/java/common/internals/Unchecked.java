@@ -1,12 +1,12 @@
 package io.deltalog.spark;
 
 /**
- * The one place where a value gets a type whose arguments Java cannot check: Scala's collections
- * and Spark's fields that reflection reads, values of JSON texts, and results of Scala's methods
- * whose signatures lose the arguments.
+ * The one place with unchecked casts to generic types: for Scala's collections and Spark's fields
+ * that reflection reads, values of JSON texts, and results of Scala's methods whose signatures lose
+ * the type arguments.
  *
- * <p>A result has the type that its user expects, so it is never an argument of a method that is
- * overloaded.
+ * <p>The result takes the type that the caller expects, so it must not be an argument of an
+ * overloaded method.
  */
 final class Unchecked {
   private Unchecked() {}

@@ -20,16 +20,16 @@ import java.util.stream.Collectors;
  * The classes of this package in the driver: whether they are loaded, whether they fit Spark, and
  * how to load them.
  *
- * <p>Python loads this class alone, with a class loader that has no parent, before Spark can know
- * the jar. So it refers to nothing but the classes of Java and to Reflection and LinkCheck, for
- * which the same is true.
+ * <p>Python loads this class alone, before Spark can know the jar, with a class loader that has no
+ * parent. It may therefore only refer to the classes of Java and to Reflection and LinkCheck, which
+ * have the same restriction.
  */
 public final class DriverClasses {
   private static final String PACKAGE = "io.deltalog.spark.";
 
   /**
-   * The version of the classes in a jar. The name is the same in every version, so that others are
-   * detected.
+   * The file in the jar that contains the version of the classes. Its name is the same in every
+   * version, so that jars of other versions are detected.
    */
   static final String MARKER = "META-INF/deltalog-spark-version";
 
@@ -43,7 +43,7 @@ public final class DriverClasses {
 
   private final ClassLoader context = Thread.currentThread().getContextClassLoader();
 
-  /** Null if no jar can be added. */
+  /** The outermost class loader; null if no jar can be added. */
   private final ClassLoader outermost = outermost(context);
 
   private final ClassLoader loader = outermost == null ? context : outermost;
@@ -71,7 +71,7 @@ public final class DriverClasses {
     return outermost != null;
   }
 
-  /** Returns the version of the classes in the driver, or null if there are none. */
+  /** Returns the version of the classes that the driver has loaded, or null if there are none. */
   public String version() {
     return text(loader.getResource(MARKER));
   }
@@ -83,8 +83,8 @@ public final class DriverClasses {
   }
 
   /**
-   * Returns what the classes of a jar need and this build of Spark lacks: a line for each group of
-   * features that is lost, with its name, a colon and the first symbols.
+   * Returns what the classes of a jar need but this build of Spark lacks: one line for each group
+   * of features that cannot be used, with its name, a colon and the first missing symbols.
    */
   public String missing(String jar) throws IOException {
     try (URLClassLoader beside = new URLClassLoader(new URL[] {url(jar)}, loader)) {
@@ -137,8 +137,8 @@ public final class DriverClasses {
   }
 
   /**
-   * Returns a class of this package by its simple name; null if FeatureGroup refuses it because
-   * this build of Spark lacks something that it needs.
+   * Returns a class of this package by its simple name; null if its FeatureGroup cannot be used
+   * because this build of Spark lacks something that it needs.
    */
   public Class<?> type(String name) throws ReflectiveOperationException {
     Object refusal =

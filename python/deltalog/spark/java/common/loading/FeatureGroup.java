@@ -10,12 +10,12 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A group of features, for which a build of Spark that our jar was not compiled for may lack
- * something (LinkCheck). Such a group is refused, and its classes are never used. Without READ,
- * nothing of this package is.
+ * A group of features. A build of Spark for which our jar was not compiled may lack something that
+ * a group needs (LinkCheck). Such a group is refused, and its classes are never used. Without the
+ * group READ, nothing of this package can be used.
  *
- * <p>Which classes are the entries of a group, is in `scripts/feature_groups.py`. Every use of an
- * entry by classes of READ comes after a look at its group here.
+ * <p>`scripts/feature_groups.py` lists the classes that are the entries of a group. Classes of READ
+ * check the group here before they use such an entry.
  */
 public enum FeatureGroup {
   READ("read"),
@@ -24,13 +24,13 @@ public enum FeatureGroup {
   OWN_SQL("own SQL"),
   STREAMS("streams");
 
-  /** Null as long as nothing was checked. */
+  /** Null until the groups have been checked. */
   private static Map<FeatureGroup, String> lost;
 
-  /** The groups of classes, by their names; empty if no group is lost. */
+  /** For each class, the names of its groups; empty if all groups can be used. */
   private static Map<String, Set<String>> owners = Map.of();
 
-  /** The name in the list of symbols, and in messages. */
+  /** The name in the list of symbols and in messages. */
   private final String label;
 
   FeatureGroup(String label) {
@@ -41,14 +41,14 @@ public enum FeatureGroup {
     return lost().containsKey(this);
   }
 
-  /** Throws an error that names the group and what it needs, if it is lost. */
+  /** Throws an error if the group cannot be used, with its name and what it needs. */
   void require() {
     if (isLost()) {
       throw Bridge.refusals().feature(refusal(this));
     }
   }
 
-  /** Returns the first symbols that are missing, by the groups that need them. Looks once. */
+  /** Returns the first missing symbols of each group that cannot be used. Checks only once. */
   static synchronized Map<FeatureGroup, String> lost() {
     if (lost == null) {
       try {
@@ -76,14 +76,14 @@ public enum FeatureGroup {
     return found;
   }
 
-  /** Returns the classes among some that can be used. */
+  /** Returns the given classes that can be used. */
   static Class<?>[] available(Class<?>... classes) {
     return Arrays.stream(classes)
         .filter(type -> lostWith(type.getName()) == null)
         .toArray(Class<?>[]::new);
   }
 
-  /** Returns a lost group to which a class belongs, or null if the class can be used. */
+  /** Returns an unusable group that a class belongs to, or null if the class can be used. */
   private static FeatureGroup lostWith(String type) {
     Set<String> lostLabels =
         lost().keySet().stream().map(group -> group.label).collect(Collectors.toSet());
@@ -112,7 +112,7 @@ public enum FeatureGroup {
         + lost().get(group);
   }
 
-  /** Returns a warning that names all lost groups and what they need. */
+  /** Returns a warning that lists all unusable groups and what they need. */
   static String warning() {
     return lost().keySet().stream()
         .map(FeatureGroup::refusal)

@@ -19,21 +19,21 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 
 /**
- * Checks an installation by settings for jars that do not fit together: a jar of another release of
- * Spark, jars of different versions, or the extensions of the JVM connector. `enable` chooses the
- * jar itself.
+ * Detects jars that do not fit together in an installation that was configured by settings: a jar
+ * for another release of Spark, jars of different versions, or the extensions of the JVM connector.
+ * `enable` chooses the jar itself, so it needs no check.
  */
 final class Installation {
   private static final String EXTENSIONS = "spark.sql.extensions";
   private static final String OURS = "io.deltalog.spark.DeltalogExtensions";
   private static final String CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension";
 
-  /** Null as long as nothing was checked, and empty if nothing is wrong. */
+  /** Null until the installation has been checked, and empty if nothing is wrong. */
   private static String problem;
 
   private Installation() {}
 
-  /** Throws an exception that says what does not fit. Looks for it once in a JVM. */
+  /** Throws an exception that says what does not fit together. Checks only once per JVM. */
   static synchronized void check() {
     if (problem == null) {
       problem = found();
@@ -45,7 +45,7 @@ final class Installation {
     }
   }
 
-  /** Notes that `enable` has chosen the jar. */
+  /** Records that `enable` has chosen the jar. */
   static synchronized void accept() {
     problem = "";
   }
@@ -91,8 +91,9 @@ final class Installation {
   }
 
   /**
-   * Returns why our jar does not fit this build of Spark, or an empty text. A build of the jar's
-   * own release may lack what some features need, which are refused then.
+   * Returns why our jar does not fit this build of Spark, or an empty text. A build of the release
+   * for which the jar was compiled may only lack what some features need; these features are then
+   * refused.
    */
   private static String missing() throws IOException {
     Map<FeatureGroup, String> lost = FeatureGroup.lost();

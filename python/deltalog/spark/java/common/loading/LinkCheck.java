@@ -20,11 +20,11 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * A check that a jar of ours fits a build of Spark for which it was not compiled.
+ * Checks that a jar of ours fits a build of Spark for which it was not compiled.
  *
- * <p>The build of the jar has listed all symbols of others to which its classes refer. Each must
- * exist, with the same types. And classes of ours must have all methods that those which they
- * extend and implement leave to them.
+ * <p>The build of the jar has listed all external symbols to which its classes refer. Each must
+ * exist with the same types. In addition, our classes must implement all abstract methods of the
+ * classes and interfaces that they extend.
  *
  * <p>The list has a section for each group of features, which begins with its name ("group name")
  * and the classes of ours that belong to it ("own a.b.C"). Then comes a line for each class that
@@ -34,7 +34,7 @@ import java.util.jar.JarFile;
 final class LinkCheck {
   static final String SYMBOLS = "META-INF/deltalog-spark-symbols";
 
-  /** The group without which there is nothing. */
+  /** The group that all others depend on. */
   private static final String FIRST = "read";
 
   private final ClassLoader loader;
@@ -49,7 +49,7 @@ final class LinkCheck {
     this.jar = jar;
   }
 
-  /** Returns what Spark lacks, by the groups of features that need it. */
+  /** Returns what Spark lacks, for each group of features that needs it. */
   Map<String, List<String>> missing() throws IOException {
     try (JarFile opened = new JarFile(jar)) {
       checkSymbols(opened);
@@ -61,13 +61,13 @@ final class LinkCheck {
     return missing;
   }
 
-  /** Returns the groups of this package's classes, by their names. */
+  /** Returns the groups of this package's classes, by the name of the class. */
   Map<String, Set<String>> owners() {
     return owners;
   }
 
   private void note(String group, String symbol) {
-    // An error's text may have several lines, and each group has one.
+    // The text of an error may have several lines, but each group has only one.
     String line = symbol.replaceAll("\\s+", " ");
     missing.computeIfAbsent(group, name -> new ArrayList<>()).add(line);
   }
@@ -104,7 +104,7 @@ final class LinkCheck {
     return symbol.substring(0, symbol.indexOf(' '));
   }
 
-  /** Returns a class, or null after noting that it is missing. */
+  /** Returns a class, or null after recording that it is missing. */
   private Class<?> found(String group, String kind, String name) {
     try {
       Class<?> type = Class.forName(name, false, loader);
@@ -121,7 +121,10 @@ final class LinkCheck {
     return null;
   }
 
-  /** Returns the members of a class and of all that it extends and implements, as in the list. */
+  /**
+   * Returns the members of a class and of everything that it extends and implements, in the form of
+   * the list.
+   */
   private Set<String> members(Class<?> type) {
     Set<String> known = members.get(type);
     if (known != null) {

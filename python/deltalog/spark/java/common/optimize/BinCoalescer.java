@@ -10,11 +10,11 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Option;
 
 /**
- * Joins the files of each bin into one partition, in their order. In the scan, each file is a
- * partition.
+ * Joins the files of each bin into one partition, in order. In the scan, each file is a partition
+ * of its own.
  */
 public class BinCoalescer implements PartitionCoalescer, Serializable {
-  /** Only the driver makes partitions. */
+  /** The bins, which are only needed in the driver, where partitions are made. */
   private final transient Bins bins;
 
   public BinCoalescer(Bins bins) {
@@ -34,7 +34,7 @@ public class BinCoalescer implements PartitionCoalescer, Serializable {
     return groups;
   }
 
-  /** Returns the partitions in the order of the numbers of their files. */
+  /** Returns the partitions, sorted by the numbers of their files. */
   private Partition[] byNumber(Partition[] partitions) {
     Partition[] byNumber = new Partition[bins.start(bins.count())];
     if (partitions.length != byNumber.length) {

@@ -6,8 +6,8 @@ import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The commit protocol of a job in which each task writes a bin, or a part of one whose rows are
- * ordered, to one file, and reports the rows of each old one.
+ * The commit protocol of a job in which each task writes a bin, or a section of an ordered bin, to
+ * one file, and reports how many rows it has copied from each old file.
  */
 public class BinCommitProtocol extends TableCommitProtocol {
   private final Bins bins;

@@ -14,8 +14,8 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 
 /**
- * The rows of the files that an OPTIMIZE writes again. If all bins keep their order, each is one
- * partition: file after file, each in its order. Else they are shuffled (OrderedRows).
+ * The rows of the files that an OPTIMIZE rewrites. If all bins keep their order, each bin is one
+ * partition: file after file, each in its order. Otherwise the rows are shuffled (OrderedRows).
  *
  * <p>The last columns of the rows are the number of the old file and the position of the row there.
  */
@@ -23,7 +23,7 @@ public class BinRows extends MarkedRows {
   static final String FILE = "__deltalog_file";
   static final String ROW = "__deltalog_row";
 
-  /** Each file is a partition of its own: it is never split, and no other one fits beside it. */
+  /** Each file is a partition of its own, which is never split or combined with other files. */
   private static final String[][] WHOLE_FILES = {
     {"spark.sql.files.maxPartitionBytes", String.valueOf(1L << 60)},
     {"spark.sql.files.openCostInBytes", String.valueOf(1L << 60)},
@@ -32,14 +32,13 @@ public class BinRows extends MarkedRows {
   private static final String[][] SETTINGS = {
     // Each bin becomes one file.
     {"spark.sql.files.maxRecordsPerFile", "0"},
-    // Days are copied as they are. Files that say so have days of the old calendar, which the
-    // reader converts.
+    // Dates are copied as they are. Files that state that their dates are in the old calendar are
+    // converted by the reader.
     {"spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.int96RebaseModeInRead", "CORRECTED"},
     {"spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED"},
-    // Values are what the files have, as the core reads them: times of other writers are not
-    // shifted, texts are not
-    // padded, and a column is found in any spelling.
+    // Values are read as the core reads them from files: timestamps of other writers are not
+    // shifted, strings are not padded, and columns are found whatever the case of their names is.
     {"spark.sql.parquet.int96TimestampConversion", "false"},
     {"spark.sql.readSideCharPadding", "false"},
     {"spark.sql.caseSensitive", "false"},
@@ -47,7 +46,7 @@ public class BinRows extends MarkedRows {
 
   private final Bins bins;
 
-  /** Describes the rows of bins, whose files have so many columns that track rows. */
+  /** Describes the rows of bins; tracking is the number of row tracking columns in the files. */
   public BinRows(Bins bins, int tracking) {
     super(2, false, false, tracking);
     this.bins = bins;
@@ -58,7 +57,7 @@ public class BinRows extends MarkedRows {
     return new BinCommitProtocol(root, bins);
   }
 
-  /** Returns a copy of a session that reads each file as a whole. */
+  /** Returns a copy of a session with settings for reading each file as a whole. */
   public static SparkSession session(SparkSession given) {
     SparkSession session = copied(given);
     session.conf().unset("spark.sql.files.maxPartitionNum");
@@ -66,7 +65,7 @@ public class BinRows extends MarkedRows {
     return session;
   }
 
-  /** Returns a copy of a session that copies values unchanged. */
+  /** Returns a copy of a session with settings for copying values unchanged. */
   static SparkSession copied(SparkSession given) {
     SparkSession session = given.cloneSession();
     set(session, SETTINGS);
@@ -79,7 +78,7 @@ public class BinRows extends MarkedRows {
     }
   }
 
-  /** Returns the rows of a relation, with those columns that track rows. */
+  /** Returns the rows of a relation, with the columns of row tracking. */
   public static Dataset<Row> scan(SparkSession session, String described) {
     // Files that cannot be read are errors, even if the session's settings ignore them.
     scala.collection.immutable.Map<String, String> options =
@@ -122,8 +121,8 @@ public class BinRows extends MarkedRows {
   }
 
   /**
-   * Returns the columns without the ones that directories name; see packed. Only positions
-   * distinguish them.
+   * Returns the columns without those that the names of directories contain; see packed. Only their
+   * positions distinguish them.
    */
   static Attribute[] kept(Dataset<Row> rows, String directories, boolean areLast, int more) {
     List<String> left = Json.list(directories);

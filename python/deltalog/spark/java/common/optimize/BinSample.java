@@ -8,21 +8,23 @@ import java.util.List;
 import java.util.PriorityQueue;
 
 /**
- * The rows of a bin with the smallest random numbers: all below a limit, which falls if they become
- * too many.
+ * A sample of a bin: the rows with the smallest random numbers. All rows below a limit are kept,
+ * and the limit is lowered if they become too many.
  */
 public class BinSample {
   private final int most;
   private final PriorityQueue<SampledRow> rows = new PriorityQueue<>();
   private long limit;
 
-  /** Creates an empty sample of rows with numbers below a limit, with at most so many of them. */
+  /**
+   * Creates an empty sample of rows with numbers below a limit, which holds at most `most` rows.
+   */
   public BinSample(long limit, int most) {
     this.limit = limit;
     this.most = most;
   }
 
-  /** Returns the number that a row must be below to be of the sample. */
+  /** Returns the limit below which a row's number must be for the row to be in the sample. */
   public long limit() {
     return limit;
   }
@@ -53,7 +55,7 @@ public class BinSample {
     }
   }
 
-  /** Adds the sample of other rows, which was written. */
+  /** Adds another sample, which is read from its serialized form. */
   public void read(OrderedColumn[] columns, DataInputStream in) throws IOException {
     lower(in.readLong());
     int count = in.readInt();

@@ -4,7 +4,8 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 
 /**
- * Writes the rows of a bin to its new file, without their old file and position, and counts them.
+ * Writes the rows of a bin to its new file, without the columns for old file and position, and
+ * counts them.
  */
 public class BinWriter extends OutputWriter {
   private final OutputWriter file;
@@ -12,7 +13,7 @@ public class BinWriter extends OutputWriter {
   private final LeadingColumns leading;
   private final int width;
 
-  /** Creates the writer; the file has the first columns, as many as width says. */
+  /** Creates the writer; the file gets the first `width` columns. */
   public BinWriter(OutputWriter file, CopiedRows copied, LeadingColumns leading, int width) {
     this.file = file;
     this.copied = copied;

@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The bins of a batch of an OPTIMIZE: how many files each has, and where the files that they become
- * belong. A bin becomes one file, or several if its rows are ordered. Each new file is written by
- * the task with its number.
+ * The bins of a batch of an OPTIMIZE: how many files each has, and where the new files belong. A
+ * bin becomes one file, or several if its rows are ordered. Each new file is written by the task
+ * with its number.
  */
 public class Bins implements Serializable {
   /** The number of the first old file of each bin, and at the end the number of all files. */
@@ -18,7 +18,7 @@ public class Bins implements Serializable {
 
   private final boolean[] ordered;
 
-  /** How many rows the old files have; -1 if the log does not have the number. */
+  /** How many rows the old files of each bin have; -1 if the log does not have the number. */
   private final long[] rows;
 
   /** The directory of the new files; null for the root. */
@@ -57,16 +57,16 @@ public class Bins implements Serializable {
   }
 
   /**
-   * Returns the number of the first file of a bin. The files of the last one end where the next bin
-   * begins.
+   * Returns the number of the first file of a bin. For the index after the last bin, returns the
+   * number of all files.
    */
   public int start(int bin) {
     return starts[bin];
   }
 
   /**
-   * Returns the number of the first new file of a bin, and of its task. The files of the last one
-   * end as old files do.
+   * Returns the number of the first new file of a bin, which is also the number of its task. For
+   * the index after the last bin, returns the number of all new files.
    */
   public int firstTask(int bin) {
     return tasks[bin];
@@ -77,7 +77,7 @@ public class Bins implements Serializable {
     return tasks[directories.length];
   }
 
-  /** Returns the bin of an old file. Each bin has files. */
+  /** Returns the bin of an old file. Every bin has at least one file. */
   public int ofFile(int file) {
     return of(starts, file);
   }

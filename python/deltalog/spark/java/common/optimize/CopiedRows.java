@@ -15,7 +15,9 @@ public class CopiedRows {
   private int file;
   private long row = -1;
 
-  /** Creates it for the files with the numbers from start to before end. */
+  /**
+   * Creates the counter for the files with numbers from `start` (inclusive) to `end` (exclusive).
+   */
   public CopiedRows(int start, int end) {
     this.end = end;
     this.files = new int[end - start];

@@ -4,16 +4,16 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The places of cells on Hilbert's curve or the Z-order through a grid, as in the core's
- * `optimize::curve`: bytes that compare as the places do, and a number that distinguishes rows of
- * one cell.
+ * Computes the positions of cells on Hilbert's curve or the Z-order through a grid, as in the
+ * core's `optimize::curve`. A position is bytes that compare like positions, followed by a number
+ * that distinguishes rows in the same cell.
  */
 public class CurveGrid implements Serializable {
   private final boolean isHilbert;
   private final int dimensions;
   private final int bits;
 
-  /** Creates the grid, in which each coordinate has so many bits. */
+  /** Creates the grid; each coordinate has `bits` bits. */
   public CurveGrid(boolean isHilbert, int dimensions, int bits) {
     this.isHilbert = isHilbert;
     this.dimensions = dimensions;
@@ -24,7 +24,7 @@ public class CurveGrid implements Serializable {
     return bits;
   }
 
-  /** Returns the place of a cell, whose coordinates are changed. */
+  /** Returns the position of a cell, whose coordinates are changed by the call. */
   public byte[] place(int[] cell, long tie) {
     if (isHilbert && dimensions > 1) {
       transpose(cell);
@@ -77,8 +77,8 @@ public class CurveGrid implements Serializable {
   }
 
   /**
-   * Returns the places of all cells of the grid in turns, the first coordinate the fastest, as
-   * hexadecimal digits.
+   * Returns the positions of all cells of the grid as hexadecimal digits. The first coordinate
+   * varies fastest.
    */
   public String[] all() {
     String[] places = new String[1 << (bits * dimensions)];

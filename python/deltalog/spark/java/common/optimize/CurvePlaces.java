@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 
-/** Where the rows of the bins of a batch are on the curve, and which task writes them. */
+/** Determines where the rows of a batch's bins are on the curve, and which task writes them. */
 public class CurvePlaces implements Serializable {
   private final Bins bins;
   private final CurveGrid grid;
@@ -13,7 +13,7 @@ public class CurvePlaces implements Serializable {
   /** The ranks of each column in each bin; null for bins that keep their order. */
   private final Ranks[][] ranks;
 
-  /** The places at which the next task of a bin begins. */
+  /** For each bin, the positions on the curve at which the next task begins. */
   private final byte[][][] splits;
 
   /** Takes samples of the rows of each bin (SampledRow). */
@@ -54,7 +54,8 @@ public class CurvePlaces implements Serializable {
   }
 
   /**
-   * Returns the place of a row in its bin, by the number of its old file and its position there.
+   * Returns the position of a row in its bin. The number of its old file and its position there
+   * distinguish it from other rows in the same cell.
    */
   public byte[] place(
       InternalRow row, OrderedColumn[] columns, int[] cell, int file, long position) {
@@ -68,7 +69,9 @@ public class CurvePlaces implements Serializable {
     return grid.place(cell, tie(file, position));
   }
 
-  /** Returns the number of the task that writes the row of a file with this place. */
+  /**
+   * Returns the number of the task that writes a row of this file at this position on the curve.
+   */
   public int task(int file, byte[] place) {
     int bin = bins.ofFile(file);
     int first = bins.firstTask(bin);
@@ -80,8 +83,8 @@ public class CurvePlaces implements Serializable {
   }
 
   /**
-   * Mixes file and position to a number that looks random, is the row's alone, and the same if a
-   * task is repeated.
+   * Mixes file and position into a number that looks random, is unique to the row, and is the same
+   * if a task is repeated.
    */
   private static long tie(int file, long position) {
     return mixed((long) file << 40 ^ position);

@@ -8,7 +8,7 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Appends to each row the key of the task that writes it, and its place on the curve. Runs in
+ * Appends to each row the key of the task that writes it, and its position on the curve. Runs in
  * tasks.
  */
 public class KeyedRows extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>>
@@ -19,7 +19,7 @@ public class KeyedRows extends AbstractFunction1<Iterator<InternalRow>, Iterator
   private final int file;
 
   /**
-   * Takes rows with the number of the file at a position, followed by the position of the row
+   * Takes rows that contain the number of their file at the given index, followed by their position
    * there.
    */
   public KeyedRows(CurvePlaces places, OrderedColumn[] columns, int[] keys, int file) {

@@ -25,11 +25,11 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A column by which rows are ordered: where its values are in a row, and how they compare, as in
- * the statistics of files. Each value is a Long, a Double, bytes (of a text in UTF-8), or the
- * digits of a large decimal.
+ * the statistics of files. A value is a Long, a Double, bytes (the UTF-8 form of a string), or the
+ * unscaled digits of a large decimal.
  */
 public class OrderedColumn implements Serializable {
-  /** The bytes of a value that count: statistics have a prefix of texts only. */
+  /** How many bytes of a value are compared, because statistics only have a prefix of strings. */
   private static final int PREFIX = 128;
 
   private static final int NUMBER = 0;
@@ -37,7 +37,7 @@ public class OrderedColumn implements Serializable {
   private static final int BYTES = 2;
   private static final int DIGITS = 3;
 
-  /** The positions of the structs around it, and its own. */
+  /** The index of each enclosing struct, and of the column itself. */
   private final int[] path;
 
   /** The number of fields of each of these structs. */
@@ -47,8 +47,8 @@ public class OrderedColumn implements Serializable {
   private final int kind;
 
   /**
-   * Finds the column with these parts of a name, in the spelling of the schema, in rows of the
-   * schema, whose first columns are the table's.
+   * Finds the column with these name parts, spelled as in the schema, in rows that begin with
+   * the columns of the schema.
    */
   public OrderedColumn(StructType schema, List<String> names) {
     path = new int[names.size()];

@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.reflect.ClassTag$;
 
 /**
- * The rows of bins that an OPTIMIZE orders along a curve: each new file is one partition of Spark,
- * with a part of the curve.
+ * The rows of bins that an OPTIMIZE orders along a curve. Each new file is one partition of Spark,
+ * and has one section of the curve.
  *
  * <ol>
  *   <li>A job draws a sample of the columns, from which the ranks of values and the ends of files
@@ -30,12 +30,12 @@ import scala.reflect.ClassTag$;
  *       sorted. Bins that keep their order are sorted by their old files.
  * </ol>
  *
- * The keys of a row depend only on its values, its file and its position, so that a task which is
- * repeated shuffles the same rows to the same tasks. Columns of a table may have any names, so ours
+ * The keys of a row depend only on its values, its file and its position, so a repeated task
+ * shuffles the same rows to the same tasks. A table's columns may have any names, so our columns
  * are identified by position.
  */
 public class OrderedRows {
-  /** The columns that follow a scan's (BinRows). */
+  /** The columns that are added after the columns of a scan (BinRows). */
   private static final String TASK = "__deltalog_task";
 
   private static final String PLACE = "__deltalog_place";
@@ -84,7 +84,10 @@ public class OrderedRows {
     return counts.array();
   }
 
-  /** Returns the rows of the scan with two more columns: which task writes a row, and its place. */
+  /**
+   * Returns the rows of the scan with two more columns: the task that writes the row, and its
+   * position on the curve.
+   */
   public Dataset<Row> keyed() {
     places = new CurvePlaces(bins, grid, paths.size(), sample.samples());
     StructType schema = scan.schema();
@@ -124,8 +127,8 @@ public class OrderedRows {
   }
 
   /**
-   * Returns the columns by which rows are ordered, the number of the file, and perhaps the position
-   * of the row.
+   * Returns the columns by which rows are ordered, the number of the file and, if requested, the
+   * position of the row.
    */
   private Dataset<Row> read(boolean withPositions) {
     List<Attribute> all = Arrays.asList(Projection.attributes(scan));
@@ -135,7 +138,8 @@ public class OrderedRows {
   }
 
   /**
-   * Returns the columns of the table by which rows are ordered, or with fields by which they are.
+   * Returns the columns of the table by which rows are ordered, or that contain fields by which
+   * rows are ordered.
    */
   private List<Attribute> ordering() {
     Attribute[] all = Projection.attributes(scan);
@@ -161,7 +165,10 @@ public class OrderedRows {
     return columns;
   }
 
-  /** Returns for each task a number that Spark's shuffle by one column brings to its partition. */
+  /**
+   * Returns for each task a number that Spark's shuffle by one column assigns to the task's
+   * partition.
+   */
   private static int[] keys(int tasks) {
     Expression number = new BoundReference(0, DataTypes.IntegerType, false);
     Expression partition =

@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /**
- * The ranks of values within their column, from a sample, as in the core's `optimize::ranks`: how
- * many boundaries are below a value, and half of the boundaries that are equal to it.
+ * Ranks values within their column, based on a sample, as in the core's `optimize::ranks`: the rank
+ * is the number of boundaries below a value, plus half of the boundaries that are equal to it.
  */
 public class Ranks implements Serializable {
   /**
@@ -14,7 +14,7 @@ public class Ranks implements Serializable {
    */
   private final Object[] boundaries;
 
-  /** The same if all are Longs: what most columns have needs no objects. */
+  /** The same boundaries if all are Longs, which is the most common case and needs no objects. */
   private final long[] numbers;
 
   /** The rank of a value above all boundaries. */
@@ -25,7 +25,7 @@ public class Ranks implements Serializable {
     Object[] sorted = sample.clone();
     Arrays.sort(sorted, OrderedColumn::compare);
     ranges = 1 << bits;
-    // A small sample has fewer boundaries, between which ranks are left out.
+    // A small sample has fewer boundaries, so some ranks are not used.
     Object[] found = new Object[Math.min(sorted.length, ranges - 1)];
     boolean areNumbers = true;
     for (int i = 0; i < found.length; i++) {
@@ -47,7 +47,10 @@ public class Ranks implements Serializable {
     return boundaries == ranges - 1 ? rank : (int) ((long) rank * ranges / (boundaries + 1));
   }
 
-  /** Returns how many boundaries are below a value, or not above it. */
+  /**
+   * Returns the number of boundaries that are less than a value or, with orEqual, not greater than
+   * it.
+   */
   private int below(Object value, boolean orEqual) {
     int low = 0;
     int high = count();

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
-/** The job that counts the rows before some rows (RowCountTask). */
+/** The job that counts how many rows precede certain rows (RowCountTask). */
 public class RowCountJob extends AnswerJob {
   private final long[] sums;
 
@@ -13,7 +13,7 @@ public class RowCountJob extends AnswerJob {
     sums = new long[count];
   }
 
-  /** Returns what all tasks have counted together. */
+  /** Returns the sums of the counts of all tasks. */
   public long[] sums(RowCountTask task) {
     run(task);
     return sums;

@@ -8,15 +8,17 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Counts the rows that are in a new file before some of its rows: for each of these how many rows
- * are between it and the one before, as 64-bit numbers.
+ * Counts how many rows precede certain rows in a new file: for each of these, how many rows are
+ * between it and the previous one, as 64-bit numbers.
  */
 public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     implements Serializable {
   private final CurvePlaces places;
   private final OrderedColumn[] columns;
 
-  /** The places of the rows of each task, in order; null for tasks without any. */
+  /**
+   * The positions on the curve of these rows for each task, in order; null for tasks without any.
+   */
   private final byte[][][] asked;
 
   /** The number of the first of these rows of each task. */
@@ -24,10 +26,10 @@ public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[
 
   private final int count;
 
-  /** Whether rows of each file may be before some of these. */
+  /** For each file, whether its rows may precede some of these rows. */
   private final boolean[] counted;
 
-  /** Takes rows whose last columns are the number of the file and the position there. */
+  /** Takes rows whose last columns are the number of the file and their position there. */
   public RowCountTask(
       CurvePlaces places,
       OrderedColumn[] columns,
@@ -60,7 +62,7 @@ public class RowCountTask extends AbstractFunction1<Iterator<InternalRow>, byte[
         continue;
       }
       int found = Arrays.binarySearch(asked[task], place, Arrays::compareUnsigned);
-      // The first of the rows that is after this one.
+      // The index of the first of these rows that comes after this row.
       int next = found >= 0 ? found + 1 : -found - 1;
       if (next < asked[task].length) {
         before[firsts[task] + next]++;

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
-/** The job that finds the places of some rows on the curve (RowPlaceTask). */
+/** The job that finds the positions of certain rows on the curve (RowPlaceTask). */
 public class RowPlaceJob extends AnswerJob {
   private final byte[][] places;
 
@@ -13,7 +13,7 @@ public class RowPlaceJob extends AnswerJob {
     places = new byte[count][];
   }
 
-  /** Returns the places of this many rows, by their numbers; null for rows that were not read. */
+  /** Returns the positions of the rows, by their numbers; null for rows that were not read. */
   public byte[][] places(RowPlaceTask task) {
     run(task);
     return places;

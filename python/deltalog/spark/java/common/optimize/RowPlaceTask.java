@@ -11,8 +11,8 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Finds the places of some rows on the curve, as bytes: for each its number among the rows, and its
- * place.
+ * Finds the positions of certain rows on the curve. Returns bytes: for each row its number, and its
+ * position on the curve.
  */
 public class RowPlaceTask extends AbstractFunction1<Iterator<InternalRow>, byte[]>
     implements Serializable {
@@ -25,7 +25,7 @@ public class RowPlaceTask extends AbstractFunction1<Iterator<InternalRow>, byte[
   /** The number of the first of these rows of each file. */
   private final int[] firsts;
 
-  /** Takes rows whose last columns are the number of the file and the position there. */
+  /** Takes rows whose last columns are the number of the file and their position there. */
   public RowPlaceTask(CurvePlaces places, OrderedColumn[] columns, long[][] rows, int[] firsts) {
     this.places = places;
     this.columns = columns;

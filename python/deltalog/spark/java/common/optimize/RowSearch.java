@@ -9,16 +9,16 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
- * Finds rows of old files in the new ones, after they were shuffled and sorted: another writer has
- * deleted them in the meantime.
+ * Finds rows of old files in the new files, after they were shuffled and sorted, because another
+ * writer has deleted them in the meantime.
  *
- * <p>No task has noted where it has written which row. But a row's place on the curve is its own,
- * so that its position in the new file is the number of rows of the same task with smaller places.
- * One job finds the places of the rows, another counts; both read the columns by which rows are
- * ordered, and shuffle nothing.
+ * <p>Tasks do not record where they write each row. But a row's position on the curve is unique, so
+ * its position in the new file is the number of rows of the same task with smaller positions on the
+ * curve. One job finds the positions of the rows on the curve, and another one counts. Both read
+ * the columns by which rows are ordered, and shuffle nothing.
  */
 public class RowSearch {
-  /** How many bytes the tasks that count may answer together. */
+  /** The maximum total size in bytes of the answers of all tasks that count. */
   private static final long ANSWERS = 1 << 28;
 
   private final Dataset<Row> rows;
@@ -27,7 +27,7 @@ public class RowSearch {
   private final OrderedColumn[] columns;
 
   /**
-   * Takes the same rows as were ordered; the last columns are the number of the file and the
+   * Takes the same rows that were ordered; the last columns are the number of the file and the
    * position there.
    */
   public RowSearch(Dataset<Row> rows, Bins bins, CurvePlaces places, OrderedColumn[] columns) {
@@ -38,9 +38,9 @@ public class RowSearch {
   }
 
   /**
-   * Finds rows: each is an int, the number of its file, and a long, its position there; by file and
-   * position in order. Returns for each an int, the number of the task, and a long, the position in
-   * its file; null if the tasks would have to count too much.
+   * Finds rows, sorted by file and position. Each is an int, the number of its file, and a long,
+   * its position there. Returns for each an int, the number of the task, and a long, the position
+   * in its file; null if the tasks would have to count too much.
    */
   public byte[] find(byte[] asked) {
     ByteBuffer in = ByteBuffer.wrap(asked);
@@ -97,7 +97,7 @@ public class RowSearch {
     long position = 0;
     for (int i = 0; i < count; i++) {
       int row = order[i].intValue();
-      // The numbers count what is between rows of one file, the one before included.
+      // Each number counts the rows from the previous row (inclusive) to this one.
       position = between[i] + (i == firsts[tasks[row]] ? 0 : position);
       out.putInt(12 * row, tasks[row]);
       out.putLong(12 * row + 4, position);

@@ -9,22 +9,22 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
 
 /**
- * The job that reads the columns by which rows are ordered, counts the rows of files, and draws
- * some of each bin.
+ * The job that reads the columns by which rows are ordered, counts the rows of files, and draws a
+ * sample of each bin.
  */
 public class SampleJob extends AnswerJob {
   /**
-   * How many rows are drawn of a bin at most, unless it has many new files, and about how many of
-   * all bins.
+   * The maximum number of rows to draw from a bin, unless it has many new files, and the
+   * approximate number for all bins.
    */
   private static final long ROWS = 1 << 16;
 
   private static final long ROWS_OF_ALL = 1 << 18;
 
-  /** How many rows are drawn for each new file at least. */
+  /** The minimum number of rows to draw per new file. */
   private static final long ROWS_OF_A_FILE = 16;
 
-  /** How many rows a task draws of a bin at most, if the number of rows is not known. */
+  /** The maximum number of rows that a task draws from a bin whose number of rows is not known. */
   private static final int ROWS_OF_A_TASK = 1 << 13;
 
   private final Bins bins;
@@ -34,7 +34,7 @@ public class SampleJob extends AnswerJob {
   private final long[] limits;
   private final int[] most;
 
-  /** Creates it for rows whose last column is the number of the file. */
+  /** Creates the job for rows whose last column is the number of the file. */
   public SampleJob(Dataset<Row> rows, Bins bins, OrderedColumn[] columns) {
     super(rows);
     this.bins = bins;
@@ -53,7 +53,7 @@ public class SampleJob extends AnswerJob {
               Math.min(ROWS, ROWS_OF_ALL * files(bin) / Math.max(all, 1)),
               ROWS_OF_A_FILE * files(bin));
       int quota = (int) Math.min(wanted, Integer.MAX_VALUE - 8);
-      // Some more than are wanted, because it is chance how many they are.
+      // Some more rows than wanted are drawn, because the number of rows drawn is random.
       double share = bins.isExact(bin) ? 1.1 * wanted / bins.rows(bin) : 1;
       limits[bin] = share >= 1 ? Long.MAX_VALUE : (long) (share * Long.MAX_VALUE);
       most[bin] = bins.isExact(bin) ? quota : Math.min(quota, ROWS_OF_A_TASK);
@@ -61,7 +61,7 @@ public class SampleJob extends AnswerJob {
     }
   }
 
-  /** Returns the number of new files of a bin that is ordered. */
+  /** Returns the number of new files of a bin if it is ordered. */
   private int files(int bin) {
     return bins.isOrdered(bin) ? bins.firstTask(bin + 1) - bins.firstTask(bin) : 0;
   }
@@ -88,7 +88,7 @@ public class SampleJob extends AnswerJob {
     return counts;
   }
 
-  /** Returns the rows that were drawn of each bin. */
+  /** Returns the rows that were drawn from each bin. */
   public List<List<SampledRow>> samples() {
     return Arrays.stream(samples).map(BinSample::rows).toList();
   }

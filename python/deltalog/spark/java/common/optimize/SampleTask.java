@@ -13,17 +13,20 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Draws rows of the bins that are ordered, and counts the rows of each file. Runs in tasks.
+ * Draws rows from the ordered bins, and counts the rows of each file. Runs in tasks.
  *
- * <p>Each row gets a random number, and those with small numbers are drawn. So the samples of tasks
- * together are one of all rows.
+ * <p>Each row gets a random number, and rows with small numbers are drawn. The samples of all tasks
+ * together are therefore a sample of all rows.
  */
 public class SampleTask extends AbstractFunction1<scala.collection.Iterator<InternalRow>, byte[]>
     implements Serializable {
   private final Bins bins;
   private final OrderedColumn[] columns;
 
-  /** The numbers of a bin below which rows are drawn, and how many of them a task draws at most. */
+  /**
+   * For each bin, the limit below which a row's number must be to be drawn, and the maximum number
+   * of rows that a task draws.
+   */
   private final long[] limits;
 
   private final int[] most;

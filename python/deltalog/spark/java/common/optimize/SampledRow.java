@@ -21,7 +21,7 @@ public class SampledRow implements Comparable<SampledRow> {
     return number;
   }
 
-  /** The largest number is the first. */
+  /** Orders rows so that the one with the largest number comes first. */
   @Override
   public int compareTo(SampledRow other) {
     return Long.compare(other.number, number);

@@ -2,12 +2,14 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 
-/** The rows that a task copies in a different order, counted by their old files. */
+/** Counts the rows that a task copies, by their old files. The rows may come in any order. */
 public class ShuffledRows extends CopiedRows {
   private final int start;
   private final long[] rows;
 
-  /** Creates it for the files with the numbers from start to before end. */
+  /**
+   * Creates the counter for the files with numbers from `start` (inclusive) to `end` (exclusive).
+   */
   public ShuffledRows(int start, int end) {
     super(start, end);
     this.start = start;
