@@ -22,6 +22,8 @@
 //! | `snapshot` | `Snapshot` |
 //! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
+//! | `batch` | the batches of a stream, one by one |
+//! | `encoder` | rows as the bytes of a file |
 //! | `several` | rows from lists and generators of batches |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
@@ -60,12 +62,14 @@ mod analyze;
 mod answers;
 mod argument;
 mod auto_compaction;
+mod batch;
 mod call;
 mod clone;
 mod commit_arguments;
 mod convert;
 mod create;
 mod distributed;
+mod encoder;
 mod error;
 mod expression;
 mod fragment;
@@ -129,6 +133,8 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<statement_tasks::StatementFragment>()?;
     module.add_class::<statement_tasks::StatementTask>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<batch::ArrowBatch>()?;
+    module.add_class::<encoder::Encoder>()?;
     module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;

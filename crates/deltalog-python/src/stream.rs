@@ -1,6 +1,7 @@
 //! Arrow streams for Python and from Python, through the Arrow PyCapsule interface.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
@@ -14,6 +15,7 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
+use crate::batch::ArrowBatch;
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
 use crate::interrupts;
@@ -40,7 +42,17 @@ pub(crate) struct ArrowStream {
     schema: SchemaRef,
     /// Where the rows come from, if they are rows of a table.
     origin: Option<Origin>,
-    batches: Mutex<Option<Batches>>,
+    state: Mutex<State>,
+}
+
+/// Who has the batches.
+enum State {
+    /// Nobody, and these are left.
+    Left(Batches),
+    /// A call that reads the next one.
+    Reading,
+    /// A consumer of the whole stream.
+    Taken,
 }
 
 impl ArrowStream {
@@ -54,7 +66,27 @@ impl ArrowStream {
         let mut batches: Batches = Box::new(batches);
         let first = call(py, || batches.next().transpose())?;
         let batches: Batches = Box::new(first.map(Ok).into_iter().chain(batches));
-        Ok(Self { schema, origin: None, batches: Mutex::new(Some(batches)) })
+        Ok(Self { schema, origin: None, state: Mutex::new(State::Left(batches)) })
+    }
+
+    /// Takes the batches that are left. The lock is held for a moment only, as a call may need the interpreter.
+    fn take(&self, next: State) -> PyResult<Batches> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match mem::replace(&mut *state, next) {
+            State::Left(batches) => Ok(batches),
+            State::Reading => {
+                *state = State::Reading;
+                Err(PyValueError::new_err("another thread is reading this stream"))
+            }
+            State::Taken => {
+                *state = State::Taken;
+                Err(PyValueError::new_err("this stream was already read; request another one from the table"))
+            }
+        }
+    }
+
+    fn put_back(&self, batches: Batches) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Left(batches);
     }
 
     /// Returns the stream of rows of a table.
@@ -139,17 +171,25 @@ impl ArrowStream {
         )
     }
 
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// Reads the next batch. After a failure there are no more.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
+        let mut batches = self.take(State::Reading)?;
+        let read = call(py, || batches.next().transpose());
+        self.put_back(if matches!(read, Ok(Some(_))) { batches } else { Box::new(std::iter::empty()) });
+        Ok(read?.map(ArrowBatch))
+    }
+
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let batches = taken.ok_or_else(|| {
-            PyValueError::new_err("this stream was already read; request another one from the table")
-        })?;
-        let mut batches = batches;
+        let mut batches = self.take(State::Taken)?;
         let rows = std::iter::from_fn(move || {
             match interrupts::watched(|| caught(|| released(|| batches.next()))) {
                 // The consumer of the stream may recognize an interrupt by this line.

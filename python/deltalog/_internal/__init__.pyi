@@ -7,6 +7,7 @@ from deltalog._internal.alter import TableChange as TableChange
 from deltalog._internal.alter import alter_table as alter_table
 from deltalog._internal.alter import drop_feature as drop_feature
 from deltalog._internal.analyze import recompute_statistics as recompute_statistics
+from deltalog._internal.batch import ArrowBatch as ArrowBatch
 from deltalog._internal.clone import clone_table as clone_table
 from deltalog._internal.commit_arguments import AlreadyApplied as AlreadyApplied
 from deltalog._internal.convert import ConversionPlan as ConversionPlan
@@ -16,6 +17,7 @@ from deltalog._internal.distributed import DistributedWrite as DistributedWrite
 from deltalog._internal.distributed import Fragment as Fragment
 from deltalog._internal.distributed import WriteTask as WriteTask
 from deltalog._internal.distributed import begin_write as begin_write
+from deltalog._internal.encoder import Encoder as Encoder
 from deltalog._internal.error import AccessDeniedError as AccessDeniedError
 from deltalog._internal.error import CommitConflictError as CommitConflictError
 from deltalog._internal.error import CommitStateUnknownError as CommitStateUnknownError
@@ -80,6 +82,7 @@ from deltalog._internal.write import write_stream as write_stream
 __all__ = [
     "AccessDeniedError",
     "AlreadyApplied",
+    "ArrowBatch",
     "ArrowStream",
     "Commit",
     "CommitConflictError",
@@ -91,6 +94,7 @@ __all__ = [
     "CorruptLogError",
     "DeltaError",
     "DistributedWrite",
+    "Encoder",
     "Fragment",
     "InternalError",
     "InvalidArgumentError",

@@ -2,11 +2,19 @@
 
 from typing import final
 
+from deltalog._internal.batch import ArrowBatch
 from deltalog.arrow_types import ArrowSchemaExportable
 
 @final
 class ArrowStream:
-    """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface."""
+    """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface.
+
+    A program without an Arrow library iterates over them. A failure is then a `DeltaError`, and a stream that is passed
+    on to an Arrow library after that has the batches that are left.
+    """
+
+    def __iter__(self) -> ArrowStream: ...
+    def __next__(self) -> ArrowBatch: ...
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
