@@ -25,6 +25,7 @@ HTML = SITE / "html"
 DOCUMENTS = {
     "README.md": "index.md",
     "docs/python.md": "guides/python.md",
+    "docs/cli.md": "guides/cli.md",
     "docs/spark.md": "guides/spark.md",
     "docs/streams.md": "guides/streams.md",
     "docs/stores.md": "guides/stores.md",

@@ -10,45 +10,49 @@ Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polar
 know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
-from deltalog import exceptions, storage, upkeep
-from deltalog._internal import AlreadyApplied, __version__
-from deltalog.clone import CloneResult
-from deltalog.commit import CommitProperties, Transaction
-from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
-from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
-from deltalog.errors import (
-    AccessDeniedError,
-    AfterCommitError,
-    CommitConflictError,
-    CommitStateUnknownError,
-    CommittedInterrupt,
-    CorruptDataError,
-    CorruptLogError,
-    DeltaError,
-    DeltaProtocolError,
-    InternalError,
-    InvalidArgumentError,
-    MissingFileError,
-    NotATableError,
-    SchemaMismatchError,
-    TableAlreadyExistsError,
-    TableReplacedError,
-    UnavailableError,
-    UnknownCommitInterrupt,
-    UnsupportedFeatureError,
-    VersionNotFoundError,
-)
-from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
-from deltalog.table import DeltaTable, Metadata, Protocol
-from deltalog.table.alter import TableAlterer
-from deltalog.table.log import Commit
-from deltalog.table.merge import TableMerger
-from deltalog.table.optimize import TableOptimizer
-from deltalog.table.stream import StreamBacklog, StreamBatch, TableStream
-from deltalog.table.vacuum import VacuumPlan, VacuumResult
-from deltalog.verification import Difference, Verification
-from deltalog.writer import write_deltalake
-from deltalog.writer_properties import BloomFilterProperties, ColumnProperties, WriterProperties
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deltalog import exceptions, storage, upkeep
+    from deltalog._internal import AlreadyApplied, __version__
+    from deltalog.clone import CloneResult
+    from deltalog.commit import CommitProperties, Transaction
+    from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
+    from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
+    from deltalog.errors import (
+        AccessDeniedError,
+        AfterCommitError,
+        CommitConflictError,
+        CommitStateUnknownError,
+        CommittedInterrupt,
+        CorruptDataError,
+        CorruptLogError,
+        DeltaError,
+        DeltaProtocolError,
+        InternalError,
+        InvalidArgumentError,
+        MissingFileError,
+        NotATableError,
+        SchemaMismatchError,
+        TableAlreadyExistsError,
+        TableReplacedError,
+        UnavailableError,
+        UnknownCommitInterrupt,
+        UnsupportedFeatureError,
+        VersionNotFoundError,
+    )
+    from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
+    from deltalog.table import DeltaTable, Metadata, Protocol
+    from deltalog.table.alter import TableAlterer
+    from deltalog.table.log import Commit
+    from deltalog.table.merge import TableMerger
+    from deltalog.table.optimize import TableOptimizer
+    from deltalog.table.stream import StreamBacklog, StreamBatch, TableStream
+    from deltalog.table.vacuum import VacuumPlan, VacuumResult
+    from deltalog.verification import Difference, Verification
+    from deltalog.writer import write_deltalake
+    from deltalog.writer_properties import BloomFilterProperties, ColumnProperties, WriterProperties
 
 __all__ = [
     "AccessDeniedError",
@@ -113,3 +117,134 @@ __all__ = [
     "upkeep",
     "write_deltalake",
 ]
+
+# Where names are defined. A module is imported when one of its names is asked for: a program that uses little of the
+# package, such as the command line, does not wait for the rest.
+_NAMES = {
+    "_internal": (
+        "AlreadyApplied",
+        "__version__",
+    ),
+    "clone": ("CloneResult",),
+    "commit": (
+        "CommitProperties",
+        "Transaction",
+    ),
+    "convert": (
+        "ConversionPlan",
+        "convert_to_delta",
+        "convert_to_deltalake",
+        "plan_conversion",
+    ),
+    "distributed": (
+        "DistributedWrite",
+        "Fragment",
+        "WriteTask",
+        "begin_write",
+    ),
+    "errors": (
+        "AccessDeniedError",
+        "AfterCommitError",
+        "CommitConflictError",
+        "CommitStateUnknownError",
+        "CommittedInterrupt",
+        "CorruptDataError",
+        "CorruptLogError",
+        "DeltaError",
+        "DeltaProtocolError",
+        "InternalError",
+        "InvalidArgumentError",
+        "MissingFileError",
+        "NotATableError",
+        "SchemaMismatchError",
+        "TableAlreadyExistsError",
+        "TableReplacedError",
+        "UnavailableError",
+        "UnknownCommitInterrupt",
+        "UnsupportedFeatureError",
+        "VersionNotFoundError",
+    ),
+    "schema": (
+        "ArrayType",
+        "Field",
+        "Identity",
+        "MapType",
+        "PrimitiveType",
+        "Schema",
+        "StructType",
+    ),
+    "table": (
+        "DeltaTable",
+        "Metadata",
+        "Protocol",
+    ),
+    "table.alter": ("TableAlterer",),
+    "table.log": ("Commit",),
+    "table.merge": ("TableMerger",),
+    "table.optimize": ("TableOptimizer",),
+    "table.stream": (
+        "StreamBacklog",
+        "StreamBatch",
+        "TableStream",
+    ),
+    "table.vacuum": (
+        "VacuumPlan",
+        "VacuumResult",
+    ),
+    "verification": (
+        "Difference",
+        "Verification",
+    ),
+    "writer": ("write_deltalake",),
+    "writer_properties": (
+        "BloomFilterProperties",
+        "ColumnProperties",
+        "WriterProperties",
+    ),
+}
+
+_MODULES = (
+    "arguments",
+    "arrow_data",
+    "checked",
+    "clone",
+    "commit",
+    "convert",
+    "credentials",
+    "distributed",
+    "errors",
+    "exceptions",
+    "filters",
+    "schema",
+    "storage",
+    "table",
+    "upkeep",
+    "verification",
+    "writer",
+    "writer_properties",
+)
+"""Modules that are there after `import deltalog`, as if they had been imported."""
+
+_PLACES = {name: module for module, names in _NAMES.items() for name in names}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f"deltalog.{name}")
+        if name not in _PLACES:
+            raise AttributeError(f"module 'deltalog' has no attribute {name!r}")
+        value = getattr(import_module(f"deltalog.{_PLACES[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_MODULES})
+
+
+# A process of `multiprocessing` may end without waiting for threads: `upkeep` sees to it when it is imported.
+_processes = sys.modules.get("multiprocessing.process")
+if _processes is not None and _processes.parent_process() is not None:
+    from deltalog import upkeep

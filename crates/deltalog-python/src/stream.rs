@@ -171,6 +171,11 @@ impl ArrowStream {
         )
     }
 
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

@@ -5,7 +5,6 @@ import operator
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
@@ -147,6 +146,8 @@ def _files(table: TableHandle, predicate: str | None) -> "pyarrow.Table":
 
 
 def _local(uri: str) -> Any:
+    from urllib.request import url2pathname  # Takes long to import.
+
     import pyarrow.fs
 
     location = urlsplit(uri)

@@ -1,0 +1,86 @@
+"""How a command ends: exit codes by kind of error, and one line that says what went wrong."""
+
+import os
+import sys
+
+from deltalog.cli.escape import visible
+
+__all__ = ["CODES", "EXPLAINED", "UsageError", "code_of", "report"]
+
+FOUND, USAGE, UNEXPECTED, INTERRUPTED, CLOSED = 1, 2, 70, 130, 141
+
+EXPLAINED: dict[int, str] = {
+    0: "the command has done what was asked",
+    FOUND: "`check` has found a problem",
+    USAGE: "an argument is wrong",
+    3: "there is no such table, version or file",
+    4: "another writer has changed the table: nothing was committed",
+    5: "the table, or what was asked, needs something that deltalog does not support",
+    6: "the log or a data file is damaged, or a file that the table needs is missing",
+    7: "the store did not answer, or a local file could not be read or written",
+    8: "the store refused access",
+    9: "there is a table already",
+    10: "rows or columns do not fit the table",
+    11: "it is unknown whether the commit was made, or a step after it failed: the message says what to look at",
+    UNEXPECTED: "a defect of deltalog",
+    INTERRUPTED: "Ctrl-C; the message says whether something was committed",
+    CLOSED: "whoever read the output has closed it",
+}
+"""What each exit code means."""
+
+CODES: dict[str, int] = {
+    "UsageError": USAGE,
+    "InvalidArgumentError": USAGE,
+    "NotATableError": 3,
+    "VersionNotFoundError": 3,
+    "CommitConflictError": 4,
+    "TableReplacedError": 4,
+    "UnsupportedFeatureError": 5,
+    "CorruptLogError": 6,
+    "CorruptDataError": 6,
+    "MissingFileError": 6,
+    "UnavailableError": 7,
+    "AccessDeniedError": 8,
+    "TableAlreadyExistsError": 9,
+    "SchemaMismatchError": 10,
+    "CommitStateUnknownError": 11,
+    "AfterCommitError": 11,
+    "InternalError": UNEXPECTED,
+    "KeyboardInterrupt": INTERRUPTED,
+    "BrokenPipeError": CLOSED,
+    "FileNotFoundError": 3,
+    "OSError": 7,
+}
+"""The exit code for a class of errors and its subclasses. Classes are named, so that nothing is imported for them."""
+
+
+class UsageError(Exception):
+    """The command line is wrong."""
+
+
+def code_of(error: BaseException) -> int:
+    """Returns the exit code for an error, by the first of its classes that has one."""
+    for kind in type(error).__mro__:
+        if kind.__name__ in CODES:
+            return CODES[kind.__name__]
+    return UNEXPECTED
+
+
+def report(error: BaseException) -> int:
+    """Says in one line what went wrong, and returns the exit code."""
+    code = code_of(error)
+    if code == CLOSED:
+        return code
+    if os.environ.get("DELTALOG_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+        return code
+    text = " ".join(visible(line) for line in str(error).splitlines() if line.strip())
+    if code == INTERRUPTED:
+        text = text or "interrupted: nothing was committed"
+    elif code == UNEXPECTED and type(error).__name__ != "InternalError":
+        where = "please report it (DELTALOG_TRACEBACK=1 shows where it is)"
+        text = f"a defect of deltalog, {type(error).__name__}: {text}; {where}"
+    sys.stderr.write(f"error: {text or type(error).__name__}\n")
+    return code

@@ -1,0 +1,156 @@
+"""What commands print: tables for people, JSON lines and Arrow for programs."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from deltalog.cli.failures import UsageError
+from deltalog.cli.layout import Style, listed, tabular
+
+if TYPE_CHECKING:
+    from deltalog._internal import ArrowBatch, ArrowStream
+
+__all__ = ["Output", "objects", "style_of_terminal"]
+
+
+def style_of_terminal() -> Style:
+    """Returns how lines on standard output may look."""
+    is_terminal = sys.stdout.isatty()
+    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    return Style(
+        _terminal_width() if is_terminal else None,
+        color=is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+        ellipsis="…" if encoding.startswith("utf") else "~",
+    )
+
+
+def _terminal_width() -> int:
+    chosen = os.environ.get("COLUMNS", "")
+    if chosen.isdecimal() and int(chosen) > 0:
+        return int(chosen)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+class Output:
+    """Standard output in one of three forms: `table`, `json` (an object per line) or `arrow` (a stream of IPC)."""
+
+    def __init__(self, form: str = "table") -> None:
+        self.form = form
+        self.style = style_of_terminal()
+        if form == "arrow" and sys.stdout.isatty():
+            raise UsageError(
+                "--arrow writes bytes, and standard output is a terminal; redirect it to a file or a pipe"
+            )
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether the form is `table`."""
+        return self.form == "table"
+
+    def _bytes(self) -> BinaryIO:
+        sys.stdout.flush()
+        return sys.stdout.buffer
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Prints lines for people. Text of tables in them is escaped by the caller."""
+        for line in lines:
+            sys.stdout.write(line + "\n")
+
+    def object(self, value: Mapping[str, Any]) -> None:
+        """Prints an object as a line of JSON."""
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+        self._bytes().write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+    def flush(self) -> None:
+        """Makes what was printed visible to who waits for it."""
+        sys.stdout.flush()
+        sys.stdout.buffer.flush()
+
+    def result(self, value: Mapping[str, Any], pairs: Sequence[tuple[str, str]]) -> None:
+        """Prints one result: `value` for programs, `pairs` for people."""
+        if self.is_for_people:
+            self.lines(listed(pairs, self.style))
+        else:
+            self.object(value)
+
+    def table(
+        self, names: Sequence[str], rows: Iterable[Sequence[str | None]], values: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Prints several results: `values` for programs, a table of `rows` for people."""
+        if self.is_for_people:
+            self.lines(tabular(names, rows, self.style))
+        else:
+            for value in values:
+                self.object(value)
+
+    def rows(self, stream: "ArrowStream", most: int | None = None, *, has_empty_head: bool = True) -> int:
+        """Prints the rows of a stream, at most `most`. Returns how many there were.
+
+        Without rows, people see the names of the columns if `has_empty_head`.
+        """
+        counted = Counted(_first(stream, most))
+        if self.is_for_people:
+            lines = tabular(stream.column_names, _texts(counted), self.style)
+            first = next(lines, None)
+            if first is not None and (counted.rows or has_empty_head):
+                self.lines(chain([first], lines))
+            return counted.rows
+        from deltalog._internal import Encoder
+
+        encoder, out = Encoder("arrow" if self.form == "arrow" else "json", stream), self._bytes()
+        for batch in counted:
+            out.write(encoder.encode(batch))
+        out.write(encoder.finish())
+        return counted.rows
+
+
+class Counted:
+    """Batches, and how many rows they had so far."""
+
+    def __init__(self, batches: Iterable["ArrowBatch"]) -> None:
+        self._batches = batches
+        self.rows = 0
+
+    def __iter__(self) -> Iterator["ArrowBatch"]:
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _first(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
+    """Yields the first rows of a stream. What comes after them is not read."""
+    for batch in stream:
+        if most is not None and batch.num_rows >= most:
+            yield batch.slice(0, most)
+            return
+        if most is not None:
+            most -= batch.num_rows
+        yield batch
+
+
+def _texts(batches: Iterable["ArrowBatch"]) -> Iterator[Sequence[str | None]]:
+    for batch in batches:
+        # A batch may have a million rows, and texts of all of them need much memory.
+        for start in range(0, batch.num_rows, _AT_ONCE):
+            part = batch.slice(start, _AT_ONCE)
+            columns = part.texts()
+            yield from zip(*columns, strict=True) if columns else ([] for _ in range(part.num_rows))
+
+
+_AT_ONCE = 4096
+
+
+def objects(stream: "ArrowStream") -> Iterator[dict[str, Any]]:
+    """Yields the rows of a stream of the log as dictionaries."""
+    from deltalog._internal import Encoder
+
+    encoder = Encoder("json", stream)
+    for batch in stream:
+        for line in encoder.encode(batch).splitlines():
+            yield json.loads(line)

@@ -1,0 +1,145 @@
+"""What a command is made of, and the arguments that commands have in common."""
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltalog.cli.failures import UsageError
+from deltalog.cli.output import Output
+
+if TYPE_CHECKING:
+    from deltalog.table import DeltaTable
+
+__all__ = [
+    "Arguments",
+    "Parser",
+    "Verb",
+    "add_limit",
+    "add_table",
+    "add_version",
+    "columns_of",
+    "open_table",
+    "options_of",
+    "pair",
+    "version_or_time",
+    "whole",
+]
+
+Arguments = argparse.Namespace
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are exceptions."""
+
+    def error(self, message: str) -> Any:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+class Verb(NamedTuple):
+    """A command."""
+
+    define: Callable[[Parser], None]
+    """Adds its arguments to a parser."""
+    run: Callable[[Arguments, Output], int | None]
+    """Carries it out, and returns the exit code if that is not 0."""
+    examples: tuple[str, ...]
+    """Commands that show it. The tests run them, one after another."""
+    details: str = ""
+    """What there is to know beyond the summary."""
+    has_arrow: bool = False
+    """Whether its result can be written as Arrow."""
+
+
+def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:
+    """Adds the table, and how to open its store."""
+    parser.add_argument("table", metavar="TABLE", help=help_text)
+    parser.add_argument(
+        "-o",
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=pair,
+        help="an option of the store, such as aws_region=eu-west-1; secrets are safer in the environment",
+    )
+    parser.add_argument(
+        "--allow-root",
+        metavar="ROOT",
+        action="append",
+        default=[],
+        help="where files may lie in addition to the table's own location, for a shallow clone",
+    )
+
+
+def add_version(parser: Parser) -> None:
+    """Adds the version that is read."""
+    parser.add_argument(
+        "--at",
+        metavar="VERSION",
+        type=version_or_time,
+        help="read this version, or the one of this time (ISO 8601, UTC without a zone); the newest without it",
+    )
+
+
+def add_limit(parser: Parser, default: int | None, help_text: str) -> None:
+    """Adds how many results are printed."""
+    parser.add_argument("-n", "--limit", metavar="N", type=whole, default=default, help=help_text)
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Returns `KEY=VALUE` as two texts. An error does not repeat the text, which may be a secret."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError("expected KEY=VALUE")
+    return key, value
+
+
+def whole(text: str) -> int:
+    """Returns a whole number from 0."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}")
+    return int(text)
+
+
+def version_or_time(text: str) -> int | str:
+    """Returns a version, or the text of a time."""
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+_COLUMN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]+?))\s*(?:,|$)")
+
+
+def columns_of(texts: list[str] | None) -> list[str] | None:
+    """Returns the names of columns from texts such as `a,b`; names with a comma are in backticks."""
+    if not texts:
+        return None
+    names = []
+    for text in texts:
+        at = 0
+        while at < len(text):
+            found = _COLUMN.match(text, at)
+            if found is None:
+                raise UsageError(f"{text!r} is not a list of columns; write names with a comma in backticks")
+            names.append(found[2] if found[1] is None else found[1].replace("``", "`"))
+            at = found.end()
+    return names
+
+
+def options_of(arguments: Arguments) -> dict[str, str] | None:
+    """Returns the options of the store."""
+    return dict(arguments.option) or None
+
+
+def open_table(arguments: Arguments, at: int | str | None = None) -> "DeltaTable":
+    """Opens the table of a command, at the version `at`, or at that of the argument `--at`."""
+    from deltalog.table import DeltaTable
+
+    chosen: int | str | None = getattr(arguments, "at", None) if at is None else at
+    return DeltaTable(
+        arguments.table,
+        version=chosen if isinstance(chosen, int) else None,
+        timestamp=chosen if isinstance(chosen, str) else None,
+        storage_options=options_of(arguments),
+        allowed_roots=arguments.allow_root,
+    )

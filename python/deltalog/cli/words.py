@@ -1,0 +1,49 @@
+"""Numbers, sizes and times as people read them."""
+
+from datetime import datetime, timedelta, timezone
+
+__all__ = ["count", "counted", "iso", "moment", "size"]
+
+
+def count(number: int | None) -> str:
+    """Returns a number with separators."""
+    return "unknown" if number is None else f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with a noun: `1 file`, `2 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """Returns a number of bytes in a unit."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024:
+            return f"{number} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"
+
+
+def _time(milliseconds: int) -> datetime | None:
+    """Returns a time of the log; None for one that no calendar has."""
+    try:
+        return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def moment(milliseconds: int | None) -> str:
+    """Returns a time in UTC, for people."""
+    if milliseconds is None:
+        return "unknown"
+    time = _time(milliseconds)
+    return f"{milliseconds} ms" if time is None else f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """Returns a time in RFC 3339, for programs."""
+    if milliseconds is None:
+        return None
+    time = _time(milliseconds)
+    return None if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
