@@ -202,7 +202,7 @@ def main() -> None:
     written = page()
     if sys.argv[1:] == ["--check"]:
         if PAGE.read_text("utf-8") != written:
-            sys.exit("docs/cli.md is not that of the commands: run python -m scripts.command_page")
+            sys.exit("docs/cli.md does not show the commands as they are: run python -m scripts.command_page")
         return
     PAGE.write_text(written, "utf-8")
 

@@ -262,8 +262,8 @@ def test_a_file_without_read_permission(table: Path) -> None:
 def test_every_error_is_a_delta_error() -> None:
     kinds = {
         name: kind
-        for name, kind in vars(deltalog).items()
-        if isinstance(kind, type) and issubclass(kind, Exception)
+        for name in deltalog.__all__
+        if isinstance(kind := getattr(deltalog, name), type) and issubclass(kind, Exception)
     }
     assert len(kinds) == 18
     parents = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -9,7 +12,6 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -145,8 +147,35 @@ assert took < 1, took
     assert (ran.returncode, ran.stdout.strip()) == (0, ""), ran.stdout + ran.stderr
 
 
-def test_all_lists_every_public_name() -> None:
-    # Which modules are names of the package depends on what the tests before this one have imported.
-    names = {name for name, value in vars(deltalog).items() if not isinstance(value, ModuleType)}
-    public = {name for name in names if not name.startswith("_")}
-    assert set(deltalog.__all__) == public | {"__version__", "exceptions", "storage", "upkeep"}
+def test_names_are_the_same_for_type_checkers_and_at_run_time() -> None:
+    """Modules are imported when one of their names is asked for."""
+    source = ast.parse(Path(deltalog.__file__).read_text("utf-8"))
+    (checked,) = [
+        node for node in source.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    places = {alias.name: node.module or "" for node in imports for alias in node.names}
+    assert set(deltalog.__all__) == set(places) <= set(dir(deltalog))
+    for name, module in places.items():
+        assert getattr(deltalog, name) is getattr(importlib.import_module(module), name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = deltalog.nothing  # type: ignore[attr-defined]
+
+
+def test_every_module_can_be_the_first_one() -> None:
+    """None relies on another one that the package has imported before it."""
+    modules = [f"deltalog.{module}" for module in (*deltalog._MODULES, *deltalog._NAMES)]
+    program = "import sys; from importlib import import_module; import_module(sys.argv[1])"
+    for module in sorted({*modules, "deltalog.table.rows", "deltalog.interrupts", "deltalog.cli"}):
+        subprocess.run([sys.executable, "-c", program, module], check=True, timeout=60)
+
+
+def test_a_process_of_multiprocessing_does_the_upkeep_of_its_commits() -> None:
+    """It may end without waiting for threads."""
+    with multiprocessing.get_context("forkserver").Pool(1) as pool:
+        assert pool.apply(_imported_upkeep)
+
+
+def _imported_upkeep() -> bool:
+    """Returns whether the import of the package has looked at the process."""
+    return "deltalog.upkeep" in sys.modules

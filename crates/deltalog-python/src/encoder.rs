@@ -1,8 +1,8 @@
 //! `Encoder`: rows as the bytes of a file, for output that needs no Arrow library.
 //!
-//! - JSON lines: an object per row, with all columns. Decimals are numbers with all of their digits, times have the form
-//!   of RFC 3339, and bytes are hexadecimal. As Spark writes them, `NaN`, `Infinity` and `-Infinity` are texts, since
-//!   JSON has no such numbers. A map is an object; keys that are not text are written as text.
+//! - JSON lines: an object per row, with all columns. Decimals are numbers with all of their digits, times have the
+//!   form of RFC 3339, and bytes are hexadecimal. As Spark writes them, `NaN`, `Infinity` and `-Infinity` are texts,
+//!   since JSON has no such numbers. A map is an object; keys that are not text are written as text.
 //! - Arrow: a stream of Arrow IPC without compression.
 
 use std::mem;

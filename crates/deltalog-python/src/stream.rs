@@ -47,7 +47,7 @@ pub(crate) struct ArrowStream {
 
 /// Who has the batches.
 enum State {
-    /// Nobody, and these are left.
+    /// The stream itself; these are left.
     Left(Batches),
     /// A call that reads the next one.
     Reading,

@@ -21,7 +21,7 @@ _SYNONYMS = {
     "timestamp_ltz": "timestamp",
     "tinyint": "byte",
 }
-"""Names of types in SQL, and those of the log."""
+"""Names of types in SQL, and in the log."""
 
 _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|([<>(),:]))\s*")
 _DEEPEST = 50

@@ -24,7 +24,7 @@ EXPLAINED: dict[int, str] = {
     11: "it is unknown whether the commit was made, or a step after it failed: the message says what to look at",
     UNEXPECTED: "a defect of deltalog",
     INTERRUPTED: "Ctrl-C; the message says whether something was committed",
-    CLOSED: "whoever read the output has closed it",
+    CLOSED: "the reader of the output has closed it",
 }
 """What each exit code means."""
 

@@ -1,7 +1,7 @@
 """Messages of the core on standard error: warnings always, progress in a terminal only.
 
 The core logs the progress of long operations every few seconds. In a terminal, one line is written again and again;
-in a pipe, nobody waits for it.
+in a pipe, nothing is.
 """
 
 import logging

@@ -46,7 +46,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
     """Commands that show it. The tests run them, one after another."""
     details: str = ""
-    """What there is to know beyond the summary."""
+    """More about it than the summary."""
     has_arrow: bool = False
     """Whether its result can be written as Arrow."""
 
@@ -132,7 +132,7 @@ def options_of(arguments: Arguments) -> dict[str, str] | None:
 
 
 def open_table(arguments: Arguments, at: int | str | None = None) -> "DeltaTable":
-    """Opens the table of a command, at the version `at`, or at that of the argument `--at`."""
+    """Opens the table of a command, at the version `at`, or else of the argument `--at`."""
     from deltalog.table import DeltaTable
 
     chosen: int | str | None = getattr(arguments, "at", None) if at is None else at

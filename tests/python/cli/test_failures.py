@@ -18,7 +18,7 @@ from tests.python.place import commit_file
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("hed", "trips"), 2, "did you mean head?"),
+        (("hitsory", "trips"), 2, "did you mean history?"),
         (("help", "nothing"), 2, "there is no command 'nothing'"),
         (("head",), 2, "TABLE; see deltalog head --help"),
         (("head", "trips", "--no-such-option"), 2, "--no-such-option"),

@@ -170,7 +170,7 @@ def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
 
 
 def _print(out: Output, infos: Iterable[Mapping[str, Any]]) -> None:
-    """Prints commits, each by itself: nobody knows how wide the next one is."""
+    """Prints commits, each by itself, because the next one may be wider."""
     for info in infos:
         if out.is_for_people:
             number, when, operation, effect, engine = (visible(part or "") for part in _line(info))

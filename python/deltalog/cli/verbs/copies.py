@@ -1,4 +1,4 @@
-"""`convert`, `clone`: tables from what is there."""
+"""`convert`, `clone`: tables from files and from other tables."""
 
 from deltalog.cli.columns import fields_of
 from deltalog.cli.output import Output
@@ -77,7 +77,7 @@ def _define_clone(parser: Parser) -> None:
         action="append",
         default=None,
         type=pair,
-        help="an option of the clone's store; those of the table without it",
+        help="an option of the clone's store; the table's options without it",
     )
     parser.add_argument("--dry-run", action="store_true", help="copy nothing, and say what would be done")
 

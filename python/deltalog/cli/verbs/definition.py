@@ -101,8 +101,8 @@ VERBS: dict[str, Verb] = {
             "deltalog create prices --columns 'id bigint, price decimal(10, 2)' --constraint 'positive=price > 0'",
             "deltalog schema trips --json | deltalog create copy --schema -",
         ),
-        "Types are those of SQL or of the log: bigint or long, int or integer, string, double, decimal(p, s), boolean, "
-        "date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Names with other "
+        "Types have their names in SQL or in the log: bigint or long, int or integer, string, double, decimal(p, s), "
+        "boolean, date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Names with other "
         "characters than letters, digits and _ are in backticks.",
     ),
 }

@@ -151,6 +151,6 @@ VERBS: dict[str, Verb] = {
         _define_diff,
         _diff,
         ("deltalog diff trips 0 1", "deltalog diff trips 0 --files --json"),
-        "Rows are counted by the statistics of files. With --json, each difference is the value of A and that of B.",
+        "Rows are counted by the statistics of files. With --json, each difference has the value of A, and then of B.",
     ),
 }

@@ -132,7 +132,7 @@ VERBS: dict[str, Verb] = {
             "deltalog changes orders 1 2 --where \"_change_type = 'delete'\" --json",
         ),
         "The table must have had a change data feed (delta.enableChangeDataFeed) at these versions. Rows have the "
-        "columns _change_type, _commit_version and _commit_timestamp besides those of the table.",
+        "columns _change_type, _commit_version and _commit_timestamp besides the table's own.",
         has_arrow=True,
     ),
 }
