@@ -102,7 +102,7 @@ VERBS: dict[str, Verb] = {
             "deltalog schema trips --json | deltalog create copy --schema -",
         ),
         "Types have their names in SQL or in the log: bigint or long, int or integer, string, double, decimal(p, s), "
-        "boolean, date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Names with other "
-        "characters than letters, digits and _ are in backticks.",
+        "boolean, date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Names with "
+        "other characters than letters, digits and _ are in backticks.",
     ),
 }
