@@ -18,8 +18,7 @@ public class EvolvedColumns {
   private final List<Attribute> changed = new ArrayList<>();
 
   /**
-   * Creates the columns from the table's; evolved says which ones are added or changed, or
-   * is null.
+   * Creates the columns from the table's; evolved says which ones are added or changed, or is null.
    */
   public EvolvedColumns(EvolvedTarget evolved, Attribute[] known) {
     List<Attribute> all = new ArrayList<>(java.util.Arrays.asList(known));

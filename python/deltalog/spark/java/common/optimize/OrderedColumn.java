@@ -47,8 +47,8 @@ public class OrderedColumn implements Serializable {
   private final int kind;
 
   /**
-   * Finds the column with these name parts, spelled as in the schema, in rows that begin with
-   * the columns of the schema.
+   * Finds the column with these name parts, spelled as in the schema, in rows that begin with the
+   * columns of the schema.
    */
   public OrderedColumn(StructType schema, List<String> names) {
     path = new int[names.size()];

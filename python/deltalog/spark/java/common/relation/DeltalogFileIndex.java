@@ -92,14 +92,17 @@ public class DeltalogFileIndex implements FileIndex {
     return packed == null ? null : PackedValues.ofThisVersion(PackedValues.bytes(packed));
   }
 
-  /** Returns the key of a listing: everything that it depends on. */
+  /**
+   * Returns the key under which a listing is kept, which contains everything that the listing
+   * depends on.
+   */
   private static Object key(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     return List.of(partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone());
   }
 
   /**
-   * Returns the counts of the files that a scan with these filters reads. The scan later takes the
-   * listing.
+   * Returns the counts of the files that a scan with these filters reads. The listing itself is
+   * kept for the scan.
    */
   public Listings.Listing known(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     Object key = key(partitionFilters, dataFilters);

@@ -24,9 +24,9 @@ import scala.collection.immutable.Map;
  */
 public class DeltalogRelation extends HadoopFsRelation implements InsertableRelation {
   /**
-   * A missing or damaged file is an error, because its rows would be lost silently. Dates and
-   * timestamps are not rebased, except in files whose footer states that Spark wrote them in the
-   * old calendar. The footer overrides these options.
+   * Options that override the session's settings. A missing or damaged file is an error, because
+   * its rows would be lost silently. Dates and timestamps are not rebased, except in files whose
+   * footer states that Spark wrote them in the old calendar. The footer overrides these options.
    */
   private static final String[][] DEFAULTS =
       new String[][] {
@@ -36,7 +36,10 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
         {"int96RebaseMode", "CORRECTED"}
       };
 
-  /** Options of DEFAULTS that let a scan pass over files. */
+  /**
+   * The number of options at the start of DEFAULTS that decide whether a scan skips files that it
+   * cannot read.
+   */
   private static final int OF_FILES = 2;
 
   private long size = -1;
@@ -65,7 +68,7 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     return sized;
   }
 
-  /** Returns whether the size covers just the files that the filters of a query leave. */
+  /** Returns whether the size covers only the files that may match the filters of a query. */
   public boolean isPruned() {
     return size >= 0;
   }
@@ -98,8 +101,8 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
   }
 
   /**
-   * Returns the options without those that let a scan pass over files that cannot be read: a
-   * statement would treat their rows as missing.
+   * Returns the options without the ones that let a scan skip files that cannot be read: a
+   * statement would treat the rows of these files as missing.
    */
   static Map<String, String> withAllFiles(Map<String, String> given) {
     Map<String, String> options = given;

@@ -12,8 +12,8 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * The pushed filters as one SQL text, which the planner evaluates in the session's time zone.
- * Qualifiers of the query are removed from names, because the planner knows only the table's
+ * Writes the pushed filters as one SQL text, which the planner evaluates in the session's time
+ * zone. Qualifiers of the query are removed from names, because the planner knows only the table's
  * columns.
  *
  * <p>A text cannot express two things. Filters that depend on them are left out, so they prune
@@ -39,7 +39,8 @@ public class FilterText extends NodeChange<Expression> {
   }
 
   /**
-   * Returns the text of a condition on the columns of a table. A condition without one is an error.
+   * Returns a condition on the columns of a table as text. A condition that cannot be written as
+   * text is an error.
    */
   public static String exact(Expression condition) {
     String text = exactOrNull(condition);
@@ -53,7 +54,9 @@ public class FilterText extends NodeChange<Expression> {
     return text;
   }
 
-  /** Returns the text of a condition on the columns of a table, or null if it has none. */
+  /**
+   * Returns a condition on the columns of a table as text, or null if it cannot be written as text.
+   */
   public static String exactOrNull(Expression condition) {
     boolean isExpressible = isExpressible(condition, SQLConf.get().sessionLocalTimeZone());
     return isExpressible ? condition.transform(new FilterText()).sql() : null;

@@ -17,8 +17,8 @@ import org.apache.hadoop.util.VersionInfo;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Paths of Hadoop, which are not escaped, and URLs. The core has one name for each store, and
- * Hadoop has several.
+ * Translates between paths of Hadoop, which are not escaped, and URLs. The core has one name for
+ * each store, and Hadoop has several.
  */
 public class Locations {
   private static final String[] S3 = {"s3", "s3a"};
@@ -30,8 +30,8 @@ public class Locations {
   private static final String[] AZURE = {"abfss"};
   private static final String[] AZURE_SETTINGS = {"fs.azure."};
   private static final String[] HDFS = {"hdfs"};
-  // Settings that the core's client supports and by which Spark logs in. Other settings are
-  // secrets, or settings of servers.
+  // Hadoop's settings for logging in to HDFS that the core's client supports. Hadoop's other
+  // settings for HDFS are secrets, or concern servers.
   private static final String[] HDFS_SETTINGS = {
     "dfs.ha.namenodes.",
     "dfs.namenode.rpc-address.",
@@ -44,7 +44,7 @@ public class Locations {
     "spark.kerberos.keytab",
     "spark.kerberos.principal"
   };
-  // Hadoop's port, for a host that is not the name of several name nodes.
+  // Hadoop's default port. The name of a group of name nodes has no port.
   private static final int HDFS_PORT = 8020;
 
   private static final List<String> DEFAULTS = List.of("core-default.xml", "hdfs-default.xml");
@@ -52,10 +52,10 @@ public class Locations {
   private Locations() {}
 
   /**
-   * Returns a JSON object about a path: its URL, and if it is in a store, the scheme by which
-   * Hadoop reaches the store, or null if it has no class for it, Hadoop's settings for stores of
-   * this kind, and in HDFS the user whom the session names to the name node, or null if that is
-   * whom it has logged in as.
+   * Returns a JSON object about a path. It has the path's URL. For a path in a store, it also has
+   * the scheme by which Hadoop reaches the store (null if Hadoop has no class for the store) and
+   * Hadoop's settings for stores of this kind. In HDFS it has the user as whom the session accesses
+   * the name node, or null if this is the user who has logged in.
    *
    * <p>A path without a scheme is in Hadoop's default file system. A relative path is resolved
    * against its working directory. Throws an IllegalArgumentException if the text is not a path,
@@ -94,7 +94,8 @@ public class Locations {
   }
 
   /**
-   * Returns a path in HDFS with the name node's host and port, or the name of several name nodes.
+   * Returns a path in HDFS with the host and port of the name node, or with the name of a group of
+   * name nodes.
    */
   private static Path inHdfs(Path path, Configuration settings) {
     URI uri = path.toUri();
@@ -140,8 +141,8 @@ public class Locations {
   }
 
   /**
-   * Returns the path, by the name that the session's Hadoop knows, of a URL with the core's name of
-   * the store.
+   * Converts a URL, in which the store has the core's name, to a path, in which it has the name
+   * that the session's Hadoop knows.
    */
   public static String path(SparkSession session, String url) {
     String path = path(url);
@@ -155,8 +156,8 @@ public class Locations {
   }
 
   /**
-   * Returns the name of a file or a directory in the directory at a URL, which is not hidden as a
-   * log is; null if there is none.
+   * Returns the name of a file or directory in the directory at a URL; null if there is none.
+   * Hidden entries, such as a log, are ignored.
    */
   public static String anyFile(SparkSession session, String url) throws IOException {
     Path path = new Path(path(session, url));
@@ -186,7 +187,8 @@ public class Locations {
         FileSystem.getFileSystemClass(name, settings);
         return name;
       } catch (IOException | RuntimeException e) {
-        // No class has this name, or the one that the settings name is missing, as in Hadoop's own.
+        // There is no class of this name, or the class that the settings name is missing. Hadoop
+        // itself handles both cases in the same way.
       }
     }
     return null;
@@ -237,7 +239,7 @@ public class Locations {
     return chosen;
   }
 
-  /** Returns whether a setting is what Hadoop has without any. */
+  /** Returns whether a setting has Hadoop's default value. */
   private static boolean isDefault(String name, Configuration settings) {
     String[] sources = settings.getPropertySources(name);
     return sources != null && sources.length > 0 && DEFAULTS.contains(sources[sources.length - 1]);

@@ -20,7 +20,8 @@ public final class PackedFile extends FileStatus {
   private final transient boolean isOutside;
 
   /**
-   * The bytes at the position are an i32 length and the path: relative to the root, or complete.
+   * Creates the file from the bytes at the position: an i32 length, and the path, which is relative
+   * to the root or complete.
    */
   public PackedFile(
       long size, long modified, ByteBuffer bytes, int at, PackedRoot root, boolean isOutside) {

@@ -36,7 +36,7 @@ public final class PackedFiles extends AbstractSeq {
   private final int count;
   private final PackedRoot root;
 
-  /** The buffer belongs to this object. */
+  /** Takes over the buffer, which the caller may no longer use. */
   public PackedFiles(ByteBuffer bytes, int count, PackedRoot root) {
     this.bytes = bytes;
     this.count = count;
@@ -61,7 +61,7 @@ public final class PackedFiles extends AbstractSeq {
     return iterator().drop(index).next();
   }
 
-  /** Does the same as a function of an object. */
+  /** Returns the file at an index; Scala calls this when the list is used as a function. */
   @Override
   public FileStatusWithMetadata apply(Object index) {
     return apply(((Integer) index).intValue());
@@ -109,7 +109,7 @@ public final class PackedFiles extends AbstractSeq {
       return new FileStatusWithMetadata(file, facts(which));
     }
 
-    /** Unpacks the facts about the file for the task that reads it. */
+    /** Unpacks the facts about the file, for the task that reads the file. */
     private Map<String, Object> facts(int which) {
       if (which == 0) {
         return NO_FACTS;

@@ -26,7 +26,10 @@ public class PackedListing {
   private int count = 0;
   private long size = 0;
 
-  /** The root is the index's, by which Hadoop reaches the table; the packed one is the core's. */
+  /**
+   * Unpacks a listing. The given root is the path by which Hadoop reaches the table; the packed
+   * root is the core's name of it.
+   */
   public PackedListing(
       ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter, PackedRoot root) {
     PackedValues packed = PackedValues.ofThisVersion(bytes);

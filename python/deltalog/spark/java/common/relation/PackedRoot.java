@@ -31,16 +31,14 @@ public final class PackedRoot {
     return path + "/" + relative;
   }
 
-  /**
-   * Returns a whole path, which is in the same store as the root, by the root's name of the store.
-   */
+  /** Returns a complete path in the root's store, changed to use the root's name of the store. */
   public String outside(String path) {
     return scheme + path.substring(path.indexOf(':'));
   }
 
   /**
-   * Returns the same as an object. Creating it from text, which Hadoop encodes, takes several times
-   * as long as from a URI. Most paths are the same when encoded.
+   * Returns the Hadoop path of a packed path below the root. Creating it from text, which Hadoop
+   * encodes, takes several times as long as from a URI. Most paths are the same when encoded.
    */
   public Path child(byte[] relative) {
     for (byte each : relative) {

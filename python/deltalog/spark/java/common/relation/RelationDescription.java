@@ -42,7 +42,7 @@ public class RelationDescription {
   }
 
   /**
-   * Returns the columns of the relation as the log describes them, also with default values that
+   * Returns the columns of the relation as the log describes them, including default values that
    * are not allowed.
    */
   public StructType columns(DeltalogRelation relation) {

@@ -2,7 +2,10 @@ package io.deltalog.spark;
 
 import java.util.Map;
 
-/** Options of tables and properties: as JSON for Python, and as Scala's maps for Spark. */
+/**
+ * Converts options of tables and table properties between JSON, for Python, and Scala's maps, for
+ * Spark.
+ */
 public class TableOptions {
   private TableOptions() {}
 

@@ -14,8 +14,8 @@ import scala.reflect.ClassTag$;
 import scala.runtime.BoxedUnit;
 
 /**
- * A job that reads rows without a shuffle, where each task answers with bytes: only these travel to
- * the driver.
+ * A job that reads rows without a shuffle. Each task returns an answer as bytes, and only the
+ * answers are sent to the driver.
  */
 public abstract class AnswerJob {
   private final QueryExecution query;
@@ -24,10 +24,13 @@ public abstract class AnswerJob {
     this.query = rows.queryExecution();
   }
 
-  /** Takes the answer of a task. Spark calls it for one task at a time. */
+  /** Takes the answer of a task. Spark calls this for one task at a time. */
   protected abstract void add(byte[] answer) throws IOException;
 
-  /** Calls a function with the rows of each partition, which returns the answer. */
+  /**
+   * Runs a job that calls a function with the rows of each partition; the function returns the
+   * task's answer.
+   */
   protected void run(Function1<Iterator<InternalRow>, byte[]> task) {
     SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), () -> answered(task));
   }

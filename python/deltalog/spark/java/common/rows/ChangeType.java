@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The change type of a row. The planner provides it for files of inserted or deleted rows. Other
- * files have a column for it.
+ * The change type of a row in a change data feed. For files that contain only inserted or only
+ * deleted rows, the planner provides the type. Other files have a column for it.
  */
 public class ChangeType extends ScanColumn {
   public static final String NAME = "_change_type";

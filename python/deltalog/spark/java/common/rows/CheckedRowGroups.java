@@ -9,8 +9,8 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import scala.collection.Iterator;
 
 /**
- * The reader of row groups of a batch reader of Spark, whose pages are checked before they are
- * decompressed.
+ * Checks the pages of a file before Spark's batch reader decompresses them. It replaces the batch
+ * reader's reader of row groups.
  */
 class CheckedRowGroups implements InvocationHandler {
   private final Object groups;

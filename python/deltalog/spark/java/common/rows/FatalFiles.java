@@ -4,11 +4,11 @@ import java.util.Arrays;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Tells the errors of the JVM that a file causes from others. An executor, and in local mode the
- * driver, ends at errors of these kinds, also if they are the cause of another one.
+ * Distinguishes JVM errors that a file causes from other JVM errors. An executor, and in local mode
+ * the driver, ends at such errors, even if they are only the cause of another error.
  */
 public final class FatalFiles {
-  /** The parser of footers and of the headers of pages. */
+  /** The package that parses footers and the headers of pages. */
   private static final String HEADERS = "org.apache.parquet.format.";
 
   private static final String[] READERS = {
@@ -17,10 +17,12 @@ public final class FatalFiles {
 
   private static final String VECTORS = "org.apache.spark.sql.execution.vectorized.";
 
-  /** The JVM's message for an array longer than the maximum, no matter how much memory there is. */
+  /**
+   * The JVM's message for an array that is longer than arrays can be, however much memory is free.
+   */
   private static final String LONGER_THAN_ARRAYS = "Requested array size exceeds VM limit";
 
-  /** Spark examines this many causes. */
+  /** The number of nested causes that Spark examines. */
   private static final int CAUSES = 5;
 
   private FatalFiles() {}
@@ -60,7 +62,7 @@ public final class FatalFiles {
   }
 
   /**
-   * Returns whether the memory was requested because of a false claim of the file, and not for its
+   * Returns whether the memory was requested because the file makes a false claim, and not for its
    * real contents.
    */
   private static boolean isClaimed(Throwable error, PageClaims claims) {
@@ -79,8 +81,8 @@ public final class FatalFiles {
   }
 
   /**
-   * Returns whether the reader of a file has asked for the memory, to decode a page, and not to
-   * hold more values of a batch. If the error happens often, the JVM leaves out the calls.
+   * Returns whether the reader of a file requested the memory to decode a page, and not to make
+   * room for more values of a batch. The JVM omits the stack trace if the error happens often.
    */
   private static boolean isOfReader(StackTraceElement[] calls) {
     for (StackTraceElement call : calls) {

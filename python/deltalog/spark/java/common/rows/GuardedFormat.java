@@ -42,19 +42,22 @@ public class GuardedFormat extends ParquetFileFormat {
     return columns;
   }
 
-  /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
+  /**
+   * Returns true. If the answer depended on the file, Spark 4.3 would look up settings for archives
+   * for every file.
+   */
   @Override
   public boolean isSplitable(SparkSession session, Map<String, String> options, Path path) {
     return true;
   }
 
-  /** Returns whether columns of a type are read, with void ones. */
+  /** Returns whether columns of a type can be read; void columns can. */
   @Override
   public boolean supportDataType(DataType type) {
     return type instanceof NullType || super.supportDataType(type);
   }
 
-  /** Returns whether Spark reads batches of columns, which void ones do not prevent. */
+  /** Returns whether Spark reads batches of columns. Void columns do not prevent it. */
   @Override
   public boolean supportBatch(SparkSession session, StructType schema) {
     return super.supportBatch(session, VoidColumns.read(schema));

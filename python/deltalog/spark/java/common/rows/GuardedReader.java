@@ -9,11 +9,11 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Spark's reader of a file, which checks the file before it is opened, and the sizes that it claims
- * before it is read. Runs in tasks.
+ * Spark's reader of a file, with checks: the file itself before it is opened, and the sizes that it
+ * claims before its contents are read. Runs in tasks.
  *
- * <p>What Spark calls an iterator of rows may give batches of them: no reader of ours may take an
- * item for a row without looking.
+ * <p>An iterator that Spark declares as one of rows may return batches of rows, so our readers must
+ * examine the class of each item.
  */
 public class GuardedReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
     implements Serializable {

@@ -8,8 +8,8 @@ import scala.collection.Iterator;
 
 /**
  * The rows of a file that an untrusted writer may have made: batches, or single rows. If the file
- * asks for more memory than a file can need, the error is one of the file. An executor, and in
- * local mode the driver, would end at it.
+ * makes Spark request more memory than a file can need, this raises an error about the file. The
+ * original error would end the executor, and in local mode the driver.
  */
 final class GuardedRows extends AbstractIterator<Object> implements Closeable {
   private final Iterator<?> rows;

@@ -34,8 +34,8 @@ public class NarrowNested extends ScanColumn {
   }
 
   /**
-   * Returns the part of the type read that corresponds to wanted, in which fields of structs may be
-   * missing.
+   * Returns the part of the type `read` that corresponds to the type `wanted`, which may lack
+   * fields of structs.
    */
   public static DataType part(DataType wanted, DataType read) {
     if (wanted instanceof StructType structType) {

@@ -22,10 +22,10 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName;
  *           its dictionary has no more entries than bytes
  * </pre>
  *
- * <p>Sizes up to LARGE are not looked at: no process ends for them.
+ * <p>Sizes up to LARGE are not checked, because they cannot end a process.
  */
 final class PageClaims {
-  /** Every page may have this many bytes. */
+  /** A page of up to this many bytes is always accepted. */
   static final long LARGE = 64L << 20;
 
   /** The maximum memory per byte of a page, in bytes: an int for each bit, and the page itself. */
@@ -74,8 +74,8 @@ final class PageClaims {
   }
 
   /**
-   * Returns whether a chunk is one of an encrypted column whose key the reader has not. Such a
-   * column is not read, unless the query fails.
+   * Returns whether a chunk belongs to an encrypted column whose key the reader does not have. Such
+   * a column is not read; a query that needs it fails.
    */
   private static boolean isLocked(ColumnChunkMetaData chunk) {
     try {
@@ -114,7 +114,10 @@ final class PageClaims {
     }
   }
 
-  /** Forgets what the footer says of chunks: pages are smaller, and known from now on. */
+  /**
+   * Drops what the footer states about chunks: from here on the sizes of pages are known, which are
+   * smaller.
+   */
   private void start() {
     if (!sawPages) {
       sawPages = true;
@@ -165,7 +168,7 @@ final class PageClaims {
     return product(largest, BYTES_FOR_BYTE) + LARGE < free;
   }
 
-  /** Returns how many bytes a codec can make of one, at most. */
+  /** Returns the maximum number of bytes that a codec can expand one byte to. */
   private static long ratio(CompressionCodecName codec) {
     return switch (codec) {
       case UNCOMPRESSED -> 1;

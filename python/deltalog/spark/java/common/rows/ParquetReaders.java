@@ -12,11 +12,11 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import scala.collection.Iterator;
 
 /**
- * The readers inside Spark's reader of a Parquet file. Each answer is null if this version of Spark
- * has other fields.
+ * Finds the objects inside Spark's reader of a Parquet file, by reflection. Each method returns
+ * null if this version of Spark has different fields.
  */
 final class ParquetReaders {
-  /** The reader of row groups of a VectorizedParquetRecordReader. */
+  /** The field for the reader of row groups in a VectorizedParquetRecordReader. */
   static final Field ROW_GROUPS =
       HiddenFields.orNull(SpecificParquetRecordReaderBase.class, "reader");
 
@@ -30,12 +30,15 @@ final class ParquetReaders {
 
   private ParquetReaders() {}
 
-  /** Returns the reader of batches whose rows these are, or null if there is none. */
+  /** Returns the batch reader from which the rows come, or null if they do not come from one. */
   static VectorizedParquetRecordReader ofBatches(Iterator<?> rows) {
     return records(rows) instanceof VectorizedParquetRecordReader batches ? batches : null;
   }
 
-  /** Returns the open file that these rows come from, before anything of it is replaced. */
+  /**
+   * Returns the open file that these rows come from. Works only before any part of the reader is
+   * replaced.
+   */
   static ParquetFileReader file(Iterator<?> rows) {
     Object records = records(rows);
     if (records instanceof VectorizedParquetRecordReader) {
@@ -58,7 +61,7 @@ final class ParquetReaders {
         : held(records, ParquetRecordReader.class);
   }
 
-  /** Returns the object of a type that an object of Spark is or has: some wrap others. */
+  /** Returns an object of the given type: the owner itself, or the object that it wraps. */
   private static Object held(Object owner, Class<?> type) {
     if (owner == null || type.isInstance(owner) || !owner.getClass().getName().startsWith(SPARK)) {
       return type.isInstance(owner) ? owner : null;

@@ -30,7 +30,7 @@ public class PhysicalNames implements Serializable {
     this.physical = physical;
   }
 
-  /** Returns any part of the table's schema with the names of the files. */
+  /** Returns a part of the table's schema, with the names that its columns have in files. */
   public StructType of(StructType part) {
     return struct(part, logical, physical);
   }
@@ -73,8 +73,8 @@ public class PhysicalNames implements Serializable {
   }
 
   /**
-   * Returns the pushed filters with the names of the files. A filter that cannot be translated is
-   * left out.
+   * Returns the pushed filters with the names that columns have in files. A filter that cannot be
+   * translated is left out.
    */
   public Seq<Filter> of(Seq<Filter> filters) {
     List<Filter> translated = new ArrayList<>();

@@ -12,7 +12,10 @@ import scala.collection.Iterator;
  * takes a fifth of the time of a scan of two columns.
  */
 public final class RowNumbers extends ParquetRowIndexUtil.RowIndexGenerator {
-  /** Null if this version of Spark has no such field. Then its own generator is used. */
+  /**
+   * The field for the generator in a batch reader. It is null if this version of Spark has no such
+   * field; then Spark's own generator is used.
+   */
   private static final Field GENERATOR =
       HiddenFields.orNull(VectorizedParquetRecordReader.class, "rowIndexGenerator");
 

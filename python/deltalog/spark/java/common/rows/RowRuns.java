@@ -5,8 +5,8 @@ import java.util.PrimitiveIterator;
 import org.apache.parquet.internal.column.columnindex.OffsetIndex;
 
 /**
- * Runs of consecutive rows in a row group, in the form of pages, which Parquet's ranges of rows are
- * made from.
+ * Runs of consecutive rows in a row group, presented as pages, because Parquet makes ranges of rows
+ * from pages.
  */
 public class RowRuns implements OffsetIndex {
   private final long[] starts;
@@ -14,7 +14,8 @@ public class RowRuns implements OffsetIndex {
   private int count;
 
   /**
-   * Creates the runs of rows, ascending positions in the file; first is where the row group begins.
+   * Creates the runs from the rows, which are ascending positions in the file; first is the
+   * position of the row group's first row.
    */
   public RowRuns(long[] rows, long first) {
     starts = new long[rows.length];

@@ -10,7 +10,7 @@ public class RowSelection {
   private final DeletionVector only;
   private final DeletionVector without;
 
-  /** Each vector may be null. */
+  /** Creates the selection; each vector may be null. */
   public RowSelection(DeletionVector only, DeletionVector without) {
     this.only = only;
     this.without = without;
@@ -48,7 +48,7 @@ public class RowSelection {
     return shown;
   }
 
-  /** Does the same for consecutive rows, using the gaps between deleted rows. */
+  /** Selects among consecutive rows, like select, using the gaps between deleted rows. */
   private int between(long first, int count, int[] positions) {
     int shown = 0;
     int i = 0;

@@ -11,17 +11,17 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They are
- * read from a hidden column of the file. Where it is NULL, they are the log's value for the file;
- * for ids, the row's index in the file is added.
+ * Computes the ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking").
+ * The values are in a hidden column of the file. Where this column is NULL, the log's value for the
+ * file is used; for ids, the row's index in the file is added to it.
  */
 public class RowTracking extends ScanColumn {
   private final String fact;
   private final int rowIndex;
 
   /**
-   * rowIndex is the position of the row's index, or -1 if the value is the same for all rows of the
-   * file.
+   * Creates the column; rowIndex is the position of the row's index, or -1 if the value is the same
+   * for all rows of the file.
    */
   public RowTracking(int position, String fact, int rowIndex) {
     super(position, DataTypes.LongType);

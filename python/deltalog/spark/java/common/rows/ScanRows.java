@@ -14,7 +14,8 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The rows of one file or of a part of it: batches if Spark reads by column, otherwise rows.
+ * The rows of one file or of a part of it, as batches if Spark reads by column, and otherwise as
+ * single rows.
  *
  * <ul>
  *   <li>A batch in which all rows are shown is returned without its row indexes, and otherwise

@@ -13,9 +13,9 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import scala.collection.Iterator;
 
 /**
- * The row groups of a batch reader of Spark that has not started yet, restricted to some of their
- * rows. Pages without such rows are not read, and the other rows of a page are passed over without
- * being decoded.
+ * Restricts the row groups of a Spark batch reader, which has not started yet, to selected rows.
+ * Pages without selected rows are not read, and the other rows of a page are skipped without being
+ * decoded.
  */
 public class SelectedPages implements InvocationHandler {
   private static final Field TOTAL =
@@ -36,8 +36,8 @@ public class SelectedPages implements InvocationHandler {
   }
 
   /**
-   * Returns the row groups of a reader; null if rows cannot be selected in them, so that all must
-   * be read.
+   * Returns the row groups of a reader; null if the reader cannot select rows, so that all rows
+   * must be read.
    */
   public static SelectedPages of(Iterator<?> reader) {
     VectorizedParquetRecordReader records = ParquetReaders.ofBatches(reader);
@@ -49,7 +49,7 @@ public class SelectedPages implements InvocationHandler {
     return pages.haveIndexes() ? pages : null;
   }
 
-  /** Returns whether the file says where the pages of all columns begin. */
+  /** Returns whether the file states, for all columns, where their pages begin. */
   private boolean haveIndexes() {
     for (BlockMetaData each : blocks) {
       for (ColumnChunkMetaData column : each.getColumns()) {
@@ -62,7 +62,8 @@ public class SelectedPages implements InvocationHandler {
   }
 
   /**
-   * Returns the number of rows in the row groups of the reader, which may pass over pages of them.
+   * Returns the number of rows in the reader's row groups, including pages that the reader may
+   * skip.
    */
   public long count() {
     long count = 0;
@@ -72,7 +73,7 @@ public class SelectedPages implements InvocationHandler {
     return count;
   }
 
-  /** Lets the reader read these rows only. */
+  /** Makes the reader read only these rows. */
   public void select(SelectedRows selected) {
     rows = selected;
     long total = 0;
@@ -88,8 +89,8 @@ public class SelectedPages implements InvocationHandler {
   }
 
   /**
-   * Replaces Spark's reader of row groups: closes it, or returns the next row group with selected
-   * rows.
+   * Acts as Spark's reader of row groups: closes it, or returns the next row group with the
+   * selected rows.
    */
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {

@@ -15,12 +15,15 @@ public class SelectedRows {
     rows[size++] = row;
   }
 
-  /** Returns how many selected rows are among the given number of rows from the first on. */
+  /** Returns how many rows are selected among `length` rows that begin at `first`. */
   public int count(long first, long length) {
     return from(first + length) - from(first);
   }
 
-  /** Returns those as ranges of positions in a row group that begins at the first. */
+  /**
+   * Returns the selected rows as ranges of positions in a row group of `length` rows that begins at
+   * `first`.
+   */
   public RowRanges ranges(long first, long length) {
     int begin = from(first);
     RowRuns runs = new RowRuns(Arrays.copyOfRange(rows, begin, from(first + length)), first);

@@ -17,21 +17,21 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 /**
- * Spark's reader of a file that reads the columns of a condition first, and the others only for the
- * rows that meet it. Runs in tasks.
+ * Spark's reader of a file that reads the columns of a condition first, and the other columns only
+ * for the rows that meet the condition. Runs in tasks.
  *
- * <p>That pays if pages have no such row at all: to pass over single rows costs as much as to
- * decode them. So all rows are read if half of the stretches of a file have one.
+ * <p>This is faster only if whole pages have no such row: skipping single rows costs as much as
+ * decoding them. So all rows are read if at least half of the stretches of a file contain such a
+ * row.
  */
 public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator<?>>
     implements Serializable {
-  /** The number of rows that are examined before it decides whether to continue. */
+  /**
+   * The number of rows that are examined before the reader decides whether to continue selecting.
+   */
   private static final int LOOK = 1 << 16;
 
-  /**
-   * The logarithm of the number of rows in a stretch, which are about as many as there are in a
-   * page.
-   */
+  /** The logarithm of the number of rows in a stretch, which is about the size of a page. */
   private static final int STRETCH = 12;
 
   private final Function1<PartitionedFile, Iterator<?>> reader;
@@ -40,8 +40,8 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   private final Expression condition;
 
   /**
-   * Creates the reader; first reads the columns to which the condition is bound, and the position
-   * of each row in the file at rowIndex.
+   * Creates the reader. The reader `first` reads the columns to which the condition is bound, and
+   * at `rowIndex` the position of each row in the file.
    */
   public SelectingReader(
       Function1<PartitionedFile, Iterator<?>> reader,
@@ -55,8 +55,8 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   }
 
   /**
-   * Returns a condition from the filters on columns that are read unchanged from files; null if
-   * there are none.
+   * Combines the filters that only read columns which files store unchanged to one condition; null
+   * if there are no such filters.
    */
   public static Expression condition(Seq<Expression> filters, StructType converted) {
     Expression all = null;
@@ -100,7 +100,7 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
     return columns.add(SnapshotFormat.ROW_INDEX, DataTypes.LongType, true);
   }
 
-  /** Returns the condition for rows with its columns. */
+  /** Returns the condition, bound to the columns that `columns` returns. */
   public static Expression bound(Expression condition) {
     return BindReferences$.MODULE$.bindReference(
         condition, package$.MODULE$.AttributeSeq(condition.references().toSeq()), false);
@@ -120,9 +120,9 @@ public class SelectingReader extends AbstractFunction1<PartitionedFile, Iterator
   }
 
   /**
-   * Returns the rows that meet the condition, or null if they are everywhere. Null, too, if the
-   * condition raises an error: the row may have been deleted, or another filter may exclude it. If
-   * not, the scan raises the error again.
+   * Returns the rows that meet the condition, or null if they are in too many places. Also returns
+   * null if the condition raises an error: the row in question may have been deleted, or another
+   * filter may exclude it. Otherwise the scan raises the error again.
    */
   private SelectedRows select(Iterator<?> batches) {
     RowNumbers.install(batches, rowIndex);

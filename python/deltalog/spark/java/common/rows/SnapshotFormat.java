@@ -40,14 +40,15 @@ public class SnapshotFormat extends GuardedFormat {
   private final String rowCommitVersions;
   private final boolean numbersFiles;
 
-  /** What is true for all rows that the scan is to find, or null; its columns are read first. */
+  /** The condition that selects the rows of the scan, or null. Its columns are read first. */
   private Expression selection;
 
   /**
-   * Creates the format; names is null if files have the names that users know. readAs has the
-   * columns that are read in another type than the table's. Then come the hidden columns of row
-   * tracking, or null, whether _metadata has the number of the file, for statements that change
-   * rows, the root of the table, a Hadoop path, and its columns.
+   * Creates the format. names is null if files have the names that users know. readAs has the
+   * columns whose type in files differs from the table's. rowIds and rowCommitVersions are hidden
+   * columns of row tracking, or null. numbersFiles states whether _metadata has the number of the
+   * file, for statements that change rows. root is the root of the table, a Hadoop path; columns
+   * are the table's columns.
    */
   public SnapshotFormat(
       PhysicalNames names,
@@ -72,21 +73,24 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /**
-   * Returns the names that row id and row commit version have in files; none if the table does not
-   * track rows.
+   * Returns the names that the columns for row ids and row commit versions have in files; empty if
+   * the table does not track rows.
    */
   public String[] rowTracking() {
     return rowIds == null ? new String[0] : new String[] {rowIds, rowCommitVersions};
   }
 
-  /** Returns whether rows are omitted but no columns are added, as for a change data feed. */
+  /**
+   * Returns whether this format only leaves out rows. A change data feed, in contrast, also adds
+   * columns.
+   */
   public boolean onlyOmitsRows() {
     return omitsRows && !isChangeFeed;
   }
 
   /**
-   * Returns the format for files without deleted rows: Spark's with a guard if nothing else is
-   * needed.
+   * Returns the format for files without deleted rows: Spark's own format, with checks, if nothing
+   * else is needed.
    */
   public GuardedFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null && !numbersFiles) {
@@ -110,8 +114,8 @@ public class SnapshotFormat extends GuardedFormat {
   }
 
   /**
-   * Returns the format for a scan with these filters, whose columns a statement reads first
-   * (SelectingReader).
+   * Returns the format for a scan with these filters. For statements that change rows, it reads the
+   * columns of the filters first (SelectingReader).
    */
   public SnapshotFormat selecting(Seq<Expression> filters) {
     Expression all = numbersFiles ? SelectingReader.condition(filters, readAs) : null;
@@ -134,7 +138,10 @@ public class SnapshotFormat extends GuardedFormat {
         && !columns.contains(rowCommitVersions);
   }
 
-  /** Returns false for nested widened decimals, which are converted row by row. */
+  /**
+   * Returns false for decimals that were widened inside structs, arrays or maps, because they are
+   * converted row by row.
+   */
   @Override
   public boolean supportBatch(SparkSession session, StructType schema) {
     for (int i = 0; i < readAs.length(); i++) {
@@ -156,7 +163,10 @@ public class SnapshotFormat extends GuardedFormat {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
-  /** Returns the fields of _metadata. Row tracking has the names of the JVM connector. */
+  /**
+   * Returns the fields of _metadata. The fields of row tracking have the same names as in the JVM
+   * connector.
+   */
   @Override
   public Seq<StructField> metadataSchemaFields() {
     List<StructField> fields = Plans.list(super.metadataSchemaFields());
@@ -263,7 +273,10 @@ public class SnapshotFormat extends GuardedFormat {
     return new StructType(fields);
   }
 
-  /** Returns Spark's reader, which reads the columns of the selection first if there are others. */
+  /**
+   * Returns Spark's reader, which reads the columns of the selection first if other columns are
+   * required, too.
+   */
   private Function1<PartitionedFile, Iterator<?>> reader(
       SparkSession session,
       StructType data,
@@ -308,7 +321,8 @@ public class SnapshotFormat extends GuardedFormat {
     Seq<Filter> pushed = names.of(filters);
     if (byId) {
       conf.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
-      // Spark prunes row groups by name, but in a file the name may belong to another column.
+      // Spark prunes row groups by the names of columns, but in a file another column may have the
+      // name.
       pushed = Plans.none();
     }
     return Unchecked.cast(

@@ -16,13 +16,13 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * Void columns, which no file has. Before 4.1, Spark's Parquet reader does not know the type. It
- * reads a column that no file has in place of each, and finds NULL as well.
+ * Reads void columns, which no file has. Spark's Parquet reader does not know the type before 4.1.
+ * Then a column that no file has is read instead of each void column, and it is NULL as well.
  */
 public class VoidColumns {
   private VoidColumns() {}
 
-  /** Returns whether a type is void, or has a part that is. */
+  /** Returns whether a type is void, or contains a void type. */
   public static boolean areIn(DataType type) {
     if (type instanceof StructType struct) {
       for (StructField field : struct.fields()) {
@@ -41,7 +41,7 @@ public class VoidColumns {
     return type instanceof NullType;
   }
 
-  /** Returns the columns to read for these. */
+  /** Returns the columns to read instead of these. */
   static StructType read(StructType columns) {
     return areIn(columns) ? (StructType) type(columns) : columns;
   }
@@ -51,7 +51,7 @@ public class VoidColumns {
       StructField[] fields = struct.fields().clone();
       for (int i = 0; i < fields.length; i++) {
         StructField field = fields[i];
-        // A column that files do not have, by its name or by an id.
+        // A column with a name that no file has, and without an id.
         fields[i] =
             field.dataType() instanceof NullType
                 ? new StructField(
@@ -80,8 +80,8 @@ public class VoidColumns {
   }
 
   /**
-   * Returns the filters of a scan that do not concern void columns among all. A file may have a
-   * column of that name.
+   * Returns the filters of a scan without the ones on void columns. A file may have another column
+   * of that name.
    */
   static Seq<Filter> without(Seq<Filter> filters, StructType all) {
     if (!areIn(all)) {

@@ -13,8 +13,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * A value of an expression of a table whose size is checked before it is computed, as far as the
- * operands show it, and afterwards.
+ * A value in an expression of a table, with a check of its size: before it is computed, as far as
+ * the operands allow an estimate, and afterwards.
  */
 public class BoundedValue extends Expression implements CodegenFallback, Serializable {
   private static final long serialVersionUID = 1L;
@@ -25,7 +25,7 @@ public class BoundedValue extends Expression implements CodegenFallback, Seriali
   private final Expression[] operands;
   private final RuleAllowance allowance;
 
-  /** Creates it for a call whose references are to the operands. */
+  /** Creates the value of a call whose references point to the operands. */
   public BoundedValue(Expression call, Expression[] operands, RuleAllowance allowance) {
     this.call = call;
     this.operands = operands;
@@ -50,7 +50,7 @@ public class BoundedValue extends Expression implements CodegenFallback, Seriali
     }
   }
 
-  /** Returns the bytes of the value at most, from its arguments. */
+  /** Returns the maximum size of the value in bytes, given its arguments. */
   private double atMost(InternalRow known) {
     if (call.children().isEmpty()) {
       return 0; // It is a reference to an operand that has been computed.

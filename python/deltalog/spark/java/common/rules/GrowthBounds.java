@@ -13,11 +13,11 @@ import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * How large the value of a function becomes, before it is computed.
+ * Estimates how large the value of a function will become, before it is computed.
  *
- * <p>Most functions make values that are a few times as large as their arguments. These are those
- * whose arguments give a better bound: a number of repetitions, a length, a text that replaces
- * others.
+ * <p>Most functions return values that are at most a few times as large as their arguments. The
+ * functions here have arguments that give a better bound: a number of repetitions, a length, a text
+ * that replaces another.
  */
 public class GrowthBounds {
   private static final Pattern NUMBER = Pattern.compile("\\d+");
@@ -25,10 +25,10 @@ public class GrowthBounds {
 
   private static final Pattern LOOKAROUND = Pattern.compile("\\(\\?<?[=!]");
 
-  /** The bytes of a character, at most. */
+  /** The maximum size of a character, in bytes. */
   private static final long OF_CHARACTER = 4;
 
-  /** The characters of a number without a width, at most. */
+  /** The maximum length of a number that is formatted without a width, in characters. */
   private static final long OF_NUMBER = 1000;
 
   private static final double MICROS_OF_DAY = 86_400_000_000.0;
@@ -36,7 +36,7 @@ public class GrowthBounds {
 
   private GrowthBounds() {}
 
-  /** Returns the maximum bytes that a call takes, or a quarter of that number. */
+  /** Returns the maximum number of bytes that a call may take, or a quarter of that number. */
   public static double of(Expression call, Object[] values, DataType[] types, double arguments) {
     String function =
         call instanceof StaticInvoke invoke
@@ -65,7 +65,7 @@ public class GrowthBounds {
         };
   }
 
-  /** Returns whether the value is NULL, because an argument is. */
+  /** Returns whether the value is NULL because an argument is NULL. */
   private static boolean isNull(String function, Object[] values) {
     return switch (function) {
       case "ConcatWs", "FormatString" -> values[0] == null;
@@ -86,7 +86,10 @@ public class GrowthBounds {
     return value.toString();
   }
 
-  /** The numbers of a format are widths, digits after the point, or positions of arguments. */
+  /**
+   * Bounds the size by the numbers in a format, which are widths, digits after the point, or
+   * positions of arguments.
+   */
   private static double ofFormat(String format, double arguments) {
     double bytes = 0;
     Matcher numbers = NUMBER.matcher(format);
@@ -98,8 +101,8 @@ public class GrowthBounds {
   }
 
   /**
-   * Each match becomes the replacement with the contents of its groups; only lookaround reads text
-   * twice.
+   * Bounds the result of a replacement: each match becomes the replacement with the contents of its
+   * groups, and only lookaround reads text twice.
    */
   private static double ofRegex(Object[] values) {
     double length = bytes(values[0]);
@@ -121,7 +124,7 @@ public class GrowthBounds {
     return ((ArrayData) values[0]).numElements() * separators;
   }
 
-  /** Returns how many steps a sequence has at most. */
+  /** Returns the maximum number of steps of a sequence. */
   private static double ofSteps(Object[] values, DataType[] types) {
     double unit = types[0] instanceof DateType ? MICROS_OF_DAY : 1;
     double way =
@@ -132,7 +135,7 @@ public class GrowthBounds {
       double days = interval.months * DAYS_OF_MONTH + interval.days;
       step = Math.abs(days * MICROS_OF_DAY + interval.microseconds);
     } else if (values.length > 2) {
-      // Intervals of years and months are numbers of months.
+      // Intervals of years and months are stored as numbers of months.
       boolean areMonths =
           types[2].typeName().startsWith("interval") && values[2] instanceof Integer;
       step = number(values[2]) * (areMonths ? DAYS_OF_MONTH * MICROS_OF_DAY : 1);

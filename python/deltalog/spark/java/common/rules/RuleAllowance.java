@@ -3,26 +3,29 @@ package io.deltalog.spark;
 import java.io.Serializable;
 
 /**
- * The bytes that the values of an expression of a table may have for a row, all of them together.
+ * Limits the total size of the values that an expression of a table computes for one row.
  *
- * <p>A thread evaluates one expression at a time. Its outermost value starts the count again.
+ * <p>A thread evaluates one expression at a time. The count starts again with each outermost value.
  */
 public class RuleAllowance implements Serializable {
   private static final long serialVersionUID = 1L;
 
-  /** The depth of values, the bytes that were made, and 1 if they were too many. */
+  /**
+   * For each thread: the depth of nested values, the bytes counted so far, and 1 if they exceeded
+   * the limit.
+   */
   private static final ThreadLocal<long[]> COUNTS = ThreadLocal.withInitial(() -> new long[3]);
 
   private final long most;
   private final String refusal;
 
-  /** Takes the limit, and the text of the error. */
+  /** Takes the limit and the error that is raised when it is exceeded. */
   public RuleAllowance(long most, RuleRefusal refusal) {
     this.most = most;
     this.refusal = refusal.sql();
   }
 
-  /** Begins a value. */
+  /** Marks the beginning of the computation of a value. */
   public void enter() {
     long[] counts = COUNTS.get();
     if (counts[0]++ == 0) {
@@ -31,7 +34,7 @@ public class RuleAllowance implements Serializable {
     }
   }
 
-  /** Ends a value. */
+  /** Marks the end of the computation of a value. */
   public void leave() {
     COUNTS.get()[0]--;
   }
@@ -41,7 +44,10 @@ public class RuleAllowance implements Serializable {
     return most - COUNTS.get()[1];
   }
 
-  /** Refuses a value that may be too large. Functions such as `try_url_decode` hide the error. */
+  /**
+   * Refuses a value that may exceed the limit. The refusal is remembered, because functions such as
+   * `try_url_decode` hide the error.
+   */
   public void ensure(double bytes) {
     long[] counts = COUNTS.get();
     if (counts[2] == 1 || counts[1] + bytes > most) {
@@ -50,7 +56,7 @@ public class RuleAllowance implements Serializable {
     }
   }
 
-  /** Counts a value. */
+  /** Adds the bytes of a value to the count. */
   public void take(long bytes) {
     ensure((double) bytes);
     COUNTS.get()[1] += bytes;

@@ -22,22 +22,26 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Seq;
 
 /**
- * The check of an expression in a table's log: a generated column, a default value, a constraint or
- * an invariant. An attacker may have written it, and may read its values in the table later.
+ * Checks an expression in a table's log: a generated column, a default value, a constraint or an
+ * invariant. An attacker may have written the expression, and may later read its values in the
+ * table.
  *
  * <ul>
- *   <li>The text is parsed by Spark's grammar alone. The parser of a session puts settings and the
- *       environment for ${names}.
- *   <li>It consists of constants, columns of the table, operators, and functions of a list
- *       (`RuleFunctions`). All else is refused, such as subqueries, windows, aggregates, and names
- *       that are no columns.
- *   <li>It is resolved as Spark resolves default values, with built-in functions only. The
- *       session's functions and variables are not seen, so none of them replaces a built-in
- *       function.
+ *   <li>The text is parsed by Spark's grammar alone. A session's parser would replace ${names} by
+ *       settings and environment variables.
+ *   <li>The expression may contain constants, columns of the table, operators, and the functions of
+ *       a list (`RuleFunctions`). Everything else is refused, such as subqueries, windows,
+ *       aggregates, and names that are not columns.
+ *   <li>It is resolved in the way in which Spark resolves default values, with built-in functions
+ *       only. The functions and variables of the session are not used, so none of them can replace
+ *       a built-in function.
  * </ul>
  */
 public class RuleExpression {
-  /** What Spark's parser makes of operators, and of functions with a syntax of their own. */
+  /**
+   * The classes that Spark's parser creates for operators, and for functions with a syntax of their
+   * own.
+   */
   private static final Set<String> PARTS =
       Set.of(
           "Literal",
@@ -122,19 +126,19 @@ public class RuleExpression {
     this.sql = sql;
   }
 
-  /** The condition of a constraint, or of the invariant of a column. */
+  /** Creates the condition of a constraint, or of a column's invariant. */
   public static RuleExpression ofConstraint(String table, String name, String sql) {
     return new RuleExpression(table, CONSTRAINT, name, sql);
   }
 
-  /** The value of a generated column. */
+  /** Creates the value of a generated column. */
   public static RuleExpression ofGenerated(String table, String column, String sql) {
     return new RuleExpression(table, GENERATED, column, sql);
   }
 
   /**
-   * Returns why a default value is not allowed, or null. Spark resolves the others by itself, in
-   * the same way.
+   * Returns why a default value is not allowed, or null if it is allowed. Spark then resolves it in
+   * the same way as here.
    */
   public static RuleRefusal refusalOfDefault(String table, String column, String sql) {
     RuleExpression value = new RuleExpression(table, DEFAULT, column, sql);
@@ -148,7 +152,7 @@ public class RuleExpression {
     }
   }
 
-  /** Returns the expression over the columns of the table. */
+  /** Returns the expression with its names resolved to the columns of the table. */
   public Expression resolved(Attribute[] columns) {
     try {
       return allowed(columns);
@@ -174,7 +178,7 @@ public class RuleExpression {
           "VariableReference")) { // A field that a column lacks could be the variable of a script.
         throw refused("the table has no column " + part.sql());
       }
-      // As in unix_timestamp(). The time zone of the session applies to all casts to times.
+      // As in unix_timestamp(). All casts to times use the time zone of the session.
       if (leaf.startsWith("Current") && !leaf.equals("CurrentTimeZone") && !mayChange()) {
         throw refused("its value is another one at another time");
       }
@@ -184,7 +188,7 @@ public class RuleExpression {
         : resolved;
   }
 
-  /** Refuses a default value that is too large: Spark computes it without a bound. */
+  /** Refuses a default value that is too large, because Spark computes it without a limit. */
   private void computeOnce(Expression parsed) {
     if (parsed.children().isEmpty()) {
       return;
@@ -205,7 +209,7 @@ public class RuleExpression {
     try {
       RuleGrowth.bounded(resolved, new RuleAllowance(RuleFunctions.bytes(), tooLarge)).eval(null);
     } catch (RuntimeException e) {
-      // Spark itself raises all other errors, if it needs the value.
+      // Spark itself raises any other error when it needs the value.
       if (tooLarge.sql().equals(e.getMessage())) {
         throw tooLarge;
       }
@@ -243,8 +247,8 @@ public class RuleExpression {
   }
 
   /**
-   * Refuses parts that are not allowed. The names belong to columns, and to parameters of lambda
-   * functions.
+   * Refuses parts that are not allowed. The names are the table's columns and the parameters of
+   * lambda functions.
    */
   private void check(Expression part, Set<String> names) {
     Set<String> known = names;
@@ -275,7 +279,7 @@ public class RuleExpression {
   }
 
   private void checkName(List<String> parts, Set<String> names) {
-    // A name without parentheses can be a function, unless there is a column of the name.
+    // A name without parentheses can be a function, unless a column has the name.
     boolean isKnown = names.contains(key(parts.get(0)));
     if (!isKnown && !(parts.size() == 1 && RuleFunctions.ofMoment(parts.get(0)) && mayChange())) {
       throw refused(
@@ -290,8 +294,8 @@ public class RuleExpression {
   }
 
   /**
-   * Returns whether the value may depend on the time of the statement. A generated column's is
-   * checked later.
+   * Returns whether the value may depend on the time of the statement. For generated columns, this
+   * is checked later.
    */
   private boolean mayChange() {
     return !kind.equals(GENERATED);

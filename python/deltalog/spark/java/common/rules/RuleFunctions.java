@@ -15,7 +15,7 @@ public class RuleFunctions {
 
   private RuleFunctions() {}
 
-  /** Returns whether a function has the same value for the same arguments. */
+  /** Returns whether a function always returns the same value for the same arguments. */
   public static boolean always(String name) {
     return has("always", name);
   }
@@ -25,7 +25,7 @@ public class RuleFunctions {
     return has("byStatement", name);
   }
 
-  /** Returns the bytes that the values of an expression may have for a row. */
+  /** Returns the maximum number of bytes that the values of an expression may take for one row. */
   public static long bytes() {
     return ((Number) lists().get("bytes")).longValue();
   }

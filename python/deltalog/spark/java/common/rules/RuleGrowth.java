@@ -13,11 +13,11 @@ import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.types.ObjectType;
 
 /**
- * Bounds the values of an expression of a table. `repeat('x', 2000000000)` is a small text and a
- * large value, and so is a `replace` of a `replace`.
+ * Limits the size of the values in an expression of a table. `repeat('x', 2000000000)` is a short
+ * text with a large value, and so is a `replace` inside another `replace`.
  *
- * <p>An expression is unchanged if the values of all its functions are at most as large as their
- * arguments together. In any other expression, each value of variable size is bounded.
+ * <p>An expression is unchanged if no function in it returns values larger than its arguments
+ * together. In any other expression, each value of variable size is limited.
  */
 public class RuleGrowth {
   /** Expressions that compute only some of their operands, and return one of them. */
@@ -25,7 +25,7 @@ public class RuleGrowth {
       Set.of(
           "If", "CaseWhen", "Coalesce", "Elt", "TryEval", "Alias", "With", "CommonExpressionDef");
 
-  /** Functions whose values are about as large as all their arguments together, at most. */
+  /** Functions whose values are at most about as large as all their arguments together. */
   private static final Set<String> SAFE =
       Set.of(
           "Cast",
@@ -54,7 +54,7 @@ public class RuleGrowth {
           "Sha1",
           "Sha2");
 
-  /** The bytes of a constant that is computed once. */
+  /** The maximum size, in bytes, of a constant that is computed once. */
   private static final long OF_CONSTANT = 1 << 20;
 
   private final RuleAllowance allowance;
@@ -77,13 +77,13 @@ public class RuleGrowth {
     return mayGrow;
   }
 
-  /** Returns the expression with all its values bounded. */
+  /** Returns the expression with all its values limited. */
   public static Expression bounded(Expression expression, RuleAllowance allowance) {
     Expression within = new RuleGrowth(allowance).within(expression);
     return reference(within, allowance);
   }
 
-  /** Returns whether the value can be computed before rows are there, and is always the same. */
+  /** Returns whether the value is always the same and can be computed before there are rows. */
   public static boolean isKnown(Expression part) {
     Expression made = replaced(part);
     List<Expression> children = Plans.list(made.children());
@@ -97,7 +97,7 @@ public class RuleGrowth {
     return isKnown;
   }
 
-  /** Returns the part by which Spark's optimizer replaces another one. */
+  /** Returns the expression that Spark's optimizer replaces the given one by. */
   private static Expression replaced(Expression part) {
     Expression made = part;
     while (made instanceof RuntimeReplaceable replaceable) {
@@ -122,7 +122,7 @@ public class RuleGrowth {
       children.set(i, child);
     }
     if (made instanceof LambdaFunction function && ValueSize.varies(function.dataType())) {
-      // Its callers keep a copy of each of its values.
+      // The callers of this expression keep a copy of each of its values.
       children.set(0, reference(children.get(0), allowance));
       isSame = false;
     }
@@ -156,12 +156,12 @@ public class RuleGrowth {
     return given.length == 0 ? constant(value) : value;
   }
 
-  /** Returns whether no part of the value is computed for each row, and no part is bounded. */
+  /** Returns whether no part of the value is computed for each row or has a limit. */
   private static boolean isConstant(Expression part) {
     return part instanceof Literal || part.dataType() instanceof ObjectType;
   }
 
-  /** Returns the value of constants as a constant, if it is small. */
+  /** Returns a value made of constants as a constant, if it is small. */
   private Expression constant(BoundedValue value) {
     allowance.enter();
     try {

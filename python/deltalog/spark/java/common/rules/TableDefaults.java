@@ -6,15 +6,15 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The default values of a table's columns, as Spark's analyzer gets them. It resolves those that it
- * needs, with its built-in functions, but with more of them than RuleExpression allows.
+ * The default values of a table's columns, as passed to Spark's analyzer. The analyzer resolves the
+ * ones that it needs with its built-in functions, and more of these than RuleExpression allows.
  */
 public class TableDefaults {
   private static final String DEFAULT = "CURRENT_DEFAULT";
 
   /**
-   * The values that Spark reads for columns that files lack. Delta tables do not have it: such
-   * columns are NULL.
+   * The metadata key for the value that Spark reads where files lack a column. Delta tables do not
+   * use it: such columns are NULL.
    */
   private static final String OF_OLD_ROWS = "EXISTS_DEFAULT";
 
@@ -35,9 +35,9 @@ public class TableDefaults {
   }
 
   /**
-   * Returns the columns for statements. A default value that is not allowed is replaced by one that
-   * is not a constant: the analyzer fails as soon as it needs it, with a message in which Python
-   * finds the error (`write/rule_errors.py`).
+   * Returns the columns for statements. A default value that is not allowed is replaced by an
+   * expression that is not a constant. If the analyzer needs the value, it fails with a message in
+   * which Python finds the actual error (`write/rule_errors.py`).
    */
   public static StructType checked(StructType schema, String table) {
     StructField[] fields = schema.fields().clone();

@@ -13,14 +13,14 @@ import org.apache.spark.sql.types.VariantType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.apache.spark.unsafe.types.VariantVal;
 
-/** The bytes that a value of Spark takes, at least. */
+/** Estimates the bytes that a value of Spark takes, as a minimum. */
 public class ValueSize {
-  /** What a value takes beside its bytes. */
+  /** The overhead of a value in addition to its bytes. */
   public static final long OF_EACH = 16;
 
   private ValueSize() {}
 
-  /** Returns whether the values of a type differ in their size. */
+  /** Returns whether values of a type may differ in size. */
   public static boolean varies(DataType type) {
     return type instanceof StringType
         || type instanceof BinaryType
@@ -30,7 +30,7 @@ public class ValueSize {
         || type instanceof VariantType;
   }
 
-  /** Returns the bytes of a value. Above `most` the rest is not counted. */
+  /** Returns the bytes of a value. Stops counting above `most`. */
   public static long of(Object value, DataType type, long most) {
     if (value instanceof UTF8String text) {
       return OF_EACH + text.numBytes();

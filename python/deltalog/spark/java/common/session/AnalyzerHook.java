@@ -7,8 +7,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
 
 /**
- * Puts our rules into the analyzer of a session that was in use before it had our extensions. The
- * analyzer reads its lists of rules at each run, from fields that can be set (HiddenFields).
+ * Puts our rules into the analyzer of a session that was in use before it got our extensions. At
+ * each run, the analyzer reads its lists of rules from fields that can be set (HiddenFields).
  */
 public class AnalyzerHook {
   /**

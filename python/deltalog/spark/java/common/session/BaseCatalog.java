@@ -21,8 +21,8 @@ import org.apache.spark.unsafe.Platform;
  * The session catalog, extended by deltalog's tables: entries with this provider, and tables named
  * deltalog.`/path`. All other names are passed on.
  *
- * <p>Each lookup of a table loads the newest version, unless the query asks for another one.
- * DeltalogCatalog extends it by what the catalogs of the Spark release can do besides.
+ * <p>Each lookup of a table loads the newest version, unless the query requests another one. The
+ * subclass DeltalogCatalog adds the abilities that only some Spark releases have.
  */
 public abstract class BaseCatalog extends DelegatingCatalogExtension
     implements StagingTableCatalog, ProcedureCatalog {
@@ -31,7 +31,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns the source of a new table. Without one, Spark's own catalog uses
+   * Returns the source of a new table. If the statement names none, Spark's own catalog uses
    * spark.sql.sources.default.
    */
   private static String provider(Map<String, String> properties) {
@@ -40,8 +40,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns the active session. If it has only this catalog, by its setting, it gets our
-   * extensions, too.
+   * Returns the active session. If only the setting for this catalog is made in the session, it
+   * gets our extensions, too.
    */
   private static SparkSession session() {
     SparkSession active = SparkSession.active();
@@ -120,7 +120,10 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     return super.tableExists(name);
   }
 
-  /** Returns all that Spark has a word for: default values, generated and identity columns. */
+  /**
+   * Returns all capabilities that Spark has a name for: default values, generated and identity
+   * columns.
+   */
   @Override
   public Set<TableCatalogCapability> capabilities() {
     Set<TableCatalogCapability> all = new HashSet<>(super.capabilities());
@@ -233,7 +236,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     }
     EntryColumns.update(session(), name);
     if (entry != null) {
-      // The rows that Spark keeps under the name are the old table's.
+      // The rows that Spark has cached under the name belong to the old table.
       CachedTables.refreshPath((org.apache.spark.sql.classic.SparkSession) session(), found.path());
     }
     return find(name, null, null);

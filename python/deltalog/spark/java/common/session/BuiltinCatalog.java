@@ -9,8 +9,8 @@ import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Spark's own session catalog as it answers without ours. While another catalog is configured, it
- * does not resolve tables of V2 sources, such as Python data sources.
+ * Spark's own session catalog, without ours. While another catalog is configured, it does not
+ * resolve tables of V2 sources, such as Python data sources.
  */
 public class BuiltinCatalog {
   private BuiltinCatalog() {}
@@ -21,7 +21,7 @@ public class BuiltinCatalog {
     return SQLConf$.MODULE$.withExistingConf(builtin, () -> loaded(catalog, name));
   }
 
-  /** Spark's functions have no checked exceptions, but this one reaches the caller. */
+  /** Spark's functions declare no checked exceptions, but this one reaches the caller. */
   private static Table loaded(TableCatalog catalog, Identifier name) {
     try {
       return catalog.loadTable(name);

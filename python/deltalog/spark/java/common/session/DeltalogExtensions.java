@@ -10,7 +10,7 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Our parser, rules and strategy, at the places that Spark has for extensions. A session shares its
+ * Adds our parser, rules and strategy at the extension points of Spark. A session shares its
  * extensions with the sessions that are made from it: by newSession() and cloneSession(), for the
  * batches of streams, and for the clients of Spark Connect.
  *
@@ -20,7 +20,10 @@ import scala.runtime.BoxedUnit;
  */
 public class DeltalogExtensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit>
     implements SparkSessionExtensionsProvider {
-  /** The extensions that already have ours, as keys: they may be added in more than one way. */
+  /**
+   * The extensions that ours were already added to, as keys: they may be added in more than one
+   * way.
+   */
   private static final Map<SparkSessionExtensions, Boolean> EXTENDED =
       Collections.synchronizedMap(new WeakHashMap<>());
 

@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 /**
  * A strategy that plans statements on deltalog tables before Spark's own strategies. It carries out
  * writes, and refuses statements that would change a table's directory or its catalog entry without
- * a commit. Scans are planned by Spark, with a file index that knows their filters.
+ * a commit. Spark itself plans scans, with a file index that receives their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   @Override
@@ -79,7 +79,7 @@ public class DeltalogStrategy extends SparkStrategy {
     return defines ? (CatalogTable) plan.productElement(0) : null;
   }
 
-  /** Returns whether such a statement replaces, or adds to, a table that exists. */
+  /** Returns whether such a statement replaces, or adds to, an existing table. */
   private static boolean changesExisting(LogicalPlan plan) {
     for (int i = 0; i < plan.productArity(); i++) {
       if (plan.productElement(i) == SaveMode.Overwrite
@@ -91,7 +91,8 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   /**
-   * Returns whether the statement creates a table of ours in a catalog that does not know the log.
+   * Returns whether the statement creates a table of ours in a catalog that does not support the
+   * log.
    */
   private static boolean isOutsideOurCatalog(V2CreateTablePlan plan) {
     scala.Option<String> provider = specification(plan).provider();

@@ -4,11 +4,11 @@ import java.io.File;
 import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.SparkContext;
 
-/** The jar with these classes, for the executors of a context. */
+/** Gives the jar with these classes to the executors of a context. */
 public class ExecutorJar {
   private ExecutorJar() {}
 
-  /** Adds the jar to a context for all sessions, unless it has the jar. */
+  /** Adds the jar to a context for all sessions, unless the context already has it. */
   static void give(SparkContext context) {
     File jar = Installation.own();
     for (String name : Plans.each(context.listJars())) {
@@ -16,8 +16,8 @@ public class ExecutorJar {
         return;
       }
     }
-    // The first session may be a client's. The jar would be its own, and Spark would give it no
-    // others.
+    // The first session may belong to a client of Spark Connect. The jar would then be added for
+    // that session only.
     JobArtifactSet$.MODULE$.withActiveJobArtifactState(
         null,
         () -> {

@@ -5,9 +5,9 @@ import org.apache.spark.sql.catalyst.plans.logical.UnresolvedHint;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * Refuses statements that change rows where their group is lost: as soon as their table is known,
- * before Spark finds other reasons. Without CarriedStatements, Spark would ignore the hint of a
- * client of Spark Connect, and answer with rows of the table.
+ * Refuses statements that change rows if their group of classes cannot be used. It does so as soon
+ * as the table is known, before Spark finds other errors. Without CarriedStatements, Spark would
+ * ignore the hint of a client of Spark Connect, and return rows of the table.
  */
 public class LostStatements extends Rule<LogicalPlan> {
   @Override

@@ -10,7 +10,7 @@ import scala.runtime.AbstractFunction1;
 /** Creates a deltalog rule for the analyzer of a session. */
 public class SessionRule
     extends AbstractFunction1<org.apache.spark.sql.SparkSession, Rule<LogicalPlan>> {
-  /** The rules before Spark resolves anything. */
+  /** The rules that run before Spark resolves anything. */
   static final Class<?>[] HINTS =
       available(
           LostStatements.class,
@@ -19,7 +19,7 @@ public class SessionRule
           HeldWrites.class,
           NamedChangeFeeds.class);
 
-  /** The rules that run with Spark's own ones that resolve names. */
+  /** The rules that run together with Spark's own rules that resolve names. */
   static final Class<?>[] RESOLUTION =
       available(
           LostStatements.class,
@@ -30,8 +30,8 @@ public class SessionRule
           ChangeVariables.class);
 
   /**
-   * The rules after the resolution. The last one follows Spark's padding of values of the type
-   * char.
+   * The rules that run after the resolution. The last one follows Spark's rule that pads values of
+   * the type char.
    */
   static final Class<?>[] POST_HOC =
       available(
@@ -42,21 +42,24 @@ public class SessionRule
 
   private final Class<?> type;
 
-  /** Returns the rules that can be used; LostStatements only if statements cannot. */
+  /**
+   * Returns the rules that can be used, with LostStatements only if the rules for statements cannot
+   * be used.
+   */
   private static Class<?>[] available(Class<?>... rules) {
     return Arrays.stream(FeatureGroup.available(rules))
         .filter(rule -> rule != LostStatements.class || FeatureGroup.STATEMENTS.isLost())
         .toArray(Class<?>[]::new);
   }
 
-  /** Takes the class of the rule, whose constructor has no parameter or the session. */
+  /** Takes the class of the rule. Its constructor takes no parameter, or the session. */
   public SessionRule(Class<?> type) {
     this.type = type;
   }
 
   /**
-   * Returns the rule. With the first one, Spark begins to make the analyzer of the session, whose
-   * settings exist.
+   * Returns the rule. Spark calls this for the first rule when it begins to create the session's
+   * analyzer; the session's settings exist by then.
    */
   @Override
   public Rule<LogicalPlan> apply(org.apache.spark.sql.SparkSession session) {

@@ -9,20 +9,21 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * The setup of a session that extensions cannot do: settings, the last rules of the optimizer, and
- * our jar.
+ * The parts of a session's setup that extensions cannot do: settings, the last rules of the
+ * optimizer, and our jar.
  */
 public class SessionSetup {
   /**
-   * The catalog that notebooks set for the JVM connector. If `delta` is ours, its class is missing.
+   * The catalog class that notebooks set for the JVM connector. If our jar provides `delta`, this
+   * class is missing.
    */
   private static final String CATALOG_OF_CONNECTOR =
       "org.apache.spark.sql.delta.catalog.DeltaCatalog";
 
-  /** The names of options whose values plans do not show. */
+  /** The setting for the names of options whose values are hidden in plans. */
   private static final String HIDDEN = "spark.sql.redaction.options.regex";
 
-  /** Options of stores that may be secrets, as in `secrecy.py`. */
+  /** A pattern for options of stores that may be secrets, the same as in `secrecy.py`. */
   static final String SECRETS =
       "(?i:^(aws|azure|google)_\\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\\b)";
 
@@ -43,7 +44,7 @@ public class SessionSetup {
     }
   }
 
-  /** Completes a session that has our extensions. Further calls have no effect. */
+  /** Completes the setup of a session that has our extensions. Further calls have no effect. */
   static void complete(SparkSession session) {
     SQLConf settings = session.sessionState().conf();
     if (isFree(settings.getConfString(SessionGuard.CATALOG, null))) {
@@ -53,13 +54,13 @@ public class SessionSetup {
     if (!hidden.contains(SECRETS)) {
       settings.setConfString(HIDDEN, hidden.isEmpty() ? SECRETS : hidden + "|" + SECRETS);
     }
-    // An aggregate that the log answers needs no scan, so this rule is the first one.
+    // This rule comes first: an aggregate that is answered from the log needs no scan.
     optimize(session.experimental(), new AnswersFromLog());
     optimize(session.experimental(), new PrunedSizes());
     ExecutorJar.give(session.sparkContext());
   }
 
-  /** Returns whether ours may take the place of a session catalog. */
+  /** Returns whether our catalog may replace the given session catalog. */
   private static boolean isFree(String catalog) {
     return catalog == null
         || catalog.equals(SessionGuard.BUILTIN)
@@ -67,8 +68,8 @@ public class SessionSetup {
   }
 
   /**
-   * Adds a rule that runs after all rules of Spark, unless this session is a copy of one that had
-   * it.
+   * Adds a rule that runs after all rules of Spark, unless the session was copied from one that
+   * already had it.
    */
   private static void optimize(ExperimentalMethods methods, Rule<LogicalPlan> rule) {
     List<Rule<LogicalPlan>> rules = Plans.list(methods.extraOptimizations());

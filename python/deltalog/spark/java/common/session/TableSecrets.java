@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * Refuses options of a table that may be secrets, when the statement is analyzed: Spark shows the
- * plan of one that runs with all options except the ones whose names it knows as secrets.
+ * Refuses table options that may be secrets when a statement is analyzed. Spark shows the plans of
+ * running statements with the values of all options, except options whose names it knows to be
+ * secret.
  */
 public class TableSecrets extends Rule<LogicalPlan> {
   @Override

@@ -1,9 +1,9 @@
 package io.deltalog.spark;
 
 /**
- * Refuses a Thrift server that has our jar by `--jars` alone. When one of its sessions ends, Hive
- * closes the class loader of these jars, and classes that were not used before are missing in all
- * others.
+ * Refuses to run in a Thrift server that has our jar from `--jars` only. When one of the server's
+ * sessions ends, Hive closes the class loader of these jars, and all other sessions can no longer
+ * load classes that were not used before.
  */
 final class ThriftServerJar {
   private static final String SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2";

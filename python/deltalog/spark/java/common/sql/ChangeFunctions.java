@@ -25,8 +25,8 @@ import org.apache.spark.unsafe.Platform;
 import scala.Option;
 
 /**
- * The functions of the JVM connector that read a change data feed: table_changes('name', start) and
- * table_changes_by_path('path', start), both with an end if the feed has one. Whole numbers are
+ * Resolves the functions of the JVM connector that read a change data feed: table_changes('name',
+ * start) and table_changes_by_path('path', start), both with an optional end. Whole numbers are
  * versions; texts and timestamps are times.
  */
 public class ChangeFunctions {
@@ -76,7 +76,10 @@ public class ChangeFunctions {
     }
   }
 
-  /** Returns the arguments as Spark resolves them, with a value for the current time. */
+  /**
+   * Returns the arguments as Spark resolves them, with functions of the current time replaced by
+   * its value.
+   */
   private static List<Expression> arguments(SparkSession session, List<Expression> given) {
     List<NamedExpression> columns = new ArrayList<>();
     for (int i = 0; i < given.size(); i++) {

@@ -18,7 +18,7 @@ public class ConstraintTargets extends Rule<LogicalPlan> {
     if (!plan.getClass().getSimpleName().equals("AddCheckConstraint") || !plan.resolved()) {
       return plan;
     }
-    // The query that looks for rows which violate the constraint: a filter of the table.
+    // This query, a filter over the table, looks for rows that violate the constraint.
     LogicalPlan query = plan.children().head();
     StatementTarget target = StatementTarget.of(query);
     if (target != null && !target.isTable()) {
@@ -31,7 +31,7 @@ public class ConstraintTargets extends Rule<LogicalPlan> {
   }
 
   /**
-   * Checks a constraint of Spark, which has the text of its condition and its name in these places.
+   * Checks a constraint of Spark's; the text and the name of its condition are in these positions.
    */
   private static void check(Product constraint, String table, StatementTarget target) {
     Attribute[] columns = Plans.list(target.output()).toArray(new Attribute[0]);

@@ -27,8 +27,8 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * A CREATE or REPLACE TABLE that is built step by step, as the plan that Spark's parser builds for
- * the statement.
+ * Builds a CREATE or REPLACE TABLE step by step. The result is the plan that Spark's parser would
+ * create for the statement.
  */
 public class DefinitionPlans {
   private final SparkSession session;
@@ -47,8 +47,8 @@ public class DefinitionPlans {
   }
 
   /**
-   * Adds a column; metadata says how its values are generated, by Spark's names. Type and metadata
-   * are JSON.
+   * Adds a column. Type and metadata are JSON; the metadata states, in Spark's terms, how values
+   * are generated.
    */
   public void column(String name, String type, boolean nullable, String metadata) throws Exception {
     StructField field =

@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** An append or an overwrite, by whatever statement, carried out in one commit. */
+/** Carries out an append or an overwrite, from any kind of statement, in one commit. */
 public class DeltalogWriteExec extends OwnCommandExec {
   public DeltalogWriteExec(LogicalPlan statement) {
     super(statement);
@@ -95,7 +95,7 @@ public class DeltalogWriteExec extends OwnCommandExec {
   }
 
   /**
-   * Returns the query as the analyzer left it, which still shows the versions of the tables that it
+   * Returns the query as it was analyzed, which still shows the versions of the tables that it
    * reads.
    */
   private static LogicalPlan analyzed(Option<LogicalPlan> analyzed, LogicalPlan query) {

@@ -51,7 +51,9 @@ public class NamedChangeFeeds extends Rule<LogicalPlan> {
     return isSame ? plan : plan.withNewChildren(Plans.seq(children));
   }
 
-  /** Returns the change data feed that a function reads; any other function unchanged. */
+  /**
+   * Returns the change data feed that a function reads; any other function is returned unchanged.
+   */
   private LogicalPlan feed(UnresolvedTableValuedFunction function) {
     UnresolvedRelation relation = ChangeFunctions.relation(session, function);
     if (relation == null) {
@@ -103,10 +105,7 @@ public class NamedChangeFeeds extends Rule<LogicalPlan> {
     return SubqueryAlias$.MODULE$.apply(Plans.seq(Arrays.asList(qualified)), plan);
   }
 
-  /**
-   * Returns the parts of a name with those that it lacks in a view: the catalog and the namespace
-   * of the view.
-   */
+  /** Completes a name that is used in a view by the catalog and the namespace of the view. */
   private static List<String> completed(List<String> parts) {
     List<String> place = Plans.list(AnalysisContext$.MODULE$.get().catalogAndNamespace());
     if (place.isEmpty() || parts.size() > 2) {

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.immutable.Seq;
 
 /**
- * A write of Spark's own sources to a directory of a Delta table, which is refused when it runs.
+ * A write of one of Spark's own sources to a directory of a Delta table. It is refused when it
+ * runs.
  */
 public class RefusedWriteExec extends OwnCommandExec {
   private final Path directory;

@@ -23,13 +23,13 @@ public class TableDirectory {
   private static final String CHANGES = "_change_data";
   private static final String SIDECARS = "_sidecars";
 
-  /** The length of the directories of `delta.randomizeFilePrefixes`. */
+  /** The length of the names of the directories that `delta.randomizeFilePrefixes` creates. */
   private static final int PREFIX = 2;
 
   private TableDirectory() {}
 
   /**
-   * Returns the directory to which a statement writes files, or null if it does nothing like that.
+   * Returns the directory to which a statement writes files, or null if it does not write files.
    */
   static Path target(LogicalPlan plan, SparkSession session) {
     if (plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand) {
@@ -63,10 +63,11 @@ public class TableDirectory {
   }
 
   /**
-   * Returns the table to whose files a directory belongs: the directory itself, or a parent of
-   * directories of partitions or of the log. Returns null if there is none, or if that cannot be
-   * seen: then Spark's own write has the error. A directory with another name is allowed, although
-   * a VACUUM of the table would delete its files.
+   * Returns the table to which the files of a directory belong. The table's root is the directory
+   * itself, or a parent of it if the directory has the form of a partition's or of the log. Returns
+   * null if there is no table, or if this cannot be determined; in that case Spark's own write
+   * raises the error. A directory with another name is allowed, although a VACUUM of the table
+   * would delete its files.
    */
   static Path tableOf(Path directory, LogicalPlan plan, SparkSession session) {
     Configuration settings = settings(plan, session);
@@ -86,7 +87,9 @@ public class TableDirectory {
     return null;
   }
 
-  /** Returns Hadoop's settings for a write; some may be options, such as the keys of a store. */
+  /**
+   * Returns Hadoop's settings for a write. Some may come from options, such as the keys of a store.
+   */
   private static Configuration settings(LogicalPlan plan, SparkSession session) {
     return plan instanceof InsertIntoHadoopFsRelationCommand insertIntoHadoopFsRelationCommand
         ? session
@@ -96,7 +99,8 @@ public class TableDirectory {
   }
 
   /**
-   * Returns whether tables have directories with such a name, which are never tables themselves.
+   * Returns whether the name is one that directories within tables have. Such directories are never
+   * tables themselves.
    */
   private static boolean isOfTables(String name) {
     return name.indexOf('=') >= 0

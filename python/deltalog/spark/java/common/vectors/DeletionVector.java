@@ -24,14 +24,14 @@ import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
  *   <li>Bitmaps are read in place and never unpacked.
  * </ul>
  *
- * A cursor follows the rows, which a reader visits in ascending order. Going back only costs a
- * restart.
+ * A cursor follows the rows, which a reader visits in ascending order. Going backwards works too,
+ * but restarts the cursor.
  */
 public class DeletionVector {
   private static final int PORTABLE = 1681511377;
   private static final int NATIVE = 1681511376;
 
-  /** The size of a key and a bitmap without containers. */
+  /** The minimum size of a bucket: a key, and a bitmap without containers. */
   private static final int LEAST_BUCKET = 12;
 
   private static final long NONE = Long.MAX_VALUE;
@@ -110,7 +110,7 @@ public class DeletionVector {
     return bigEndian ? Integer.reverseBytes(number) : number;
   }
 
-  /** Returns count if the bytes can hold so many buckets. */
+  /** Returns the count if the bytes can hold that many buckets; otherwise throws. */
   private static int plausible(long count, ByteBuffer bytes) throws MalformedVector {
     if (count < 0 || count > bytes.remaining() / LEAST_BUCKET) {
       throw new MalformedVector(

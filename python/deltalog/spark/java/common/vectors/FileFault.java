@@ -3,8 +3,8 @@ package io.deltalog.spark;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A fault that a task detects in a file of the table. Python knows the table of the data file, and
- * converts this to its own exception.
+ * A fault that a task detects in a file of the table. Python knows which table the file belongs to,
+ * and converts the fault to its own exception.
  */
 public class FileFault extends RuntimeException {
   /** The names of exception classes in Python. */
@@ -15,7 +15,7 @@ public class FileFault extends RuntimeException {
   public static final String UNAVAILABLE = "UnavailableError";
 
   /**
-   * What to do about a file that is missing; the same text as in Rust (`MISSING_FILE_HINT`) and in
+   * Advice for the user about a missing file; the same text as in Rust (`MISSING_FILE_HINT`) and in
    * Python.
    */
   static final String MISSING_HINT =

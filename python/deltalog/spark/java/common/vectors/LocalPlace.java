@@ -8,13 +8,13 @@ import java.nio.file.attribute.BasicFileAttributes;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What Spark and Hadoop may read and write of a table in the local file system, by the rule of the
- * core: the root may be a link, and nothing beneath it is; only regular files are read. They follow
- * every link, and wait for a pipe.
+ * Decides which files of a table in the local file system Spark and Hadoop may read and write, by
+ * the rule of the core: the root may be a link, but nothing beneath it may be one; and only regular
+ * files are read. Spark and Hadoop themselves would follow every link, and would wait for a pipe.
  *
- * <p>Unlike the core, which goes from directory to directory, this looks before somebody else opens
- * the file. It keeps out the links that a table came with, and not links that are changed in the
- * same moment.
+ * <p>The core opens one directory after the other. This class, in contrast, checks a path before
+ * Spark opens the file. So it detects links that came with the table, but not links that are
+ * changed at the same moment.
  */
 final class LocalPlace {
   private static final LinkOption[] UNFOLLOWED = {LinkOption.NOFOLLOW_LINKS};
@@ -22,12 +22,12 @@ final class LocalPlace {
 
   private LocalPlace() {}
 
-  /** Returns whether a path of Hadoop is one of the local file system. */
+  /** Returns whether a Hadoop path is in the local file system. */
   static boolean isLocal(String path) {
     return path.startsWith("file:");
   }
 
-  /** Refuses to read a file of the table with the root, if either is not as it must be. */
+  /** Refuses to read a file of the table with the root if either of them breaks the rule. */
   static void checkRead(String root, Path file) {
     if (!isLocal(root)) {
       return;
@@ -35,7 +35,7 @@ final class LocalPlace {
     BasicFileAttributes found = checkLinks(root, file);
     try {
       String path = file.toUri().getPath();
-      // Files outside of the table's root may be read, because users have allowed it.
+      // Files outside of the table's root may be read, because users must allow such files.
       found =
           found == null
               ? Files.readAttributes(
@@ -50,7 +50,9 @@ final class LocalPlace {
     }
   }
 
-  /** Refuses to create a file in the table with the root, if a directory above it is a link. */
+  /**
+   * Refuses to create a file in the table with the root if a directory above the file is a link.
+   */
   static void checkWrite(String root, Path file) {
     if (isLocal(root)) {
       checkLinks(root, file);

@@ -4,8 +4,8 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 
 /**
- * A check of 32-bit Roaring bitmaps in the portable format, because RoaringBitmap does not validate
- * the bytes that it maps.
+ * Checks 32-bit Roaring bitmaps in the portable format, because RoaringBitmap does not validate the
+ * bytes that it maps.
  *
  * <p>The keys of containers and the values in each container must ascend. Arrays and bitsets must
  * have as many values as the header states; for runs, the header's number is ignored. The offsets
@@ -18,7 +18,7 @@ public class RoaringForm {
   private static final int MOST_IN_ARRAY = 4096;
   private static final int WORDS = 1024;
 
-  /** The number of containers from which a bitmap with runs also has offsets. */
+  /** A bitmap with runs has offsets if it has at least this many containers. */
   private static final int OFFSETS_FROM = 4;
 
   /**

@@ -18,18 +18,18 @@ import scala.Function0;
 import scala.Option;
 
 /**
- * Rows that are shuffled before they are written, so that the tasks of the write have about the
- * same size, and rows of one partition of the table are in few tasks (`write/balance.py`).
+ * Shuffles rows before they are written, so that the tasks of the write have about the same amount
+ * of data, and the rows of one partition of the table are in few tasks (`write/balance.py`).
  *
- * <p>Spark's own REBALANCE does it: rows are divided by the values of the partition columns; Spark
- * then joins parts that are small and divides those that are large, by the sizes that the map tasks
- * have written. Without partition columns all rows are one part, which is divided between map
- * tasks: their rows stay together and in order, unless a task has several of them. What one map
- * task has written for one partition is not divided.
+ * <p>This uses Spark's own REBALANCE. Rows are divided by the values of the partition columns;
+ * Spark then joins small parts and divides large ones, by the sizes that the map tasks have
+ * written. Without partition columns all rows form one part, which is divided between map tasks:
+ * the rows of a map task stay together and in order, unless one task gets several parts. The rows
+ * that one map task has written for one partition are not divided.
  *
- * <p>However many tasks Spark makes of the parts, one part has all rows of a partition, unless it
- * is divided. So the number of files does not depend on it. REBALANCE only works while the adaptive
- * execution is on.
+ * <p>Whatever number of tasks Spark makes from the parts, all rows of a partition are in one part,
+ * unless Spark divides it. So the number of files does not depend on the number of tasks. REBALANCE
+ * works only while adaptive execution is on.
  */
 public class BalancedRows {
   private static final String DIVIDES =
@@ -64,13 +64,13 @@ public class BalancedRows {
   }
 
   /**
-   * Calls a function with the settings that such rows need, in this thread only. They have at least
-   * so many parts.
+   * Calls a function, in this thread only, with the settings that such rows need, and with at least
+   * the given number of parts.
    */
   public static <T> T planned(Function0<T> work, int parts) {
     SQLConf conf = (SQLConf) (Object) SQLConf.get().clone();
     conf.setConfString(DIVIDES, "true");
-    // RebalancePartitions takes either its size or its number of parts.
+    // RebalancePartitions accepts either the size of parts or their number.
     if (conf.numShufflePartitions() < parts) {
       conf.setConfString(PARTS, String.valueOf(parts));
     }

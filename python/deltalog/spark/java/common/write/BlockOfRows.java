@@ -4,9 +4,9 @@ import org.roaringbitmap.BitSetUtil;
 import org.roaringbitmap.RoaringBitmap;
 
 /**
- * Adds rows to a bitmap faster than one by one if they come in their order, as the rows of a scan
- * do: the last block of 65,536 rows is collected as plain bits. Rows of earlier blocks are added to
- * the bitmap at once.
+ * Collects rows for a bitmap. If rows come in ascending order, as in a scan, this is faster than
+ * adding them one by one: the last block of 65,536 rows is kept as plain bits. Rows of earlier
+ * blocks are added to the bitmap directly.
  */
 public class BlockOfRows {
   private static final int BLOCK = 16;
@@ -16,7 +16,7 @@ public class BlockOfRows {
   /** The last block that has rows. */
   private int block;
 
-  /** The rows of this block; null if they are in the bitmap. */
+  /** The rows of this block; null if they are already in the bitmap. */
   private long[] bits;
 
   public BlockOfRows(RoaringBitmap rows) {
@@ -48,7 +48,7 @@ public class BlockOfRows {
     return rows.contains(row);
   }
 
-  /** Puts all rows that were added into the bitmap. */
+  /** Moves all rows that were added to the bitmap. */
   public void settle() {
     if (bits != null) {
       rows.or(RoaringBitmap.addOffset(BitSetUtil.bitmapOf(bits), (long) block << BLOCK));

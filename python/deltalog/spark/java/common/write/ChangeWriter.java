@@ -17,8 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Writes rows of one partition to the change data feed, each with its kind of change. (PROTOCOL,
- * "Change Data Files".) They are written to a file next to the data file, which is created with its
- * first row.
+ * "Change Data Files".) The change data file is next to the data file, and is created when the
+ * first row is written.
  */
 public class ChangeWriter {
   private static final String CHANGE_TYPE = "_change_type";
@@ -32,8 +32,8 @@ public class ChangeWriter {
   private final JoinedRow joined = new JoinedRow();
 
   /**
-   * Creates the writer for the data file at `path`, whose columns are `columns`, the last ones for
-   * the tracking of rows; `given` is the number of columns of the rows.
+   * Creates the writer for the data file at `path`. `columns` are the file's columns, and the last
+   * of them track rows; `given` is the number of columns that the rows have.
    */
   public ChangeWriter(
       OutputWriterFactory parquet,
@@ -60,8 +60,8 @@ public class ChangeWriter {
   }
 
   /**
-   * Writes a row with this operation; for a deleted row, `isFirst` says that it was not recorded
-   * before.
+   * Writes a row with this operation. For a deleted row, `isFirst` states that the deletion was not
+   * recorded before.
    */
   public void write(InternalRow row, int operation, boolean isFirst) {
     InternalRow kind = kindOf(operation, isFirst);

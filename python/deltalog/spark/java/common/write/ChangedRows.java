@@ -5,17 +5,26 @@ import java.util.HashMap;
 import java.util.Map;
 import org.roaringbitmap.RoaringBitmap;
 
-/** The rows that one attempt of a task removes, matches and counts, for its report. */
+/**
+ * Collects the rows that one attempt of a task removes, matches and counts, for the attempt's
+ * report.
+ */
 public class ChangedRows {
   private final boolean matchesOnce;
 
-  /** From a file's number and the upper half of positions to the lower halves. */
+  /** Removed rows: from a file's number and the upper half of positions to the lower halves. */
   private final Map<Long, RoaringBitmap> removed = new HashMap<>();
 
-  /** The same for rows that match a row of the source and stay, if a row may match once only. */
+  /**
+   * Rows that match a row of the source but are not removed, in the same form. Only used if a row
+   * may match once.
+   */
   private final Map<Long, RoaringBitmap> staying = new HashMap<>();
 
-  /** The same for rows of the source that have matched, from the number of their partition on. */
+  /**
+   * Rows of the source that have matched, in the same form, with the number of their partition as
+   * the file's number.
+   */
   private final Map<Long, RoaringBitmap> matched = new HashMap<>();
 
   private final long[] counts = new long[6];
@@ -39,7 +48,7 @@ public class ChangedRows {
   }
 
   /**
-   * Takes note of what happens to a row; see RowAction. Returns whether it is removed for the first
+   * Records what happens to a row; see RowAction. Returns whether the row is removed for the first
    * time.
    */
   public boolean note(int operation, int file, long row) {
@@ -53,7 +62,7 @@ public class ChangedRows {
       }
       return false;
     }
-    // The rows of a scan come file by file.
+    // A scan returns the rows file by file, so the key rarely changes.
     long key = key(file, row);
     if (key != lastKey) {
       settle();
@@ -92,7 +101,7 @@ public class ChangedRows {
   }
 
   private static RuntimeException violation() {
-    // Python's dml/cardinality.py knows the text.
+    // Python's dml/cardinality.py looks for this text.
     return new IllegalStateException(
         "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table");
   }

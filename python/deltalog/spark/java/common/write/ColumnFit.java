@@ -21,8 +21,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Rows with exactly the columns of a table, cast and checked by Spark's own rules for storing
- * values, and by StoredCast.
+ * Fits rows to the columns of a table: with exactly these columns, cast and checked by Spark's own
+ * rules for storing values and by StoredCast.
  */
 public class ColumnFit {
   private static final String FILL_MODES =
@@ -31,15 +31,17 @@ public class ColumnFit {
   private ColumnFit() {}
 
   /**
-   * Matches columns by name. The rows get default values in columns that they lack, or NULL, and
-   * NULL in fields of structs that they lack.
+   * Matches columns by name. Columns that the rows lack get their default values, or NULL. Fields
+   * of structs that the rows lack get NULL.
    */
   public static Dataset<Row> byName(
       SparkSession session, Dataset<Row> rows, StructType schema, String table) {
     return fitted(session, withAllFields(session, rows, schema), schema, table, true);
   }
 
-  /** Returns whether rows lack fields of structs that a table has, and have no others. */
+  /**
+   * Returns whether rows lack fields of structs that a table has, and have no additional fields.
+   */
   static boolean lacksFields(LogicalPlan rows, StructType schema) {
     for (Attribute column : Plans.list(rows.output())) {
       if (lacking(column, schema) != null) {
@@ -68,7 +70,7 @@ public class ColumnFit {
     return Dataset.ofRows(session, new Project(Plans.seq(columns), plan));
   }
 
-  /** Returns the column of the table that lacks fields in the rows; or null. */
+  /** Returns the table's column if the attribute lacks some of its fields; otherwise null. */
   private static StructField lacking(Attribute column, StructType schema) {
     int at = FieldFit.indexOf(schema, column.name());
     StructField field = at < 0 ? null : schema.fields()[at];
@@ -104,7 +106,7 @@ public class ColumnFit {
     }
   }
 
-  /** Returns the rows with the casts that Spark leaves to writers. */
+  /** Applies the casts that Spark leaves to writers to the rows. */
   private static Dataset<Row> cast(
       SparkSession session, Dataset<Row> rows, StructType schema, boolean byName) {
     SQLConf conf = session.sessionState().conf();
@@ -125,7 +127,10 @@ public class ColumnFit {
     return made.rows();
   }
 
-  /** Returns whether missing columns are filled: a Boolean until Spark 4.1, a mode since 4.2. */
+  /**
+   * Returns the argument that states whether missing columns are filled: a Boolean until Spark 4.1,
+   * a mode since 4.2.
+   */
   private static Object fill(Class<?> type, boolean fills) throws ReflectiveOperationException {
     if (type == boolean.class) {
       return Boolean.valueOf(fills);

@@ -11,7 +11,7 @@ import org.apache.spark.mapred.SparkHadoopMapRedUtil$;
  * do.
  *
  * <p>It may not if its job has failed, or if another attempt of the same task was faster. Then it
- * deletes its files, because the driver would never hear of them.
+ * deletes its files, because the driver would never learn of them.
  */
 public class CommitPermission extends OutputCommitter {
 

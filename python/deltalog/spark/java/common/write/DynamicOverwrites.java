@@ -10,12 +10,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
 
 /**
- * Notes which versions of tables the rows of a dynamic overwrite are read from. Of the other writes
- * Spark keeps the analyzed query; of this one we would see only the optimized query, in which
- * tables may already be replaced by caches and answers from the log.
+ * Records which versions of tables the rows of a dynamic overwrite are read from. For other writes,
+ * Spark keeps the analyzed query. For a dynamic overwrite we would get only the optimized query, in
+ * which caches and answers from the log may already have replaced tables.
  */
 public class DynamicOverwrites extends Rule<LogicalPlan> {
-  /** The option of the write: the keys of planners and the filters of their rows, as JSON. */
+  /** The write's option for the keys of planners and the filters of their rows, as JSON. */
   public static final String SOURCES = "deltalog.sources";
 
   @Override
@@ -35,7 +35,7 @@ public class DynamicOverwrites extends Rule<LogicalPlan> {
     java.util.Map<String, Object> changes = new HashMap<>();
     changes.put("writeOptions", options.updated(SOURCES, sources));
     if (!relation.options().isEmpty()) {
-      // Spark wants the options of the table to equal the write's.
+      // Spark requires the options of the table to equal the options of the write.
       java.util.Map<String, String> all = new HashMap<>(relation.options().asCaseSensitiveMap());
       all.put(SOURCES, sources);
       Object noted = new CaseInsensitiveStringMap(all);

@@ -7,8 +7,8 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
 /**
- * The rows of a write whose table Spark still has to find. They are never resolved, so that Spark's
- * analyzer does not compare them with the table. EvolvingWrites takes this node away.
+ * A node above the rows of a write whose table Spark has not found yet. It is never resolved, so
+ * that Spark's analyzer does not compare the rows with the table. EvolvingWrites removes it.
  */
 public class EvolvingRows extends LogicalPlan {
   private final LogicalPlan child;

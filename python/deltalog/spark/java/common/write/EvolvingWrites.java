@@ -10,17 +10,17 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /**
- * Lets a write have other columns than its table, which then accepts any schema, so that Spark's
- * analyzer leaves the rows to us:
+ * Allows a write to have other columns than its table. The table is then changed to accept any
+ * schema, so that Spark's analyzer leaves the check of the rows to us. This applies to:
  *
  * <ul>
  *   <li>columns that the table does not have, if the options of the write, its statement or the
- *       session say that it adds them;
+ *       session request that they are added;
  *   <li>structs that lack fields, if a DataFrame is written by name.
  * </ul>
  *
- * <p>A write through writeTo names its table, with which Spark compares the rows as soon as it has
- * found it. EvolvingRows holds it back until this rule has seen the table.
+ * <p>A write through writeTo only names its table, and Spark compares the rows with the table as
+ * soon as it has found it. EvolvingRows delays this until this rule has seen the table.
  */
 public class EvolvingWrites extends Rule<LogicalPlan> {
   @Override

@@ -14,14 +14,14 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
- * Gives values all fields of a column, by name and in the column's order, as the JVM connector does
- * where it adds columns.
+ * Completes values by the fields of a column that they lack, by name and in the column's order, as
+ * the JVM connector does where it adds columns.
  *
  * <ul>
- *   <li>A field that the value lacks is NULL, or stays as it is in an old value. That goes for
- *       structs in structs, not for those in arrays and maps.
+ *   <li>A field that the value lacks becomes NULL, or keeps the value that it has in an old value.
+ *       This applies to structs in structs, but not to structs in arrays and maps.
  *   <li>A value that is NULL stays NULL, unless fields of an old value are kept.
- *   <li>The types of the fields stay, for Spark to cast.
+ *   <li>The types of the fields are not changed; Spark casts them later.
  * </ul>
  */
 public class FieldFit {
@@ -39,8 +39,8 @@ public class FieldFit {
   }
 
   /**
-   * Returns the value with all fields of the type; old is the value whose other fields stay, or
-   * null.
+   * Returns the value with all fields of the type. `old` is the value whose other fields are kept,
+   * or null.
    */
   public static Expression fitted(Expression value, DataType type, Expression old) {
     DataType from = value.dataType();
@@ -59,7 +59,7 @@ public class FieldFit {
     return value;
   }
 
-  /** Returns whether a type only lacks fields of another, and has no field that the other lacks. */
+  /** Returns whether a type equals another one except that it lacks some of its fields. */
   public static boolean isPart(DataType type, DataType whole) {
     return !isFit(type, whole) && hasOnlyFieldsOf(type, whole) && !hasOnlyFieldsOf(whole, type);
   }
@@ -84,7 +84,7 @@ public class FieldFit {
     return true;
   }
 
-  /** Returns the index of the field with a name, whatever its case; -1 if there is none. */
+  /** Returns the index of the field with a name, ignoring case; -1 if there is none. */
   public static int indexOf(StructType type, String name) {
     StructField[] fields = type.fields();
     for (int i = 0; i < fields.length; i++) {
@@ -126,13 +126,13 @@ public class FieldFit {
     return new If(isNothing, Plans.nothing(made.dataType()), made);
   }
 
-  /** Returns a struct as one that is not NULL, unless its fields may belong to another. */
+  /** Returns a struct marked as not NULL, unless fields of an old value are kept. */
   private static Expression given(Expression value, boolean keeps) {
     return keeps ? value : new KnownNotNull(value);
   }
 
   /**
-   * Returns whether a type has the fields of another in the same order, including in arrays and
+   * Returns whether a type has the fields of another one in the same order, including in arrays and
    * maps.
    */
   private static boolean isFit(DataType from, DataType to) {
@@ -157,7 +157,7 @@ public class FieldFit {
     return true;
   }
 
-  /** Returns whether a struct, or one in it, lacks fields of another. */
+  /** Returns whether a struct, or a struct inside it, lacks fields that another type has. */
   private static boolean lacksFields(DataType from, DataType to) {
     if (!(from instanceof StructType given && to instanceof StructType wanted)) {
       return false;
@@ -172,7 +172,7 @@ public class FieldFit {
     return false;
   }
 
-  /** Returns the field with a name, whatever its case; null if the value has none. */
+  /** Returns the field with a name, ignoring case; null if the value has none. */
   private static Expression field(Expression value, String name) {
     StructType type = (StructType) value.dataType();
     int at = indexOf(type, name);

@@ -20,17 +20,18 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The columns of rows in the form of the table's files (`write/fit.py`).
+ * Converts the columns of rows to the form that they have in the table's files (`write/fit.py`).
  *
  * <ul>
  *   <li>With column mapping, columns have their physical names and field ids (PROTOCOL.md, "Writer
  *       Requirements for Column Mapping").
- *   <li>Partition columns are the log's text, so that the names of directories are exact. If the
- *       files have these columns too, they come last and keep their types, and the text is in
- *       additional columns (PROTOCOL.md, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
- *       V3" of the protocol's requests for comments).
- *   <li>What is void is left out.
- *   <li>The last columns of the rows of a statement are not the table's, and stay as they are.
+ *   <li>Partition columns become text as in the log, so that the names of directories are exact. If
+ *       the files contain these columns too, they come after the table's other columns and keep
+ *       their types, and the text is in additional columns (PROTOCOL.md, "Iceberg Compatibility
+ *       V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments).
+ *   <li>Void columns and fields are left out.
+ *   <li>The last columns of the rows of a statement do not belong to the table, and are not
+ *       changed.
  * </ul>
  */
 public class FileColumns {
@@ -80,8 +81,8 @@ public class FileColumns {
   }
 
   /**
-   * Returns the rows with the partition columns after all others of the table, and their text at
-   * the end.
+   * Returns the rows with the partition columns after all other columns of the table, and the text
+   * of their values at the end.
    */
   private Dataset<Row> withDirectories(Dataset<Row> rows) {
     Attribute[] attributes = Projection.attributes(rows);
@@ -105,7 +106,7 @@ public class FileColumns {
     return rows.select(Plans.seq(columns));
   }
 
-  /** Returns a partition column as the log has it: an empty value is NULL. */
+  /** Returns a partition column as the log stores it, where an empty value is NULL. */
   static Column stored(Attribute attribute) {
     Column column = ExpressionUtils.column(attribute);
     return mayBeEmpty(attribute)
@@ -123,7 +124,8 @@ public class FileColumns {
   }
 
   /**
-   * Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
+   * Returns the column as text in the form of the log (PROTOCOL.md, "Partition Value
+   * Serialization").
    *
    * <p>Binary values that are not UTF-8 are refused: directory names would silently replace them.
    */

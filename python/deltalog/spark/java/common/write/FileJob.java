@@ -26,15 +26,15 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 
 /**
- * A job of Spark that writes files of a table, and what its tasks report.
+ * A Spark job that writes files of a table, and the reports of its tasks.
  *
- * <p>Spark's own FileFormatWriter runs it, in an execution of its own, with the table's commit
+ * <p>Spark's own FileFormatWriter runs the job, in a separate execution, with the table's commit
  * protocol.
  */
 public class FileJob {
   /**
-   * Reports with more bytes reach Python through a file, because py4j takes 50 ms to send a
-   * megabyte as text.
+   * Longer reports are passed to Python in a file, because py4j takes 50 ms to send a megabyte as
+   * text.
    */
   private static final int INLINE = 1 << 14;
 
@@ -48,11 +48,12 @@ public class FileJob {
   private final int parts;
 
   /**
-   * Creates a job that writes rows, which first become the rows of files (FileRows).
+   * Creates a job that writes rows. The rows are first converted to the form of the table's files
+   * (FileRows).
    *
    * @param description the JSON of `write/job.py`. The values of the partition columns that it
-   *     names are text.
-   * @param marked what the rows are beside the table's columns; null if the description says it
+   *     names are text. @param marked the columns that the rows have in addition to the table's;
+   *     null if the description states them
    */
   public FileJob(SparkSession session, Dataset<Row> rows, String description, MarkedRows marked) {
     java.util.Map<String, ?> parts = Json.object(description);
@@ -69,7 +70,7 @@ public class FileJob {
     this.protocol = this.marked.protocol(root, open > 0);
   }
 
-  /** Runs the job, and returns what its tasks report. */
+  /** Runs the job, and returns the reports of its tasks. */
   public Object run() throws IOException {
     JobTag.during(query.sparkSession().sparkContext(), tag, this::balanced);
     return reports();
@@ -142,8 +143,8 @@ public class FileJob {
   }
 
   /**
-   * Returns the reports of the tasks as bytes, or the name of a file with them. Also the reports of
-   * a job that failed.
+   * Returns the reports of the tasks as bytes, or the name of a file that contains them. Works for
+   * a job that failed, too.
    */
   public Object reports() throws IOException {
     List<byte[]> reports = protocol.reports();

@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The rows of a write in the form of the table's files: projections in Spark's plan, which Python
- * describes (`write/rows.py`). Each part may be missing.
+ * Converts the rows of a write to the form of the table's files, by projections in Spark's plan,
+ * which Python describes (`write/rows.py`). Each step may be missing.
  *
  * <ol>
  *   <li>fit: the columns of the table, and their types
@@ -20,9 +20,10 @@ import org.apache.spark.sql.types.StructType;
  *   <li>files: names, field ids, and partition values as text
  * </ol>
  *
- * Rows that are balanced are shuffled last, but before values of identity columns are counted:
- * tasks must count the rows that they write. Expressions of the table are resolved with the
- * settings of the session of the rows, which need not be the active one of the thread.
+ * If rows are balanced, they are shuffled last, but before the values of identity columns are
+ * counted, because each task must count the rows that it writes. Expressions of the table are
+ * resolved with the settings of the session that the rows belong to, which is not always the active
+ * session of the thread.
  */
 public class FileRows {
   private final SparkSession session;
@@ -35,7 +36,7 @@ public class FileRows {
     this.parts = parts;
   }
 
-  /** Returns the rows by a description in JSON. */
+  /** Converts the rows by a description in JSON. */
   public static Dataset<Row> of(SparkSession session, Dataset<Row> rows, String description) {
     return of(session, rows, Json.object(description));
   }

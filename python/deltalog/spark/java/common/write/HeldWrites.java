@@ -7,8 +7,8 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 
 /**
- * Holds back the rows of a write whose table is only named so far (EvolvingWrites), and looks at
- * once at one whose table is known.
+ * Prepares writes that may have other columns than their tables. If Spark does not know the table
+ * yet, its rows are held back (EvolvingWrites); otherwise the write is examined at once.
  */
 public class HeldWrites extends Rule<LogicalPlan> {
   @Override

@@ -8,8 +8,8 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The values of an identity column, counted in the tasks of a write: the row k of the partition p
- * of n has the value first + (p + k * n) * step. (PROTOCOL.md, "Identity Columns".)
+ * Computes the values of an identity column in the tasks of a write: row k of partition p, of n
+ * partitions, has the value first + (p + k * n) * step. (PROTOCOL.md, "Identity Columns".)
  *
  * <p>No two rows of a write have the same value. An attempt that repeats a task gives the same
  * values, and the files of only one attempt are committed.
@@ -26,8 +26,8 @@ public class IdentityNumbers implements UDF2<Integer, Long, Long> {
   }
 
   /**
-   * Returns the column of values. A plan must have it in a single projection, right below the
-   * write.
+   * Returns the column with the values. A plan must have it in a single projection, directly below
+   * the write.
    */
   public static Column of(String column, long first, long step) {
     UDF2<Integer, Long, Long> numbers = new IdentityNumbers(column, first, step);
@@ -37,8 +37,8 @@ public class IdentityNumbers implements UDF2<Integer, Long, Long> {
   }
 
   /**
-   * Returns the value of a row: the number of its partition, and that number times 2^33 plus the
-   * number of the row.
+   * Returns the value of a row, given the number of its partition, and that number times 2^33 plus
+   * the number of the row.
    */
   @Override
   public Long call(Integer partition, Long position) {

@@ -9,7 +9,10 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.StructType;
 
-/** The first columns of rows. Spark's Parquet writer writes all fields of a row. */
+/**
+ * Returns only the first columns of rows, because Spark's Parquet writer writes all fields of a
+ * row.
+ */
 public class LeadingColumns {
   private final StructType columns;
   private final int width;
@@ -17,21 +20,20 @@ public class LeadingColumns {
   private UnsafeProjection projection;
 
   /**
-   * Takes the first `width` columns, which have the types in `columns`, from rows of so many
-   * columns.
+   * Takes the first `width` columns, whose types are in `columns`, from rows with `given` columns.
    */
   public LeadingColumns(StructType columns, int width, int given) {
     this.columns = columns;
     this.width = width;
-    // A shorter row over the same bytes has the leading columns alone, if both have as many words
-    // of null bits.
+    // If both rows have the same number of words for null bits, the leading columns are a shorter
+    // row over the same bytes.
     boolean isView =
         UnsafeRow.calculateBitSetWidthInBytes(width)
             == UnsafeRow.calculateBitSetWidthInBytes(given);
     this.view = isView ? new UnsafeRow(width) : null;
   }
 
-  /** Returns them, valid until the next call. */
+  /** Returns the leading columns of a row; the result is valid until the next call. */
   public InternalRow of(InternalRow row) {
     if (view != null && row instanceof UnsafeRow whole) {
 

@@ -3,11 +3,11 @@ package io.deltalog.spark;
 import java.util.Map;
 
 /**
- * Describes the rows of a job except for the table's columns: how a statement marks them
- * (RowAction), and its rules.
+ * Describes what the rows of a job have in addition to the table's columns: the markers of a
+ * statement (RowAction), and rules about the rows.
  */
 public class MarkedRows {
-  /** The rows of a write, which have the table's columns only. */
+  /** The rows of a plain write, which have only the table's columns. */
   public static final MarkedRows NONE = new MarkedRows(0, false, false, 0);
 
   private final int markers;
@@ -16,9 +16,9 @@ public class MarkedRows {
   private final int tracking;
 
   /**
-   * Creates the description of rows with so many marker columns. Each row may have to be removed at
-   * most once. If the job records changes, all rows except copies are written to the change data
-   * feed, without the last columns of the table's files, which track rows.
+   * Describes rows with the given number of marker columns. removesOnce: each row may have to be
+   * removed at most once. records: all rows except copies are written to the change data feed,
+   * without the last columns of the table's files, which track rows.
    */
   MarkedRows(int markers, boolean removesOnce, boolean records, int tracking) {
     this.markers = markers;
@@ -27,9 +27,7 @@ public class MarkedRows {
     this.tracking = tracking;
   }
 
-  /**
-   * Returns the marked rows for the fields of a description (`dml/statement.py`); NONE for null.
-   */
+  /** Returns the description for the fields from `dml/statement.py`; NONE for null. */
   static MarkedRows of(Map<String, ?> fields) {
     if (fields == null) {
       return NONE;

@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 
-/** Replaces the columns that a parsed expression names by attributes. */
+/** Replaces the column names in a parsed expression by attributes. */
 public class NamedColumns extends NodeChange<Expression> {
   private final Map<String, Attribute> columns;
 
-  /** From the names of columns to their attributes. */
+  /** Takes a map from the names of columns to their attributes. */
   public NamedColumns(Map<String, Attribute> columns) {
     this.columns = columns;
   }

@@ -21,11 +21,11 @@ import org.apache.spark.sql.types.StructType;
  * maps. (PROTOCOL.md, "Writer Requirements for IcebergCompatV2".) Spark itself writes the ids of
  * columns and fields only.
  *
- * <p>The nearest field above a part has its id in the metadata, by the path from the name of that
- * field on.
+ * <p>The metadata of the nearest field above a part contains the part's id, under the path to the
+ * part, which begins with the name of that field.
  */
 public class PartIdsWriteSupport extends ParquetWriteSupport {
-  /** The metadata of a field with the ids of its parts. */
+  /** The key in a field's metadata for the ids of its parts. */
   public static final String KEY = "parquet.field.nested.ids";
 
   @Override
@@ -38,7 +38,7 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
     return new WriteSupport.WriteContext(identified, context.getExtraMetaData());
   }
 
-  /** Returns the fields of a group with the ids of all parts inside of them. */
+  /** Returns the fields of a group, with ids for all parts inside of them. */
   private static List<Type> fields(GroupType group, StructType schema) {
     List<Type> fields = new ArrayList<>();
     StructField[] columns = schema.fields();
@@ -51,7 +51,7 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
     return fields;
   }
 
-  /** Returns a type with the ids of the parts inside of it; `path` leads to it. */
+  /** Returns a type with ids for the parts inside of it; `path` leads to the type. */
   private static Type inside(Type type, DataType dataType, Metadata ids, String path) {
     if (dataType instanceof StructType structType) {
       GroupType group = type.asGroupType();
@@ -70,7 +70,7 @@ public class PartIdsWriteSupport extends ParquetWriteSupport {
     return group.withNewFields(Collections.singletonList(repeated(group).withNewFields(parts)));
   }
 
-  /** Returns a part of an array or map, the one at `index` of its repeated group, with its id. */
+  /** Returns the part of an array or map at `index` of its repeated group, with its id. */
   private static Type part(Type type, int index, DataType dataType, Metadata ids, String path) {
     Type part = inside(repeated(type.asGroupType()).getType(index), dataType, ids, path);
     return ids.contains(path) ? part.withId((int) ids.getLong(path)) : part;

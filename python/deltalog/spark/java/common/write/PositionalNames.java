@@ -19,13 +19,17 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
-/** The rows of a write by position that may add columns, with the names of the table's columns. */
+/**
+ * Renames the columns of a write by position that may add columns: they get the names of the
+ * table's columns.
+ */
 public class PositionalNames {
   private PositionalNames() {}
 
   /**
-   * Returns rows whose first columns have the names of the table's columns, also in structs. The
-   * further ones keep theirs. Rows with fewer columns than the table are an error of Spark's.
+   * Returns rows whose first columns have the names of the table's columns, also inside structs.
+   * The additional columns keep their names. If rows have fewer columns than the table, Spark
+   * raises an error.
    */
   static Dataset<Row> of(SparkSession session, Dataset<Row> rows, StructType schema, String table) {
     LogicalPlan plan = rows.queryExecution().analyzed();

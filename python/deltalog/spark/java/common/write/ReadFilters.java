@@ -23,9 +23,9 @@ import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 
 /**
- * The conditions that decide which rows of a table matter to an analyzed plan. They are pushed down
- * the plan from a filter or a join as long as rows for which they are not true do not affect the
- * result:
+ * Finds the conditions that decide which rows of a table matter to an analyzed plan. Conditions of
+ * a filter or a join are pushed down the plan as long as rows that do not meet them cannot affect
+ * the result:
  *
  * <ul>
  *   <li>through projections, names and views;
@@ -42,8 +42,8 @@ public class ReadFilters {
   private ReadFilters() {}
 
   /**
-   * Returns the conditions for the rows of a child, if the node's conditions matter only where
-   * `above` is true.
+   * Returns the conditions for the rows of a child, if only rows of the node that meet `above`
+   * matter.
    */
   public static List<Expression> below(LogicalPlan node, int child, List<Expression> above) {
     if (node instanceof Filter filter) {
@@ -77,8 +77,8 @@ public class ReadFilters {
   }
 
   /**
-   * Returns the conditions that look at columns of the relation alone, as a text; an empty one for
-   * none.
+   * Returns, as one text, the conditions that only read columns of the relation; an empty text if
+   * there are none.
    */
   public static String text(LogicalPlan relation, List<Expression> conditions) {
     List<Expression> found = new ArrayList<>();

@@ -1,38 +1,41 @@
 package io.deltalog.spark;
 
 /**
- * What happens to a row in a statement, as bits of the marker column OPERATION. Rows that a MERGE
- * writes have the number of their clause above these bits.
+ * States what a statement does with a row, as bits of the marker column OPERATION. If a MERGE
+ * writes the row, the number of the clause is above these bits.
  */
 public class RowAction {
-  /** The row of the target goes. */
+  /** The row is removed from the target. */
   public static final int REMOVE = 1;
 
-  /** The columns are written as a row of the table. Together with REMOVE: the row is changed. */
+  /**
+   * The columns are written as a row of the table. Together with REMOVE, this means that the row is
+   * changed.
+   */
   public static final int WRITE = 2;
 
-  /** The rows of the target and of the source match, whether a clause applies to them or not. */
+  /** A row of the target and a row of the source match, whether or not a clause applies to them. */
   public static final int MATCHED = 4;
 
-  /** The clause is one of WHEN NOT MATCHED BY SOURCE. */
+  /** The clause is a WHEN NOT MATCHED BY SOURCE. */
   public static final int BY_SOURCE = 8;
 
   /** The row is written unchanged. */
   public static final int COPY = 16;
 
-  /** The row has the values before a change. It only goes to the change data feed. */
+  /** The row has the values before a change. It is only written to the change data feed. */
   public static final int BEFORE = 32;
 
-  /** The row has been removed before. It goes to the change data feed only. */
+  /** The row was already removed. It is only written to the change data feed. */
   public static final int GONE = 64;
 
-  /** The number of bits below the number of a clause. */
+  /** The number of the bits below the number of the clause. */
   private static final int BITS = 8;
 
   /**
-   * The marker columns, which follow the table's columns: the bits, the number of the file that has
-   * the row, and its position there. A MERGE with an INSERT clause also has the number of the
-   * source's row.
+   * The marker columns, which follow the table's columns: the bits, the number of the file that
+   * contains the row, and the row's position in the file. A MERGE with an INSERT clause also has
+   * the number of the source's row.
    */
   public static final String OPERATION = "__deltalog_operation";
 

@@ -6,8 +6,8 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * Takes the rows of a statement: the table's columns, followed by the marker columns (RowAction).
- * Rows to write go to the writer of the file without the markers; rows to remove are noted; changes
- * go to the change data feed.
+ * Rows that are to be written go to the writer of the file, without the markers; rows to remove are
+ * recorded; changes go to the change data feed.
  */
 public class RowChangeWriter extends OutputWriter {
   private final OutputWriter file;
@@ -18,8 +18,8 @@ public class RowChangeWriter extends OutputWriter {
   private final LeadingColumns leading;
 
   /**
-   * Creates the writer; changes is null if they are not recorded, columns belong to the table's
-   * files, given is the number of all columns.
+   * Creates the writer. changes is null if changes are not recorded; columns are the columns of the
+   * table's files; given is the number of all columns.
    */
   public RowChangeWriter(
       OutputWriter file, ChangeWriter changes, ChangedRows changed, StructType columns, int given) {

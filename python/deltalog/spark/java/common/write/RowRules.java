@@ -16,7 +16,8 @@ import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
 
 /**
- * The rules of a table for its rows, as expressions in Spark's plan of a write (`write/rules.py`).
+ * Applies the rules of a table to rows, as expressions in Spark's plan of a write
+ * (`write/rules.py`).
  */
 public class RowRules {
   private final String table;
@@ -38,8 +39,8 @@ public class RowRules {
 
   /** Returns the rows with the generated columns computed and all rows checked. */
   public Dataset<Row> enforced(Dataset<Row> rows) {
-    // Generated columns are computed from values as they are stored, and may be partition columns
-    // themselves.
+    // Generated columns are computed from the values in the form in which they are stored, and may
+    // be partition columns themselves.
     Dataset<Row> made = asStored(rows);
     if (!computed.isEmpty()) {
       made = asStored(computed(made));
@@ -47,7 +48,7 @@ public class RowRules {
     return checks.isEmpty() ? made : checked(made);
   }
 
-  /** Returns the rows with NULL for empty partition values. */
+  /** Returns the rows with NULL in place of empty partition values. */
   private Dataset<Row> asStored(Dataset<Row> rows) {
     Projection made = new Projection(rows);
     for (int position : partitions) {
@@ -96,7 +97,7 @@ public class RowRules {
             ExpressionUtils.column(generated(rule, made)).cast(made.attribute(position).dataType());
         condition = made.column(position).eqNullSafe(expected);
       }
-      // NULL does not meet a constraint.
+      // A condition that is NULL counts as violated.
       Column met = functions.coalesce(condition, functions.lit(false));
       if (rule.get("exempt") != null) {
         Column exempt = condition(rule.get("exempt"), made);
@@ -129,8 +130,8 @@ public class RowRules {
   }
 
   /**
-   * Returns the column whose value comes with the checks. It loses its NOT NULL, which matters to
-   * Parquet's schema.
+   * Returns the position of the column to which the checks are attached. It is no longer NOT NULL
+   * then, which matters for Parquet's schema.
    */
   private static int carrier(Projection rows) {
     for (int i = 0; i < rows.size(); i++) {
@@ -160,8 +161,8 @@ public class RowRules {
   }
 
   /**
-   * Returns a condition on markers, which is ours. Columns of the table may have their names, and
-   * stand before them.
+   * Returns a condition of ours on marker columns. Columns of the table may have the same names,
+   * but they come earlier.
    */
   private static Column condition(Object sql, Projection rows) {
     if (sql == null) {

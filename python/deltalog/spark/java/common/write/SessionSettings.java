@@ -7,11 +7,11 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Tuple2;
 
 /**
- * The settings of a session on which changes of tables depend, as Python knows them
+ * The settings of a session that affect changes of tables, as Python knows them
  * (`write/settings.py`).
  */
 public class SessionSettings {
-  /** The settings of the JVM connector have this prefix. */
+  /** The prefix of the JVM connector's settings. */
   private static final String DELTA = "spark.databricks.delta.";
 
   private static final String REBASE_MODE = "spark.sql.parquet.datetimeRebaseModeInWrite";
@@ -23,7 +23,7 @@ public class SessionSettings {
     return Json.text(of(session));
   }
 
-  /** Returns the settings as what Json takes. */
+  /** Returns the settings as values that Json accepts. */
   public static Map<String, Object> of(SparkSession session) {
     SQLConf conf = session.sessionState().conf();
     Map<String, Object> settings = new HashMap<>();

@@ -18,7 +18,7 @@ import org.roaringbitmap.RoaringBitmap;
 public class SourceMatches implements UDF1<Long, Boolean> {
   private final HashMap<Long, RoaringBitmap> matched = new HashMap<>();
 
-  /** Collects them from the reports of the tasks. */
+  /** Collects the ids from the reports of the tasks. */
   public SourceMatches(List<byte[]> reports) throws IOException {
     for (byte[] written : reports) {
       DataInputStream report = new DataInputStream(new ByteArrayInputStream(written));

@@ -16,12 +16,12 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
- * The versions of tables that a DataFrame reads, and which rows of them, found in its analyzed
+ * Finds the versions of tables that a DataFrame reads, and which of their rows. Uses the analyzed
  * plan, including subqueries, common table expressions and views. The optimized plan is not
  * suitable, because answers from the log and cached data may have replaced relations in it.
  *
- * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out,
- * because their rows are meant to be old.
+ * <p>Versions that the query requests explicitly, for example by VERSION AS OF, are left out: the
+ * user asked for old rows.
  */
 public class SourceVersions {
   private static final List<String> TIME_TRAVEL =
@@ -34,8 +34,8 @@ public class SourceVersions {
   private SourceVersions() {}
 
   /**
-   * Returns for each DeltalogFileIndex in the plan the planner's key and the text of the conditions
-   * that the rows which matter meet (`ReadFilters.java`), as a list of two.
+   * Returns a list of two for each DeltalogFileIndex in the plan: the planner's key, and the text
+   * of the conditions that the relevant rows meet (`ReadFilters.java`).
    */
   public static List<List<String>> of(TreeNode<?> plan) {
     SourceVersions sources = new SourceVersions();

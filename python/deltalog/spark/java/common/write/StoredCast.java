@@ -13,21 +13,23 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Casts of values that Spark's rules let into no column of another type, such as text into a column
- * of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, so a value
- * that does not fit is an error. That is so only with the policy ANSI.
+ * Casts values that Spark's rules do not accept for a column of another type, such as text for a
+ * column of numbers. As in the JVM connector, such a value is cast by the rules of ANSI SQL, so a
+ * value that does not fit is an error. This only applies under the store assignment policy ANSI.
  */
 public class StoredCast {
   private final SQLConf conf;
   private final boolean byName;
 
-  /** Fields of structs are matched by name or by position. */
+  /**
+   * Creates the casts; byName states whether fields of structs are matched by name or by position.
+   */
   public StoredCast(SQLConf conf, boolean byName) {
     this.conf = conf;
     this.byName = byName;
   }
 
-  /** Returns the value in a type that Spark's rules let into a column, if there is one. */
+  /** Casts the value to a type that Spark's rules accept for the column, if there is one. */
   public Expression of(Expression value, DataType column) {
     if (!conf.storeAssignmentPolicy().equals(SQLConf.StoreAssignmentPolicy$.MODULE$.ANSI())) {
       return value;
@@ -42,7 +44,7 @@ public class StoredCast {
     return cast;
   }
 
-  /** Returns the given type, with the types of the column where Spark only casts on request. */
+  /** Returns the given type, with the column's types where Spark casts only explicitly. */
   private DataType storable(DataType given, DataType column) {
     if (given instanceof StructType from && column instanceof StructType to) {
       StructField[] fields = from.fields().clone();

@@ -22,8 +22,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * Rows without what is void, which files lack: columns, and fields of structs. The core refuses
- * arrays and maps of void, and structs with nothing else.
+ * Removes void columns and void fields of structs from rows, because files do not contain them. The
+ * core refuses arrays and maps of void, and structs with only void fields.
  */
 final class StoredColumns {
   private StoredColumns() {}
@@ -35,7 +35,7 @@ final class StoredColumns {
       if (!VoidColumns.areIn(type)) {
         columns.add(ExpressionUtils.column(attribute));
       } else if (type instanceof StructType struct) {
-        // The cast brings the metadata of the fields, with their ids.
+        // The cast adds the metadata of the fields, with their ids.
         columns.add(
             ExpressionUtils.column(value(attribute, struct))
                 .cast(stored(struct))

@@ -27,14 +27,14 @@ import scala.collection.immutable.Seq;
  * The commit protocol of a job that writes a table's files.
  *
  * <ul>
- *   <li>Files get their final names at once; nothing is renamed, and nothing is listed. Each
- *       attempt of a task draws new names, and only the report of the attempt that Spark accepts
- *       counts. So an attempt that dies, or that ends in the moment when its job fails, leaves at
- *       most a file that no version refers to.
+ *   <li>Files have their final names from the start; nothing is renamed or listed. Each attempt of
+ *       a task chooses new names, and only the report of the attempt that Spark accepts counts. So
+ *       an attempt that dies, or that ends at the moment when its job fails, at most leaves a file
+ *       that no version refers to.
  *   <li>An attempt that fails, or that may not commit, deletes its files. The job's runner deletes
- *       the files of accepted attempts by their reports.
- *   <li>Spark makes a copy for each task. The copy is shared with the writers of the task, because
- *       all of them travel in one closure.
+ *       the files of accepted attempts, which their reports list.
+ *   <li>Spark makes a copy of the protocol for each task. The writers of the task share this copy,
+ *       because all of them are serialized in one closure.
  * </ul>
  */
 public class TableCommitProtocol extends FileCommitProtocol implements Serializable {
@@ -42,8 +42,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private static final String NUL = String.valueOf((char) 0);
 
   /**
-   * Set in the driver's process, which makes the files of its own tasks durable all at the same
-   * time.
+   * True only in the driver's process. There, the files of the driver's own tasks are made durable
+   * all together.
    */
   private static boolean isDriver;
 
@@ -55,14 +55,14 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   private transient TaskPartitions partitions;
   private transient ChangedRows changed;
 
-  /** The paths within the table of the files that this attempt has named, by their whole paths. */
+  /** The files that this attempt has named: from the complete path to the place in the table. */
   private transient Map<String, Place> places;
 
   private transient List<String> opened;
   private transient long bytes;
   private transient long rows;
 
-  /** Where a file is below the table's directory, and the values of its partition columns. */
+  /** The path of a file below the table's directory, and the values of its partition columns. */
   private record Place(String name, List<String> partition) {}
 
   /**
@@ -105,8 +105,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Returns the writer of rows with markers, whose table's columns go to a file; changes is null if
-   * they are not recorded, given is the number of all columns.
+   * Returns the writer of rows with markers. It passes the table's columns to the writer of a file.
+   * changes is null if changes are not recorded; given is the number of all columns.
    */
   protected OutputWriter marked(
       OutputWriter file, ChangeWriter changes, StructType columns, int given) {
@@ -123,7 +123,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return newTaskTempFile(context, directory, name.prefix(), name.suffix());
   }
 
-  /** Spark 4.0 asks here. */
+  /** Spark 4.0 calls this method. */
   @Override
   public String newTaskTempFile(
       TaskAttemptContext context, Option<String> directory, String extension) {
@@ -143,8 +143,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Returns the directory of a partition with the one character escaped that Spark leaves and no
-   * path can have.
+   * Returns the directory of a partition with one more character escaped: Spark does not escape it,
+   * but paths cannot contain it.
    */
   private static String escaped(String directory) {
     return directory.replace(NUL, "%00");
@@ -156,8 +156,8 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   }
 
   /**
-   * Returns the directory of a new file, for which Spark has named one by its partition; null for
-   * the root.
+   * Returns the directory of a new file; null for the root. named is the directory that Spark chose
+   * by the partition.
    */
   protected String directory(int task, String named) {
     return named;
@@ -168,7 +168,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     return partitions.ofFileIn(directory);
   }
 
-  /** Adds to the report what the task has done in addition to writing files. */
+  /** Adds everything to the report that the task has done in addition to writing files. */
   protected void addTo(TaskReport added, int task) throws IOException {
     if (changed != null) {
       changed.reportTo(added);
@@ -199,13 +199,13 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
     throw new UnsupportedOperationException("a table has no partitions elsewhere");
   }
 
-  /** Records that the file exists from now on, unless a link leads elsewhere. */
+  /** Records that the file exists from now on, after checking that no link leads elsewhere. */
   public void opened(String path) {
     LocalPlace.checkWrite(root, new Path(path));
     opened.add(path);
   }
 
-  /** Reports a file that is complete. */
+  /** Adds a complete file to the report. */
   public void complete(String path, long count, TaskAttemptContext context) throws IOException {
     Path location = new Path(path);
     if (!isDriver) {
@@ -243,14 +243,14 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
       try {
         path.getFileSystem(context.getConfiguration()).delete(path, false);
       } catch (IOException e) {
-        // No version refers to the file, so that VACUUM removes it. The failure of the task is what
-        // users must see.
+        // No version refers to the file, so VACUUM will remove it. Users must see the failure of
+        // the task instead.
       }
     }
   }
 
   /**
-   * Spark calls it in other threads, perhaps still when the one who runs the job was interrupted.
+   * Spark calls this in other threads, possibly after the thread that runs the job was interrupted.
    */
   @Override
   public synchronized void onTaskCommit(FileCommitProtocol.TaskCommitMessage message) {
@@ -260,7 +260,7 @@ public class TableCommitProtocol extends FileCommitProtocol implements Serializa
   @Override
   public synchronized void commitJob(
       JobContext context, Seq<FileCommitProtocol.TaskCommitMessage> messages) {
-    // The same messages, in the order of the tasks.
+    // These are the same messages, in the order of the tasks.
     List<byte[]> ordered = new ArrayList<>();
     for (FileCommitProtocol.TaskCommitMessage taskCommitMessage : Plans.each(messages)) {
       ordered.add((byte[]) taskCommitMessage.obj());

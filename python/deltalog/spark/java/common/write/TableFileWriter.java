@@ -9,8 +9,8 @@ import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Writes a file of a table with Spark's Parquet writer, and reports it. Without a row there is no
- * file.
+ * Writes a file of a table with Spark's Parquet writer, and reports it. If there is no row, no file
+ * is created.
  */
 public class TableFileWriter extends OutputWriter {
   private final OutputWriterFactory parquet;

@@ -19,7 +19,7 @@ public class TableParquetFormat extends ParquetFileFormat {
   private final TableCommitProtocol protocol;
   private final MarkedRows marked;
 
-  /** Creates the format for rows that are marked so. */
+  /** Creates the format for rows with these markers. */
   public TableParquetFormat(TableCommitProtocol protocol, MarkedRows marked) {
     this.protocol = protocol;
     this.marked = marked;
@@ -36,8 +36,8 @@ public class TableParquetFormat extends ParquetFileFormat {
     configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     configuration.set("spark.sql.parquet.writeLegacyFormat", "false");
     configuration.set("spark.sql.parquet.fieldId.write.enabled", "true");
-    // Spark 4.0 cannot read variants that are annotated in the file. The table's schema says what
-    // they are.
+    // Spark 4.0 cannot read variants that are annotated in the file. The table's schema states
+    // which columns are variants.
     configuration.set("spark.sql.parquet.variant.annotateLogicalType.enabled", "false");
     if (schema.json().contains(PartIdsWriteSupport.KEY)) {
       configuration.set("parquet.write.support.class", PartIdsWriteSupport.class.getName());
@@ -46,11 +46,11 @@ public class TableParquetFormat extends ParquetFileFormat {
   }
 
   /**
-   * Returns a session that writes variants whole. Whether they are shredded is a setting of
-   * sessions only.
+   * Returns a session that writes variants whole. Only a session's settings control whether they
+   * are shredded.
    */
   private static SparkSession unshredding(SparkSession session, StructType schema) {
-    // A column of that name costs a copy for nothing.
+    // A column of that name only causes an unnecessary copy.
     if (!schema.json().contains("\"variant\"")) {
       return session;
     }

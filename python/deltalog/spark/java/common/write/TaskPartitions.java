@@ -10,8 +10,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 /**
  * The partition values of the files of one task, as text in the form of the log.
  *
- * <p>Spark names a new file by the directory of its partition, in which NULL and some text may be
- * the same. But it announces the values of a partition before the first file of it.
+ * <p>Spark names a new file by the directory of its partition, and the directory may be the same
+ * for NULL and for some text. But Spark announces the values of a partition before it creates the
+ * partition's first file.
  */
 public class TaskPartitions {
   private final boolean opensSeveral;

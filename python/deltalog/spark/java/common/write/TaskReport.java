@@ -11,8 +11,8 @@ import org.roaringbitmap.RoaringBitmap;
  * The result of one attempt of a task, in the form that the core's `write::task_report` reads and
  * describes.
  *
- * <p>Only bytes travel to the driver, so that neither its class loaders nor the serializers that
- * users choose matter.
+ * <p>Only bytes are sent to the driver, so neither its class loaders nor the serializer that users
+ * have chosen matter.
  */
 public class TaskReport {
   private static final int VERSION = 1;
@@ -21,7 +21,7 @@ public class TaskReport {
   private static final int ROW_COUNTS = 3;
 
   /**
-   * Rows of a MERGE's source that have matched, for the driver: i64 key, and a bitmap
+   * Marks rows of a MERGE's source that have matched, for the driver: i64 key, and a bitmap
    * (ChangedRows).
    */
   public static final int MATCHED_ROWS = 4;
@@ -85,8 +85,8 @@ public class TaskReport {
   }
 
   /**
-   * Adds what the task with this number has written of a bin: the numbers of the old files that
-   * have rows, in their order, and of these rows.
+   * Adds the contents of a bin that the task with this number has written: the numbers of the old
+   * files that have rows in the bin, in their order, and how many rows each of them has.
    */
   public void addBin(int task, int[] files, long[] rows, int count) throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
@@ -99,7 +99,7 @@ public class TaskReport {
     add(BIN, content);
   }
 
-  /** Adds numbers of rows, in the order in which the core reads them. */
+  /** Adds the counts of rows, in the order in which the core reads them. */
   public void addCounts(long[] counts) throws IOException {
     ByteArrayOutputStream content = new ByteArrayOutputStream();
     DataOutputStream record = new DataOutputStream(content);

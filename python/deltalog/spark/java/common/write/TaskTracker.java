@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.datasources.BasicWriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStats;
 import org.apache.spark.sql.execution.datasources.WriteTaskStatsTracker;
 
-/** Hands the values of each new partition to the commit protocol, which names the files. */
+/** Passes the values of each new partition to the commit protocol, which names the files. */
 public class TaskTracker implements WriteTaskStatsTracker {
   private final TableCommitProtocol protocol;
 
@@ -27,7 +27,10 @@ public class TaskTracker implements WriteTaskStatsTracker {
   @Override
   public void newRow(String path, InternalRow row) {}
 
-  /** Returns nothing, in a class of Spark's, which every serializer that users may choose knows. */
+  /**
+   * Returns an empty result, in a class of Spark's that every serializer which users may choose
+   * knows.
+   */
   @Override
   public WriteTaskStats getFinalStats(long commitMilliseconds) {
     return new BasicWriteTaskStats(Plans.none(), 0, 0L, 0L);

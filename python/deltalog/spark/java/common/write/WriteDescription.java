@@ -15,9 +15,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 
-/** What Python must know of the rows of a write before it begins (`write/request.py`). */
+/** Describes the rows of a write for Python, before the write begins (`write/request.py`). */
 public class WriteDescription {
-  /** What Spark puts on top of the plan of a stream's batch. The class moves between releases. */
+  /**
+   * The node that Spark puts on top of the plan of a stream's batch. The class moves between
+   * releases.
+   */
   private static final String BATCH = "WriteToMicroBatchDataSourceV1";
 
   private WriteDescription() {}

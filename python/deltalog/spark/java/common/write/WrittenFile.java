@@ -21,7 +21,7 @@ public class WrittenFile {
   /** Footers are usually shorter, so one request reads the whole footer. */
   private static final int READ = 1 << 16;
 
-  /** The length of the metadata, and the magic word. */
+  /** The size of the last part of a file: the length of the metadata, and the magic word. */
   private static final int END = 8;
 
   private final long size;
@@ -36,7 +36,7 @@ public class WrittenFile {
     this.footer = footer;
   }
 
-  /** Reads the end of a file that was just written with so many rows. */
+  /** Reads the end of a file that was just written with the given number of rows. */
   public static WrittenFile of(Path path, long rows, Configuration configuration)
       throws IOException {
     FileSystem system = path.getFileSystem(configuration);
@@ -60,7 +60,7 @@ public class WrittenFile {
     }
   }
 
-  /** Makes a local file durable. Other file systems have done so when the file was closed. */
+  /** Makes a local file durable. Other file systems have done this when the file was closed. */
   public static void sync(Path path, Configuration configuration) throws IOException {
     Path whole = path.getFileSystem(configuration).makeQualified(path);
     if ("file".equals(whole.toUri().getScheme())) {
