@@ -52,8 +52,9 @@ public class FileJob {
    * (FileRows).
    *
    * @param description the JSON of `write/job.py`. The values of the partition columns that it
-   *     names are text. @param marked the columns that the rows have in addition to the table's;
-   *     null if the description states them
+   *     names are text.
+   * @param marked the columns that the rows have in addition to the table's; null if the
+   *     description states them
    */
   public FileJob(SparkSession session, Dataset<Row> rows, String description, MarkedRows marked) {
     java.util.Map<String, ?> parts = Json.object(description);
