@@ -16,7 +16,7 @@ use crate::upkeep;
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct TableChange(CoreChange);
 
-/// The position of a column: the first, after another one, or the last.
+/// Parses the position of a column: the first, after another one, or the last.
 fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPosition>> {
     match (first, after) {
         (true, Some(name)) => {
@@ -175,7 +175,7 @@ impl TableChange {
     }
 }
 
-/// Changes a table, and returns the version that it has then.
+/// Changes a table, and returns its new version.
 #[pyfunction(name = "alter_table")]
 pub(crate) fn alter(
     py: Python<'_>,
@@ -190,7 +190,8 @@ pub(crate) fn alter(
     })
 }
 
-/// Drops a table feature, and returns the versions of its commits. The table is at the last one then.
+/// Drops a table feature, and returns the versions of the commits that this took. The last of them is the table's new
+/// version.
 #[pyfunction(name = "drop_feature")]
 pub(crate) fn drop_from(
     py: Python<'_>,

@@ -39,7 +39,7 @@ impl From<RecomputeMetrics> for Metrics {
     }
 }
 
-/// Computes statistics. Returns the metrics, and the version of the last commit, if there was something to do.
+/// Computes statistics. Returns the metrics, and the version of the last commit if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, predicate, all_files, dry_run, commit))]
 pub(crate) fn recompute_statistics(

@@ -1,15 +1,15 @@
-//! Arguments of classes that users call without Python code of ours in between. A wrong one is the error that
-//! `deltalog.errors.wrong_argument` makes, as with all other calls.
+//! Converts arguments of the classes that users call directly, without Python code of ours in between. A wrong argument
+//! raises the error of `deltalog.errors.wrong_argument`, as in all other calls.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// Returns the text of the parameter `name`.
+/// Returns the value of the parameter `name`, which must be text.
 pub(crate) fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     value.extract().map_err(|_| wrong(name, value, "text"))
 }
 
-/// Returns the whole number of the parameter `name`.
+/// Returns the value of the parameter `name`, which must be a whole number.
 pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let found = match value.is_instance_of::<PyBool>() {
         true => None,
@@ -18,7 +18,7 @@ pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     found.ok_or_else(|| wrong(name, value, "a whole number from 0, below 2^32"))
 }
 
-/// Returns the error for a value that the parameter `name` does not take; `expected` says what it takes.
+/// Returns the error for a value that the parameter `name` does not accept; `expected` describes accepted values.
 pub(crate) fn wrong(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let errors = value.py().import("deltalog.errors");
     match errors.and_then(|errors| errors.call_method1("wrong_argument", (name, value, expected))) {

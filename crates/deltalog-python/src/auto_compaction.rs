@@ -3,7 +3,7 @@
 use deltalog::AutoCompaction as Settings;
 use pyo3::prelude::*;
 
-/// The settings, as `deltalog.spark.write.compaction.AutoCompaction` has them. Sizes are in bytes.
+/// The settings, with the fields of `deltalog.spark.write.compaction.AutoCompaction`. Sizes are in bytes.
 #[derive(FromPyObject)]
 pub(crate) struct AutoCompaction {
     enabled: Option<bool>,

@@ -1,4 +1,4 @@
-//! Calls of the crate from Python: releasing the interpreter lock, looking for signals, delivering log records, mapping
+//! Calls the crate for Python: releases the interpreter lock, checks for signals, delivers log records, and maps
 //! errors.
 
 use pyo3::prelude::*;
@@ -26,9 +26,9 @@ pub(crate) fn call<T: Send>(
     }
 }
 
-/// As [`call`], for work that commits. Its result is returned even if a log handler asked to stop: the outcome of a
-/// commit must not get lost. The next call raises the handler's exception instead. The exception of a signal handler
-/// tells what was committed.
+/// Does the same as [`call`] for work that commits. The result is returned even if a log handler asked to stop, because
+/// the outcome of a commit must not get lost; the next call raises the handler's exception instead. If a signal handler
+/// raises an exception, it is extended by what was committed.
 pub(crate) fn call_that_commits<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,
@@ -45,7 +45,7 @@ pub(crate) fn call_that_commits<T: Send>(
     Ok(value)
 }
 
-/// A call that has ended.
+/// The outcome of a call that has ended.
 struct Ended<T> {
     result: deltalog::Result<T>,
     watched: Watched,
@@ -56,7 +56,7 @@ struct Ended<T> {
 /// Runs `work`, checks for signals while it runs, and delivers its log records.
 ///
 /// # Errors
-/// The exception that an earlier call postponed; `work` does not run then.
+/// The exception that an earlier call postponed; `work` does not run in that case.
 fn ended<T: Send>(py: Python<'_>, work: impl FnOnce() -> deltalog::Result<T> + Send) -> PyResult<Ended<T>> {
     logging::check_stop()?;
     let look = interrupts::look_of_thread(py)?;

@@ -1,4 +1,4 @@
-//! CLONE.
+//! CLONE: copies a table, with or without its data files.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl From<CloneMetrics> for Metrics {
 }
 
 impl CloneArguments {
-    /// Returns the request, and the place of the clone.
+    /// Returns the request, and the location of the clone.
     pub(crate) fn request(self, uri: &str, commit: CommitArguments) -> Result<(CloneRequest, Storage)> {
         let mut request = CloneRequest::new(self.shallow);
         request.mode = parse_mode(&self.mode)?;
@@ -67,7 +67,7 @@ impl CloneArguments {
     }
 }
 
-/// The metrics, the version of the commit, if there was something to do, and the roots that readers of the clone must
+/// The metrics; the version of the commit, if anything was committed; and the roots that readers of the clone must
 /// allow.
 pub(crate) type Done = (Metrics, Option<u64>, Vec<String>);
 

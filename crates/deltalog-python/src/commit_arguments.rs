@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 /// What to record with a commit in addition to its data; see `deltalog.commit.CommitArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct CommitArguments {
-    /// A JSON object with more fields of `commitInfo`.
+    /// A JSON object with additional fields for `commitInfo`.
     custom_metadata: Option<String>,
-    /// Applications with their versions and the times of these.
+    /// The progress of applications: names, versions, and the times of the versions.
     app_transactions: Vec<(String, i64, Option<i64>)>,
 }
 
 impl CommitArguments {
-    /// Returns the operation with the other fields of `commitInfo`.
+    /// Returns the operation with the additional fields of `commitInfo`.
     ///
     /// # Errors
     /// The errors of [`Operation::custom_metadata`].
@@ -24,7 +24,7 @@ impl CommitArguments {
         operation.custom_metadata(self.fields()?)
     }
 
-    /// Returns the progress of applications.
+    /// Returns the progress of all applications.
     pub(crate) fn progress(&self) -> Vec<SetTransaction> {
         let progress = self.app_transactions.iter();
         progress
@@ -36,7 +36,7 @@ impl CommitArguments {
             .collect()
     }
 
-    /// Returns the other fields of `commitInfo`, for a commit that records no progress of applications.
+    /// Returns the additional fields of `commitInfo`, for a commit that records no progress of applications.
     ///
     /// # Errors
     /// `Unsupported` if there are applications, `InvalidArgument` if the fields are not a JSON object.
@@ -58,12 +58,12 @@ impl CommitArguments {
     }
 }
 
-/// Returns the progress of the application that a writer names, if it names one, without its time.
+/// Returns the progress of the application that a writer names, if any. It has no time.
 pub(crate) fn progress_of(app_transaction: Option<(String, i64)>) -> Vec<SetTransaction> {
     app_transaction.map(|(app_id, version)| SetTransaction::new(app_id, version)).into_iter().collect()
 }
 
-/// A write without effect, because its application has recorded its version or a later one.
+/// The result of a write that had no effect, because its application has already recorded this version or a later one.
 #[pyclass(frozen, eq, get_all, module = "deltalog._internal")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct AlreadyApplied {
@@ -91,7 +91,7 @@ impl AlreadyApplied {
     }
 }
 
-/// The outcome of a write: its version, or that it had no effect.
+/// The outcome of a write: the version that it committed, or that it had no effect.
 #[derive(IntoPyObject)]
 pub(crate) enum Answer {
     Version(u64),
@@ -99,8 +99,8 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Returns what Python gets for `outcome`: None if nothing was written: another writer has created
-    /// the table, and the mode is `ignore`; or nothing was to be changed.
+    /// Converts `outcome` for Python. It is None if nothing was written: because another writer has created the table
+    /// and the mode is `ignore`, or because nothing had to be changed.
     pub(crate) fn of(outcome: WriteOutcome) -> Option<Self> {
         match outcome {
             WriteOutcome::Committed(committed) => Some(Self::Version(committed.version)),

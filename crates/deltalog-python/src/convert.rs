@@ -1,4 +1,4 @@
-//! CONVERT: the plan of a table that a directory of Parquet files becomes, and its commit.
+//! CONVERT: plans and commits the conversion of a directory of Parquet files to a table.
 
 use deltalog::engine::commit::Operation;
 use deltalog::engine::protocol::StructType;
@@ -29,7 +29,7 @@ pub(crate) struct ConvertArguments<'py> {
     files: Option<Bound<'py, PyAny>>,
 }
 
-/// The table that a directory becomes.
+/// The plan of a conversion.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ConversionPlan(Conversion);
 
@@ -68,15 +68,14 @@ impl ConversionPlan {
         ArrowStream::start(py, schema, batches.into_iter().map(Ok))
     }
 
-    /// Returns the version; None if there is a table by now, and the mode is `ignore`.
+    /// Commits the plan, and returns the version. Returns None if a table exists by now and the mode is `ignore`.
     fn commit(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let committed = call_that_commits(py, || self.0.commit())?;
         Ok(committed.map(|committed| committed.version))
     }
 }
 
-/// Finds the files of a directory, and reads their footers. Returns `None` if there is a table, and the mode is
-/// `ignore`.
+/// Finds the files of a directory, and reads their footers. Returns `None` if a table exists and the mode is `ignore`.
 #[pyfunction]
 #[pyo3(signature = (uri, arguments, commit, storage_options = None))]
 pub(crate) fn plan_conversion(

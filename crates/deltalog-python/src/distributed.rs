@@ -49,7 +49,7 @@ impl WriteTask {
         self.0.directory()
     }
 
-    /// Returns the task with a number among all tasks of the write. The number decides the values of identity columns.
+    /// Returns the task with its number among all tasks of the write, which determines the values of identity columns.
     fn numbered(&self, number: &Bound<'_, PyAny>, of: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (number, of) = (argument::count("number", number)?, argument::count("of", of)?);
         self.0.numbered(number, of).map(Self).into_python()
@@ -57,7 +57,7 @@ impl WriteTask {
 
     /// Writes `data` as files of the table and returns the fragment that names them.
     ///
-    /// The log is not read, and nothing is committed. If it fails, the files are deleted.
+    /// The log is not read, and nothing is committed. If writing fails, the files are deleted.
     #[pyo3(signature = (data, storage_options = None, credential_provider = None))]
     fn write(
         &self,
@@ -132,7 +132,7 @@ impl Fragment {
     }
 }
 
-/// A write whose files come from several processes: begun and committed here, written by workers.
+/// A write whose files come from several processes. It is begun and committed here; workers write the files.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct DistributedWrite {
     task: deltalog::WriteTask,
@@ -144,10 +144,10 @@ enum State {
     Closed(Closed),
 }
 
-/// The outcome of a write.
+/// The outcome of a write that has ended.
 #[derive(Clone, Copy, PartialEq)]
 enum Closed {
-    /// It was committed, or its commit has failed for certain.
+    /// The write was committed, or its commit has definitely failed.
     Ended,
     Aborted,
     Unknown,
@@ -159,13 +159,13 @@ impl DistributedWrite {
         Self { task, state: Mutex::new(State::Open(Box::new((write, operation)))) }
     }
 
-    /// Applies `work` to the open write; `work` returns the next state.
+    /// Passes the open write to `work`, which returns the next state.
     fn change<T>(
         &self,
         work: impl FnOnce(deltalog::DistributedWrite, Operation) -> (State, Result<T>),
     ) -> Result<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A panic in `work` leaves a write whose fate is unknown.
+        // If `work` panics, it is unknown whether the write was committed.
         match std::mem::replace(&mut *state, State::Closed(Closed::Unknown)) {
             State::Open(open) => {
                 let (write, operation) = *open;
@@ -206,7 +206,7 @@ impl DistributedWrite {
         WriteTask(self.task.clone())
     }
 
-    /// Returns numbered tasks, which count the values of identity columns.
+    /// Returns tasks with numbers, which compute the values of identity columns.
     fn tasks(&self, count: &Bound<'_, PyAny>) -> PyResult<Vec<WriteTask>> {
         let count = match argument::count("count", count)? {
             0 => return Err(argument::wrong("count", count, "the number of tasks, at least 1")),
@@ -279,7 +279,7 @@ impl DistributedWrite {
     }
 }
 
-/// Takes the fragments out of anything that can be iterated.
+/// Collects the fragments from any iterable.
 pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalog::Fragment>> {
     let refuse = |value: &Bound<'_, PyAny>| {
         argument::wrong("fragments", value, "a list of what WriteTask.write has returned")
@@ -291,7 +291,7 @@ pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalo
     fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
 }
 
-/// The arguments that begin a distributed write.
+/// A way to begin a distributed write, with its arguments.
 #[derive(IntoPyObject)]
 #[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
 pub(crate) enum Begun {
@@ -299,7 +299,7 @@ pub(crate) enum Begun {
     AlreadyApplied(AlreadyApplied),
 }
 
-/// Checks a write and returns it, to be given to workers. Without a schema, the data have the table's.
+/// Checks a write and returns it, to be given to workers. If there is no schema, the data must have the table's schema.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
 pub(crate) fn begin_write(

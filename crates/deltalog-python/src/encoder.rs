@@ -30,7 +30,7 @@ use crate::error::IntoPython;
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Encoder(Mutex<Form>);
 
-/// The format, and what of it is written.
+/// The format of the output, with the state of its encoder.
 enum Form {
     Json { schema: SchemaRef },
     Arrow(Box<StreamWriter<Vec<u8>>>),

@@ -1,4 +1,4 @@
-//! Errors of the crate as the classes of `deltalog.errors`, one class per kind.
+//! Maps errors of the crate to the classes of `deltalog.errors`, one class per kind of error.
 
 use deltalog::{Error, ErrorKind};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -73,8 +73,8 @@ pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Returns the Python exception for an error, with the parts of the error as attributes.
 ///
-/// A Python exception that caused the error becomes its cause. If that exception is a request to stop, such as
-/// `KeyboardInterrupt`, it is returned itself.
+/// If a Python exception caused the error, it becomes the cause of the returned exception. But if it is a request to
+/// stop, such as `KeyboardInterrupt`, it is itself returned.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     Python::attach(|py| {
         let cause = std::error::Error::source(error)

@@ -1,4 +1,4 @@
-//! Values of SQL expressions for Arrow data.
+//! Evaluates SQL expressions on Arrow data.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub(crate) fn expression_bytes(py: Python<'_>) -> PyResult<usize> {
     call(py, deltalog::expression_bytes)
 }
 
-/// Returns a stream with one row and one column, `value`: the default value of the column that the schema has, the same
-/// for all rows of a write.
+/// Returns a stream with one row and one column, `value`: the default value of the schema's single column, which is the
+/// same for all rows of a write.
 #[pyfunction]
 pub(crate) fn default_value(py: Python<'_>, schema_json: &str, sql: &str) -> PyResult<ArrowStream> {
     let rows = call(py, || {

@@ -36,7 +36,7 @@ struct Fragment {
     partition_columns: Vec<String>,
     /// The hidden columns with row ids and row commit versions, if they are requested.
     row_ids: Option<[String; 2]>,
-    /// The columns to read, if not all.
+    /// The columns to read; all if it is missing.
     columns: Option<Vec<String>>,
     files: Vec<FragmentFile>,
 }
@@ -54,16 +54,16 @@ struct FragmentFile {
     number: Option<u32>,
 }
 
-/// The result of a scan.
+/// Describes what a scan has to return.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// The columns, if not all.
+    /// The columns; all if it is missing.
     pub(crate) columns: Option<Vec<String>>,
-    /// Whether the rows have their row ids and row commit versions.
+    /// Whether to return row ids and row commit versions.
     pub(crate) row_ids: bool,
-    /// Whether the rows have the numbers of their files and their positions there.
+    /// Whether to return, for each row, the number of its file and its position in the file.
     pub(crate) positions: bool,
-    /// Another condition, by which files are left out as by the filters, and the time zone of its times.
+    /// A further condition for leaving out files, with the time zone of its times.
     pub(crate) condition: Option<(String, String)>,
 }
 
@@ -173,7 +173,8 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// Reads the rows of a fragment. It has no credentials, so the store's credentials come as options.
+/// Reads the rows of a fragment. The fragment contains no credentials, so the store's credentials are passed as
+/// options.
 #[pyfunction]
 #[pyo3(signature = (fragment, storage_options = None))]
 pub(crate) fn read_fragment(

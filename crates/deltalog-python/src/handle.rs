@@ -1,4 +1,4 @@
-//! Follows a table: keeps its newest snapshot, and its commits.
+//! Handles of a table: its newest snapshot, and its commits one after the other.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -36,14 +36,14 @@ pub(crate) fn canonical_uri(
     call(py, || Ok(open_storage(uri, storage_options)?.url()))
 }
 
-/// Checks that the store of `uri` refuses to create what exists.
+/// Checks that the store of `uri` refuses to create a file that already exists.
 #[pyfunction]
 #[pyo3(signature = (uri, storage_options = None))]
 pub(crate) fn check_store(py: Python<'_>, uri: &str, storage_options: Option<StoreOptions>) -> PyResult<()> {
     call(py, || open_storage(uri, storage_options)?.check())
 }
 
-/// Returns the hits, the misses, and the bytes of each, of all caches of this process on the local disk.
+/// Returns the number of hits and of misses, and the bytes of each, of all caches of this process on the local disk.
 #[pyfunction]
 pub(crate) fn cache_statistics() -> (u64, u64, u64, u64) {
     let CacheStatistics { hits, misses, hit_bytes, miss_bytes, .. } = CacheStatistics::of_process();

@@ -1,16 +1,17 @@
-//! Refuses to be imported by another interpreter than the main one.
+//! Refuses to be imported by an interpreter other than the main one.
 //!
-//! Threads of the core that call into Python attach to the main interpreter, and would wait for ever for one that runs
-//! there. Web servers such as `mod_wsgi` make an interpreter for each application.
+//! Threads of the core that call Python attach to the main interpreter. If Python code in another interpreter waits for
+//! such a thread, both wait forever. Web servers such as `mod_wsgi` create an interpreter for each application.
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 
-/// The module that distinguishes interpreters, in Python 3.13 and before.
+/// The names of the module that distinguishes interpreters, in Python 3.13 and in earlier versions.
 const MODULES: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
 
 /// # Errors
-/// `ImportError` in every interpreter but the main one. Nothing is known if Python has no module that tells.
+/// `ImportError` in every interpreter except the main one. If Python has neither module, this cannot be checked, and
+/// there is no error.
 pub(crate) fn check_main(py: Python<'_>) -> PyResult<()> {
     let Some(module) = MODULES.iter().find_map(|name| py.import(name).ok()) else { return Ok(()) };
     let (main, current) = (module.call_method0("get_main")?, module.call_method0("get_current")?);

@@ -1,13 +1,13 @@
-//! Ctrl-C and other signals whose handlers raise, while a call runs.
+//! Handles Ctrl-C, and other signals whose handlers raise, while a call runs.
 //!
-//! - Python runs handlers of signals on its main thread only. So calls on that thread look for signals now and then
+//! - - Python runs signal handlers only on its main thread. So calls on that thread check for signals now and then
 //!   (`deltalog::engine::interrupt`), and calls on other threads do not.
-//! - What a handler raises is kept until the call has stopped, and is raised then. If the call has made a commit, a
-//!   `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is not known whether it has, it
-//!   becomes an `UnknownCommitInterrupt`.
-//! - A consumer of a stream gets an error, because the C interface transports no exception. Python raises its exception
-//!   as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, its own handler of SIGINT is made to
-//!   run again; for others, a replacement handler runs once.
+//! - - An exception that a handler raises is kept until the call has stopped, and is raised then. If the call has made
+//!   a commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is unknown whether
+//!   the call has made a commit, it becomes an `UnknownCommitInterrupt`.
+//! - - A consumer of a stream gets an error, because the C interface cannot transport exceptions. Python raises the
+//!   exception as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, the program's own handler of
+//!   SIGINT is run again; for other exceptions, a replacement handler runs once.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -28,9 +28,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 thread_local! {
     /// The exception that a handler has raised during a call of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// When a stream that this thread consumes checks for signals again.
+    /// The time from which a stream that this thread consumes checks for signals again.
     static NEXT_LOOK: Cell<Option<Instant>> = const { Cell::new(None) };
-    /// Whether this is the main thread of the process with this number.
+    /// The id of a process, and whether this thread is the main thread of that process.
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn look_of_thread(py: Python<'_>) -> PyResult<Option<Look>> {
     Ok(known_look())
 }
 
-/// Does the same for a thread that need not be able to run Python. It is known if it has made a call before.
+/// Does the same for a thread that may be unable to run Python. Works if the thread has made a call before.
 fn known_look() -> Option<Look> {
     let is_main = IS_MAIN.get().is_some_and(|(process, is_main)| is_main && process == std::process::id());
     is_main.then_some(look)
@@ -64,7 +64,7 @@ fn look() -> bool {
     }
 }
 
-/// Makes the current call of this thread raise an exception of the user's code that is a request to stop.
+/// Makes the current call of this thread raise an exception of the user's code, which asks to stop.
 pub(crate) fn stop_with(raised: PyErr) {
     keep(raised);
     interrupt::interrupt();
@@ -76,7 +76,7 @@ fn keep(raised: PyErr) {
     });
 }
 
-/// Returns what a call raises that was interrupted, after it has ended with `failure` or without one.
+/// Returns the exception that an interrupted call raises, after it has ended with `failure` or successfully.
 pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Error>) -> PyErr {
     let raised = RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     let unknown = failure.filter(|failure| failure.kind() == ErrorKind::CommitStateUnknown);
@@ -88,7 +88,7 @@ pub(crate) fn exception(py: Python<'_>, commits: &[Commit], failure: Option<&Err
     told.unwrap_or_else(|failure| failure)
 }
 
-/// Returns the signals' exception after a call that has ended well, if a signal has just come.
+/// Returns the exception of a signal that has arrived just now, after a call that succeeded.
 pub(crate) fn after_commits(py: Python<'_>, commits: &[Commit]) -> PyResult<()> {
     if commits.is_empty() {
         return Ok(());
@@ -123,8 +123,8 @@ fn unknown_commit(py: Python<'_>, raised: &PyErr, failure: &Error) -> PyResult<P
     Ok(told)
 }
 
-/// Returns an exception of `class` in place of a `KeyboardInterrupt`. An exception of another class comes from the
-/// user, and gets a note.
+/// Replaces a `KeyboardInterrupt` by an exception of `class`. An exception of any other class comes from the user's
+/// code, and gets a note instead.
 fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<PyErr> {
     if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
         let class = py.import("deltalog.errors")?.getattr(class)?;
@@ -137,7 +137,7 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
     Ok(raised.clone_ref(py))
 }
 
-/// Calls `work`, which a consumer of a stream waits for. Returns `None` if it was interrupted.
+/// Calls `work` for a consumer of a stream that waits for it. Returns `None` if it was interrupted.
 ///
 /// If the thread is already within a call of this crate, `work` is part of that call.
 pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
@@ -168,7 +168,7 @@ fn is_time_to_look() -> bool {
     is_time
 }
 
-/// Lets Python raise `raised` when it runs next, or else the next call of this thread.
+/// Makes Python raise `raised` when it runs next. If that is impossible, the next call of this thread raises it.
 fn raise_again(py: Python<'_>, raised: &PyErr) {
     let again = || -> PyResult<()> {
         let interrupt_main = py.import("_thread")?.getattr("interrupt_main")?;

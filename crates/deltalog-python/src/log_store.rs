@@ -1,7 +1,7 @@
-//! Log stores that are Python objects, which decide commits.
+//! Log stores that are Python objects. They decide which commits succeed.
 //!
-//! An object is registered under a name, which the storage option `log_store` has then. It is kept until the process
-//! ends, because any table may name it.
+//! An object is registered under a name, which is then used as the value of the storage option `log_store`. The object
+//! is kept until the process ends, because any table may name it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +13,13 @@ use pyo3::types::PyTuple;
 
 use crate::interrupts::stop_with;
 
-/// The value of the option.
+/// The storage option with the name.
 const OPTION: &str = "log_store";
 
 static REGISTERED: Mutex<Option<HashMap<String, Arc<PythonLogStore>>>> = Mutex::new(None);
 
-/// Registers an object under a name. Returns whether the name is free or belongs to this object: open tables, and
-/// snapshots that the process keeps, use the object that has the name.
+/// Registers an object under a name. Returns false if the name belongs to another object: open tables, and snapshots
+/// that the process keeps, use the object with that name.
 #[pyfunction]
 pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +29,7 @@ pub(crate) fn register_log_store(name: String, log_store: Py<PyAny>) -> bool {
     found.0.as_ptr() == object
 }
 
-/// Returns the registered object that `options` name, and the other options.
+/// Returns the registered object that `options` name, and the remaining options.
 pub(crate) fn split(
     options: &HashMap<String, String>,
 ) -> (impl Iterator<Item = (&str, &str)>, Option<Arc<dyn CommitCoordinator>>) {
@@ -75,7 +75,7 @@ fn failed(py: Python<'_>, method: &str, exception: PyErr) -> Error {
     Error::new(kind, format!("the log store failed in '{method}'")).with_source(exception)
 }
 
-/// Returns the entry as Python sees it.
+/// Converts an entry for Python.
 fn entry_to_python<'py>(py: Python<'py>, entry: &CoordinatorEntry) -> PyResult<Bound<'py, PyTuple>> {
     let class = py.import("deltalog.storage")?.getattr("LogEntry")?;
     let fields = (&entry.table_path, &entry.file_name, &entry.temp_path, entry.is_complete);

@@ -1,4 +1,4 @@
-//! The bridge from the crate's log events to Python's `logging`: logger `deltalog`, with a child per module.
+//! Forwards the crate's log events to Python's `logging`: to the logger `deltalog`, with a child per module.
 //!
 //! The crate logs with `tracing`, whose feature `log` forwards events to the one logger of this library,
 //! [`Bridge`].
@@ -123,7 +123,7 @@ pub(crate) fn check_stop() -> PyResult<()> {
     STOP.take().map_or(Ok(()), Err)
 }
 
-/// Lets the next call of this thread raise `stop`.
+/// Makes the next call of this thread raise `stop`.
 pub(crate) fn postpone(stop: PyErr) {
     STOP.set(Some(stop));
 }

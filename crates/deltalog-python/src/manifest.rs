@@ -1,4 +1,4 @@
-//! Manifests for other engines.
+//! Writes manifests, which let other engines read the table.
 
 use deltalog::generate_manifests as core_generate;
 use pyo3::prelude::*;

@@ -47,14 +47,14 @@ pub(crate) struct VectorStats {
     rows: u64,
 }
 
-/// Files and their size.
+/// A number of files, and their total size.
 #[derive(IntoPyObject, Default)]
 pub(crate) struct FileStats {
     num: u64,
     size: u64,
 }
 
-/// Files and their size, as they are named in what was clustered.
+/// A number of files and their total size, under the names that the metrics of clustering use.
 #[derive(IntoPyObject)]
 pub(crate) struct ClusteredFiles {
     #[pyo3(item("numFiles"))]
@@ -199,8 +199,8 @@ pub(crate) type ZOrder = (Vec<String>, String);
 /// How a clustered table is clustered: whether as a whole, and the size of cubes.
 type Cluster = (bool, Option<u64>);
 
-/// Merges small files into fewer, larger ones, `purges` files, clusters rows, or orders the rows of all files.
-/// Returns the metrics, and the version of the last commit, if there is one.
+/// Merges small files into fewer, larger ones, `purges` files, clusters rows, or orders the rows of all files. Returns
+/// the metrics, and the version of the last commit, if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (
     snapshot, predicate, target_size, commit_interval, purges, dry_run, commit, z_order = None, cluster = None,

@@ -1,8 +1,9 @@
-//! Panics of Rust code, as `deltalog.errors.InternalError`.
+//! Converts panics of Rust code to `deltalog.errors.InternalError`.
 //!
 //! PyO3 catches the panic of any function or method that Python calls, and raises a `PanicException`, which `except
-//! Exception` does not catch. Its class is replaced by one that makes an `InternalError` instead, so that no call needs
-//! its own guard. What Arrow's C interface calls is guarded here ([`caught`]), because a panic there ends the process.
+//! Exception` does not catch. Its class is replaced by one that creates an `InternalError` instead, so that calls need
+//! no guards of their own. Code that Arrow's C interface calls is guarded here ([`caught`]), because a panic there
+//! would end the process.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ const HINT: &str = "this is a defect of deltalog: please report it, with this me
 /// How many panics are remembered until their calls end.
 const REMEMBERED: usize = 16;
 
-/// The messages of the last panics, and where they were.
+/// The messages of the last panics, and the places in the code where they occurred.
 static LAST: Mutex<VecDeque<(String, String)>> = Mutex::new(VecDeque::new());
 
 /// Replaces the exception that a panic raises in Python.

@@ -1,4 +1,4 @@
-//! FSCK: checks of the files of a table, and repairs of its log.
+//! FSCK: checks the files of a table, and repairs its log.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{
@@ -93,8 +93,8 @@ pub(crate) fn check_files(
     ArrowStream::start(py, FileCheck::schema(), std::iter::once(Ok(batch)))
 }
 
-/// Removes files from the table that are not there. Returns the metrics, the files, and the version of the commit, if
-/// there was something to do.
+/// Removes files from the table that no longer exist in the store. Returns the metrics, the files, and the version of
+/// the commit, if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, removes_damaged, drops_files_without_vectors, dry_run, commit))]
 pub(crate) fn repair(

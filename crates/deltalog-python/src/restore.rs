@@ -1,4 +1,4 @@
-//! RESTORE.
+//! RESTORE: returns a table to an earlier version.
 
 use deltalog::engine::commit::Operation;
 use deltalog::{RestoreMetrics, RestoreRequest, restore as core_restore};
@@ -43,7 +43,7 @@ impl From<RestoreMetrics> for Metrics {
 }
 
 /// Makes the version of `earlier` the newest one of the table again, based on `snapshot`. Returns the metrics, and the
-/// version of the commit, if there was something to do.
+/// version of the commit, if anything was committed.
 #[pyfunction]
 #[pyo3(signature = (snapshot, earlier, timestamp, ignore_missing_files, allow_protocol_downgrade, dry_run, commit))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]

@@ -1,8 +1,8 @@
-//! The rows of a list or a generator, whose items are Arrow data each.
+//! Reads the rows of a list or a generator whose items are Arrow data.
 //!
-//! - Items are requested one by one, on the thread that reads; it attaches to the interpreter for each.
-//! - The first item says which columns there are. Another item with other columns is an error: a missing column would
-//!   be NULL without a word.
+//! - - Items are requested one by one, on the reading thread, which attaches to the interpreter for each item.
+//! - - The first item determines the columns. It is an error if another item has other columns: a missing column would
+//!   silently become NULL.
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -21,7 +21,7 @@ pub(crate) struct Several {
     schema: SchemaRef,
     items: Py<PyIterator>,
     current: Reader,
-    /// How many items were opened.
+    /// The number of items that were opened.
     opened: usize,
 }
 
@@ -29,7 +29,8 @@ impl Several {
     /// Opens the first item of an iterable.
     ///
     /// # Errors
-    /// `InvalidArgumentError` if there is none, or if it is not Arrow data. Also what the iterable raises.
+    /// `InvalidArgumentError` if there is no item, or if the first one is not Arrow data. Also any exception that the
+    /// iterable raises.
     pub(crate) fn open(items: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut items = items.try_iter()?;
         let Some(first) = items.next().transpose()? else {
@@ -96,7 +97,7 @@ impl Iterator for Several {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(batch) = self.current.next() {
-                // Items may differ in metadata and in which columns may be NULL, which the first one decides.
+                // Items may differ in metadata and in which columns may be NULL; the first item decides both.
                 return Some(batch.and_then(|batch| {
                     RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec())
                 }));

@@ -1,11 +1,11 @@
-//! An append of a few rows through an open table: its commit's listing is the only one.
+//! Appends a few rows through an open table with a single listing of the log, which is part of the commit.
 //!
-//! Other writes are based on the newest version, which a listing tells, and their commits list the log again. Here the
-//! version that the handle has is taken for the newest. The commit compares it with concurrent commits, as every
-//! commit does. If it was too old, because the schema has changed or because rows are refused that the newest version
-//! accepts, the rows are still there, and are written like the rows of any other write.
+//! Other writes are based on the newest version, which they find by a listing, and their commits list the log again.
+//! This append assumes that the version of the handle is still the newest one. The commit compares it with concurrent
+//! commits, as every commit does. The version may be too old: the schema may have changed, or rows may be refused that
+//! the newest version accepts. Then the rows are still in memory, and are written like the rows of any other write.
 //!
-//! - Rows are held in memory up to [`MOST_BYTES`]. Whether there are more is known before a file is begun.
+//! - - Rows are held in memory up to [`MOST_BYTES`]. No file is begun before it is known whether there are more.
 //! - A schema that does not fit is refused before the source produces any row.
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
@@ -27,7 +27,7 @@ pub(crate) struct Rows {
 /// The outcome of an append.
 pub(crate) enum SmallAppend {
     Done(WriteOutcome),
-    /// Nothing was written. All rows are to be written in another way.
+    /// Nothing was written. All rows must be written in another way.
     Rest(Rows),
 }
 
@@ -37,7 +37,7 @@ impl Rows {
         Self { schema: reader.schema(), pieces: Box::new(pieces(reader)) }
     }
 
-    /// Returns the same rows after others.
+    /// Returns the rows with `held` before them.
     fn after(self, held: Vec<RecordBatch>) -> Self {
         Self { pieces: Box::new(held.into_iter().map(Ok).chain(self.pieces)), ..self }
     }
@@ -83,12 +83,12 @@ pub(crate) fn small_append(
     }
 }
 
-/// Returns the bytes of a column's rows, which may be some of many.
+/// Returns the size in bytes of a column's rows, which may be part of a larger buffer.
 fn size(column: &ArrayRef) -> usize {
     column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
 }
 
-/// Returns whether the rows may be accepted by another version. The error says that nothing was committed.
+/// Returns whether another version might accept the rows. If so, the error shows that nothing was committed.
 fn depends_on_version(error: &Error) -> bool {
     !matches!(
         error.kind(),

@@ -41,8 +41,8 @@ pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Resu
     sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
 
-/// The checksum file, the compared fields, and for each difference the name, the value in the checksum file and
-/// the replayed value.
+/// The result of a verification: the checksum file; the fields that were compared; and for each difference the field's
+/// name, its value in the checksum file, and its value by the replay of the log.
 type Verified = (Option<String>, Vec<String>, Vec<(String, String, String)>);
 
 /// A staged commit: its path, or its version and bytes.
@@ -100,7 +100,7 @@ fn change_bound(
     }
 }
 
-/// Empties the registry of snapshots, so that the next call opens a table as a new process does. For measurements.
+/// Empties the registry of snapshots, so that the next call opens a table as a new process would. For measurements.
 #[pyfunction]
 pub(crate) fn forget_snapshots(py: Python<'_>) {
     py.detach(deltalog::engine::snapshot::forget_snapshots);
@@ -189,7 +189,7 @@ impl Snapshot {
     #[getter]
     fn schema_json(&self) -> &str {
         match self.0.metadata().schema_string.as_str() {
-            // Some writers write this for a table without columns, although it is not JSON.
+            // Some writers write an empty text, which is not JSON, for a table without columns.
             "" => r#"{"type":"struct","fields":[]}"#,
             schema => schema,
         }
@@ -287,12 +287,12 @@ impl Snapshot {
         if newest.is_same(&slf.get().0) { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
-    /// Opens what follows the commit of `version` by this process.
+    /// Opens the version after the commit of `version` by this process.
     fn after_commit(&self, py: Python<'_>, version: u64) -> PyResult<Self> {
         call(py, || self.0.after_commit(version)).map(Self)
     }
 
-    /// Returns the last version before the changes of other writers since `seen`, if the versions `own` come from
+    /// Returns the last version before other writers made changes since `seen`. The versions `own` were committed by
     /// the caller.
     fn unchanged_since(&self, py: Python<'_>, seen: u64, own: Vec<u64>) -> PyResult<u64> {
         call(py, || self.0.unchanged_since(seen, &own))

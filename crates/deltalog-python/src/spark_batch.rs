@@ -1,4 +1,4 @@
-//! `SparkBatch`: the files of a batch of a stream for Spark's scan.
+//! `SparkBatch`: lists the files of a batch of a stream for Spark's scan.
 
 use deltalog::{Result, StreamBatch};
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) struct SparkBatch {
 }
 
 impl SparkBatch {
-    /// Returns the batch. Where a stream begins is looked up now, and not when it is defined.
+    /// Returns the batch. The beginning of a stream is looked up only now, and not when the stream is defined.
     fn batch(&self) -> Result<StreamBatch> {
         self.stream.get().batch_between(self.start.as_deref(), &self.end)
     }

@@ -1,4 +1,4 @@
-//! `SparkChanges`: the files of a change data feed for Spark's scan.
+//! `SparkChanges`: lists the files of a change data feed for Spark's scan.
 
 use deltalog::engine::changes::ChangePlan;
 use pyo3::prelude::*;

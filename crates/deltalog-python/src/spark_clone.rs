@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::spark_plan::{SparkPlan, pack_copies};
 use crate::upkeep;
 
-/// The number of bytes that tell of a copy: the number of the file, what is unique in its name, the size.
+/// The number of bytes that describe a copy: the number of the file, the unique part of its name, and its size.
 const COPIED: usize = 4 + 8 + 8;
 
 #[pyclass(frozen, module = "deltalog._internal")]

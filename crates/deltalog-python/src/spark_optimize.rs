@@ -20,7 +20,8 @@ use crate::upkeep;
 /// ordered, the directory, and the partition values.
 type Output = (usize, usize, bool, Option<u64>, String, Vec<Option<String>>);
 
-/// How rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits of a rank.
+/// Describes how rows are ordered: the parts of the names of the columns, whether the curve is Hilbert's, and the bits
+/// of a rank.
 type Ordering = (Vec<Vec<String>>, bool, u32);
 
 #[pyclass(frozen, module = "deltalog._internal")]
@@ -53,7 +54,8 @@ fn done(optimized: &Optimized) -> (Metrics, Option<u64>) {
     (Metrics::from(&optimized.metrics), last)
 }
 
-/// Asks Spark for the positions of rows: 12 bytes for each row, the number of the file or task and the position there.
+/// Asks Spark for the positions of rows. Each row is given as 12 bytes: the number of the file or task, and the row's
+/// position in it.
 fn located(function: &Py<PyAny>, rows: &[(u32, u64)]) -> Result<Option<Vec<(u32, u64)>>> {
     let mut asked = Vec::with_capacity(rows.len() * 12);
     for (file, row) in rows {
@@ -108,7 +110,7 @@ impl SparkOptimize {
         })
     }
 
-    /// How the rows of bins that are ordered are ordered; None if the request orders none.
+    /// The order of rows in bins whose rows are ordered; None if the request orders no rows.
     #[getter]
     fn ordering(&self, py: Python<'_>) -> PyResult<Option<Ordering>> {
         call(py, || {
@@ -184,7 +186,7 @@ impl SparkOptimize {
     ) -> PyResult<Option<u64>> {
         let write = write.get();
         call_that_commits(py, || {
-            // The values of identity columns are copied, none is new.
+            // The values of identity columns are copied, and no new ones are generated.
             write.copies_identity_values();
             let (reported, _) = write.take_reported()?;
             self.with(|plan| match &ordered {

@@ -31,7 +31,7 @@ pub(crate) struct StatementText {
     /// `DELETE`, `UPDATE` or `MERGE`.
     name: String,
     predicate: Option<String>,
-    /// Condition and action of each clause.
+    /// The condition and the action of each clause.
     matched: Vec<(Option<String>, String)>,
     not_matched: Vec<(Option<String>, String)>,
     not_matched_by_source: Vec<(Option<String>, String)>,
@@ -70,9 +70,9 @@ pub(crate) struct SparkStatement {
     change: Mutex<Option<RowChange>>,
     uses_vectors: bool,
     files: Mutex<Vec<ListedFile>>,
-    /// The number of rows of files that are removed unread.
+    /// The number of rows in files that are removed without being read.
     unread_rows: AtomicU64,
-    /// The numbers of files whose remaining rows are all written again by one job.
+    /// The numbers of files whose remaining rows were all rewritten by one job.
     rewritten: Mutex<BTreeSet<u32>>,
 }
 
@@ -85,7 +85,7 @@ impl SparkStatement {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the files that lose all rows, and returns the others.
+    /// Removes the files that lose all of their rows, and returns the remaining files.
     fn remove_unread(&self, apart: FilesApart) -> Vec<ListedFile> {
         if let Some(change) = self.change().as_mut() {
             apart.whole.into_iter().for_each(|file| change.empty_file(file));
@@ -307,7 +307,7 @@ impl SparkStatement {
     }
 }
 
-/// The error of a statement that has found rows to change in a file, and none when it wrote the file again.
+/// The error if a statement found rows to change in a file, but found none when it rewrote the file.
 fn unstable_condition() -> Error {
     Error::invalid_argument("the condition of the statement has other values when it is evaluated again")
         .with_hint("use functions in it that always return the same value for the same row")

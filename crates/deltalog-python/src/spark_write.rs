@@ -37,12 +37,12 @@ pub(crate) struct SparkWrite {
     storage: Storage,
     spec: TableWriteSpec,
     table_schema: Option<String>,
-    /// Whether the write creates or replaces the table by a definition, which other processes do not know.
+    /// Whether the write creates or replaces the table by a definition, which other processes do not have.
     is_definition: bool,
     pending: Mutex<Option<PendingWrite>>,
     /// The reports of the tasks of Spark's jobs.
     reports: Mutex<Vec<u8>>,
-    /// The bytes of the reports of jobs that give values to identity columns.
+    /// The part of `reports`, in bytes, from jobs that generate values of identity columns.
     counting: Mutex<Range<usize>>,
 }
 
@@ -76,14 +76,14 @@ impl SparkWrite {
         Ok(Self::begun(token, base.storage().clone(), pending))
     }
 
-    /// Returns the table with the schema that the write gives it, if it changes the schema.
+    /// Returns the table with its new schema, if the write changes the schema.
     pub(crate) fn evolved(&self) -> Option<TableHeader> {
         self.token.evolved.clone()
     }
 
-    /// Ends the write, and returns what its tasks have reported. What cannot be used is deleted.
+    /// Ends the write, and returns the reports of its tasks. Files that cannot be used are deleted.
     ///
-    /// Also returns the metadata of the table with the values that identity columns have used, if they have used some.
+    /// If values of identity columns were generated, also returns the table's metadata, updated by these values.
     pub(crate) fn take_reported(&self) -> Result<(Reported, Option<Metadata>)> {
         let pending = self.take()?;
         Ok((self.reported_to(&pending)?, pending.counted_metadata()?))
@@ -97,7 +97,7 @@ impl SparkWrite {
         })
     }
 
-    /// Declares that no job of this write generates values of identity columns.
+    /// States that no job of this write generates values of identity columns.
     pub(crate) fn copies_identity_values(&self) {
         *self.counting() = 0..0;
     }
@@ -152,14 +152,15 @@ pub(crate) fn operation(
     operation
 }
 
-/// Returns the name of the engine alone: the crate appends its own.
+/// Returns the name of the engine without ours, which the crate appends.
 fn engine_of(engine_info: &str) -> Option<String> {
     let parts = engine_info.split_whitespace().filter(|part| !part.starts_with("deltalog/"));
     let engine = parts.collect::<Vec<_>>().join(" ");
     (!engine.is_empty()).then_some(engine)
 }
 
-/// Checks a predicate of replaced rows whose time zone is unknown (empty): it must not depend on it.
+/// Checks the predicate of an overwrite (`replaceWhere`). If its time zone is unknown (empty), it must not depend on
+/// the time zone.
 fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bool)> {
     let (predicate, time_zone, checks_rows) = replaced;
     if !time_zone.is_empty() {
@@ -175,7 +176,7 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
     Ok((predicate, time_zone, checks_rows))
 }
 
-/// Returns names and expressions.
+/// Returns each rule as a pair of name and expression.
 fn pairs(rules: &[RuleText]) -> Vec<(String, String)> {
     rules.iter().map(|rule| (rule.name.clone(), rule.sql.clone())).collect()
 }
@@ -268,8 +269,8 @@ impl SparkWrite {
         self.reports().extend(reports);
     }
 
-    /// Refuses a table with rules that separate processes cannot keep, before its writers are started: expressions that
-    /// this crate cannot evaluate.
+    /// Refuses, before its writers are started, a table with rules that separate processes cannot apply because this
+    /// crate cannot evaluate their expressions.
     fn ensure_evaluable(&self) -> PyResult<()> {
         let bound = self.spec.bound_rules();
         bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
@@ -297,8 +298,8 @@ impl SparkWrite {
         self.spec.rules().identity_columns()
     }
 
-    /// Returns name, first value and step of the identity columns that the rows lack, for the engine to generate. The
-    /// jobs whose tasks have reported before do not generate values.
+    /// Returns the name, the first value and the step of each identity column that the rows lack, for the engine to
+    /// generate the values. Jobs whose tasks have reported before are not affected.
     fn identity_values(&self, given: Vec<String>) -> PyResult<Vec<(String, i64, i64)>> {
         let values = self.spec.rules().identity_values(&given);
         let values = values.map_err(|error| error.in_table(self.storage.url())).into_python()?;
@@ -306,7 +307,7 @@ impl SparkWrite {
         Ok(values.into_iter().map(|values| (values.column, values.first, values.step)).collect())
     }
 
-    /// Says that the jobs whose tasks report from now on do not generate values of identity columns.
+    /// States that jobs whose tasks report from now on do not generate values of identity columns.
     fn end_identity_values(&self) {
         self.counting().end = self.reports().len();
     }
@@ -321,7 +322,7 @@ impl SparkWrite {
         self.spec.physical_partition_columns().to_vec()
     }
 
-    /// The columns by which Spark names directories, if the files have the partition columns too.
+    /// The columns by which Spark names directories, if the files themselves contain the partition columns too.
     #[getter]
     fn directory_columns(&self) -> Option<Vec<String>> {
         self.spec.keeps_partition_columns().then(|| self.spec.directory_columns())
@@ -334,7 +335,7 @@ impl SparkWrite {
     }
 
     /// Returns whether files lack columns of the table, or fields of structs, because they are void. Refuses a table
-    /// with rows that files cannot hold.
+    /// whose rows files cannot represent.
     fn lacks_void(&self) -> PyResult<bool> {
         let refused = |error: Error| error.in_table(self.storage.url());
         self.spec.ensure_storable().map_err(refused).into_python()?;

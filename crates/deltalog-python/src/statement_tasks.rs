@@ -1,4 +1,5 @@
-//! `StatementTask` and `StatementFragment`: a DELETE, UPDATE or MERGE that tasks in several processes carry out.
+//! `StatementTask` and `StatementFragment`: a DELETE, UPDATE or MERGE that is carried out by tasks in several
+//! processes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,7 +39,7 @@ pub(crate) struct StatementFragment(deltalog::engine::dml::StatementFragment);
 #[derive(FromPyObject)]
 struct Committing {
     text: StatementText,
-    /// The condition of the rows that were read, and the time zone of its times; without it, the whole table was read.
+    /// The condition of the rows that were read, and the time zone of its times; missing if the whole table was read.
     reads: Option<(String, String)>,
     keeps_matches: bool,
     matches_once: bool,
@@ -158,7 +159,7 @@ impl StatementTask {
     }
 }
 
-/// The rows of a task that are to be written.
+/// The rows that a task has to write.
 struct RowsToWrite {
     reader: Box<dyn RecordBatchReader + Send>,
     marked: Arc<Mutex<MarkedRows>>,

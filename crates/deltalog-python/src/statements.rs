@@ -19,7 +19,7 @@ use crate::write_batches::pieces;
 /// The outcome of a statement.
 #[derive(IntoPyObject)]
 pub(crate) enum Done {
-    /// The metrics, and the versions that were committed; none if there was nothing to change.
+    /// The metrics, and the versions that were committed. There is no version if nothing had to be changed.
     Metrics((BTreeMap<&'static str, u64>, Vec<u64>)),
     AlreadyApplied(AlreadyApplied),
 }
@@ -94,13 +94,13 @@ pub(crate) fn update_rows(
     })
 }
 
-/// A clause of a MERGE, as `deltalog.table.merge.MergeClause` has it.
+/// A clause of a MERGE; see `deltalog.table.merge.MergeClause`.
 #[derive(FromPyObject)]
 pub(crate) struct ClauseArguments {
     by_source: bool,
     action: String,
     condition: Option<String>,
-    /// SQL by column; None for all columns of the source.
+    /// SQL for each column; None assigns all columns of the source.
     values: Option<Vec<(String, String)>>,
     /// The columns of the source that are left out.
     except_columns: Vec<String>,
@@ -122,7 +122,7 @@ impl ClauseArguments {
     }
 }
 
-/// What a MERGE does, as `deltalog.table.merge.MergeArguments` has it.
+/// The arguments of a MERGE; see `deltalog.table.merge.MergeArguments`.
 #[derive(FromPyObject)]
 pub(crate) struct MergeArguments {
     condition: String,
@@ -131,8 +131,8 @@ pub(crate) struct MergeArguments {
     clauses: Vec<ClauseArguments>,
 }
 
-/// Merges the rows of an Arrow stream, which is read once. If they were read from the table itself, the statement is
-/// based on that version, and every commit since then is a conflict.
+/// Merges the rows of an Arrow stream, which is read once. If the rows were read from the table itself, the statement
+/// is based on the version that they were read from, and every commit since then is a conflict.
 #[pyfunction]
 #[pyo3(signature = (snapshot, source, arguments, commit, file_format = None, merge_schema = false))]
 pub(crate) fn merge_rows(

@@ -1,8 +1,8 @@
-//! What opens a store: its options, and a provider of credentials.
+//! Opens stores with options and a provider of credentials.
 //!
-//! A provider is called on a thread that does not hold the interpreter. It waits for the interpreter, so no thread may
-//! hold that while it waits for a store: calls release it ([`call`](crate::call)), and streams do if there are
-//! providers ([`released`]).
+//! A provider is called on a thread that does not hold the interpreter, and has to wait for it. So no thread may hold
+//! the interpreter while it waits for a store: calls release it ([`call`](crate::call)), and streams release it if
+//! there are providers ([`released`]).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,9 +16,10 @@ use crate::log_store;
 
 const MODULE: &str = "deltalog.credentials";
 
-/// The providers in use, by the address of the object in Python. So all tables with one object share what it returns.
+/// The providers in use, by the address of their Python object. So all tables with the same object share the
+/// credentials that it returns.
 ///
-/// It is locked only by threads that hold the interpreter. So it is not locked when a process is forked.
+/// Only threads that hold the interpreter lock this list. So it is not locked when a process is forked.
 static PROVIDERS: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
 
 /// Whether there has been a provider in this process.
@@ -34,7 +35,7 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// How long the interpreter waits at shutdown for providers that are running.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Makes the interpreter wait at its end for providers.
+/// Makes the interpreter wait for running providers when it ends.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let at_exit = wrap_pyfunction!(end_providers, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
@@ -52,7 +53,7 @@ fn end_providers(py: Python<'_>) {
     });
 }
 
-/// Counts a thread that calls a provider, while this value exists.
+/// Counts a thread that calls a provider, as long as this value exists.
 struct Asking;
 
 impl Asking {
@@ -99,7 +100,7 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Returns what users pass to a method of the binary, checked.
+    /// Returns the checked form of the options that users pass to a method of the binary.
     pub(crate) fn checked(
         uri: &str,
         storage_options: Option<&Bound<'_, PyAny>>,
@@ -129,8 +130,8 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
     options.unwrap_or_default().open(uri)
 }
 
-/// Runs `work`, which may wait for a store. If this thread holds the interpreter, it is released for a provider
-/// while the store works.
+/// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, the
+/// interpreter is released while `work` runs.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if !HAS_PROVIDERS.load(Ordering::Relaxed) {
         return work();
@@ -159,7 +160,7 @@ fn provider(py: Python<'_>, object: Py<PyAny>) -> Arc<Provider> {
     provider
 }
 
-/// Returns the name of a function, or the name of an object's class. It is no `repr`, which may show secrets.
+/// Returns the name of a function, or the name of an object's class. A `repr` could show secrets.
 fn name(object: &Bound<'_, PyAny>) -> String {
     let of = |object: &Bound<'_, PyAny>| -> PyResult<String> {
         let name: String = object.getattr("__qualname__")?.extract()?;

@@ -1,4 +1,4 @@
-//! Arrow streams for Python and from Python, through the Arrow PyCapsule interface.
+//! Passes Arrow streams to Python and takes them from Python, through the Arrow PyCapsule interface.
 
 use std::io;
 use std::mem;
@@ -30,9 +30,9 @@ type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 pub(crate) struct Origin {
     /// The version of the table.
     pub(crate) snapshot: CoreSnapshot,
-    /// The rows of it that were read.
+    /// The rows of that version that were read.
     pub(crate) rows: RowsRead,
-    /// Whether the caller has chosen the version, so that its rows are meant to be old.
+    /// Whether the caller has chosen the version; then its rows are meant to be old.
     pub(crate) is_chosen: bool,
 }
 
@@ -45,19 +45,19 @@ pub(crate) struct ArrowStream {
     state: Mutex<State>,
 }
 
-/// Who has the batches.
+/// Who has the batches of a stream.
 enum State {
-    /// The stream itself; these are left.
+    /// The stream itself has the remaining batches.
     Left(Batches),
-    /// A call that reads the next one.
+    /// A call is reading the next batch.
     Reading,
-    /// A consumer of the whole stream.
+    /// A consumer has taken the whole stream.
     Taken,
 }
 
 impl ArrowStream {
-    /// Starts a stream and reads the first batch, so that early errors are our exceptions and not the
-    /// consumer's.
+    /// Starts a stream and reads the first batch. So an error at the beginning is raised as our exception, and not as
+    /// one of the consumer's.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,
@@ -69,7 +69,7 @@ impl ArrowStream {
         Ok(Self { schema, origin: None, state: Mutex::new(State::Left(batches)) })
     }
 
-    /// Takes the batches that are left. The lock is held for a moment only, as a call may need the interpreter.
+    /// Takes the remaining batches. The lock is held only for a moment, because a call may need the interpreter.
     fn take(&self, next: State) -> PyResult<Batches> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match mem::replace(&mut *state, next) {
@@ -89,7 +89,7 @@ impl ArrowStream {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Left(batches);
     }
 
-    /// Returns the stream of rows of a table.
+    /// Returns the stream with the origin of its rows.
     pub(crate) fn of(self, origin: Origin) -> Self {
         Self { origin: Some(origin), ..self }
     }
@@ -137,8 +137,8 @@ pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBat
     })
 }
 
-/// Converts an error for the C interface, which transports a number and a text. The consumer raises an exception
-/// of its own for them.
+/// Converts an error for the C interface, which transports only a number and a text. The consumer raises its own
+/// exception for them.
 ///
 /// For `EIO` pyarrow raises an `OSError`, which is also a parent of `MissingFileError` and similar classes. The
 /// text must not contain NUL, which ends a C string.
@@ -197,7 +197,7 @@ impl ArrowStream {
         let mut batches = self.take(State::Taken)?;
         let rows = std::iter::from_fn(move || {
             match interrupts::watched(|| caught(|| released(|| batches.next()))) {
-                // The consumer of the stream may recognize an interrupt by this line.
+                // The consumer of the stream can recognize an interrupt by this text.
                 None => {
                     batches = Box::new(std::iter::empty());
                     Some(Err(ArrowError::ExternalError("the call was interrupted\nKeyboardInterrupt".into())))

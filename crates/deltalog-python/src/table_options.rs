@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// The properties of a new table other than its columns, as in `deltalog.arguments.TableOptions`.
 ///
-/// For an existing table they are checked against it.
+/// If the table exists, they are compared with its properties.
 #[derive(Clone, Default, FromPyObject, Serialize, Deserialize)]
 pub(crate) struct TableOptions {
     partition_by: Option<Vec<String>>,

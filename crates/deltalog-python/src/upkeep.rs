@@ -1,4 +1,4 @@
-//! The threads that do what follows commits.
+//! The threads that do the work after commits.
 //!
 //! - They belong to the process that has imported the module. Its forked children do this work before a commit returns,
 //!   because they may end at any time without waiting.
@@ -26,14 +26,14 @@ static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
 /// Makes the process wait at exit for the work after its commits.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Forked children must not take the threads for their own. None is started yet.
+    // Forked children must not assume that the threads are theirs. No thread is started yet.
     BACKGROUND.get_or_init(Background::new);
     let at_exit = wrap_pyfunction!(before_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     Ok(())
 }
 
-/// Returns the environment of all commits.
+/// Returns the environment that all commits use.
 pub(crate) fn environment() -> Environment {
     let environment = Environment::system();
     if IS_INLINE.load(Ordering::Relaxed) {
@@ -42,10 +42,10 @@ pub(crate) fn environment() -> Environment {
     environment.with_background(BACKGROUND.get_or_init(Background::new))
 }
 
-/// Returns the environment of a call whose files are encoded as the JSON form of a `FileFormat` says.
+/// Returns the environment of a call that encodes files by a `FileFormat`, given as JSON.
 ///
 /// # Errors
-/// `InvalidArgument` if it says something that is not known.
+/// `InvalidArgument` for unknown fields or values.
 pub(crate) fn environment_with(file_format: Option<&str>) -> Result<Environment> {
     let Some(json) = file_format else { return Ok(environment()) };
     let format = serde_json::from_str(json).map_err(|error| {
@@ -66,8 +66,8 @@ pub(crate) fn run_upkeep_in_background(enabled: bool) {
     IS_INLINE.store(!enabled, Ordering::Relaxed);
 }
 
-/// Waits for what follows the commits of this process. Returns whether all of it was done in time; without a timeout,
-/// there is no limit.
+/// Waits for the work after the commits of this process. Returns whether all of it was done within the timeout; without
+/// a timeout, there is no limit.
 #[pyfunction]
 #[pyo3(signature = (timeout = None))]
 pub(crate) fn wait_for_upkeep(py: Python<'_>, timeout: Option<Duration>) -> PyResult<bool> {

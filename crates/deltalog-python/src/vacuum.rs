@@ -1,4 +1,4 @@
-//! VACUUM: the plan of what may be deleted, and its execution.
+//! VACUUM: plans which files are deleted, and deletes them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::upkeep;
 pub(crate) struct VacuumArguments<'py> {
     retention: Option<Duration>,
     enforce_retention_duration: bool,
-    /// Whether the files are found by the log alone.
+    /// Whether files are found only through the log.
     lite: bool,
     /// An Arrow stream.
     inventory: Option<Bound<'py, PyAny>>,

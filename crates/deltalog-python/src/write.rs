@@ -15,9 +15,9 @@ use crate::write_arguments::WriteArguments;
 use crate::write_batches::written_pieces;
 use crate::write_target::WriteTarget;
 
-/// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists, and does not
-/// read the stream if an application has done the write before. If the rows were read from the table itself, at a
-/// version that the caller has not chosen, the write is based on that version and depends on them.
+/// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists. If an
+/// application has already done the write, the stream is not read. If the rows were read from the table itself, at a
+/// version that the caller has not chosen, the write is based on that version and depends on the rows that were read.
 #[pyfunction]
 #[pyo3(signature = (uri, stream, arguments, storage_options = None, base = None))]
 pub(crate) fn write_stream(

@@ -1,16 +1,16 @@
-//! The rows of a caller's stream, written to data files.
+//! Writes the rows of a caller's stream to data files.
 //!
 //! ```text
 //! calling thread:  source ─► pieces of at most 65,536 rows ─┐   signals are checked between two pieces
 //! its own thread:                                           └─► DataWriter
 //! ```
 //!
-//! - The source is read on the calling thread, where a Ctrl-C reaches it, and where it may use what belongs to a
-//!   thread, such as a connection of a database. While it makes the next piece, the last one is written. No piece waits
-//!   in between, so two are in memory.
-//! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread: small writes need no other one, and rows that
-//!   are refused are mostly refused before more is read from the source. Later, one more piece may be read from the
-//!   source after the one that is refused.
+//! - - The source is read on the calling thread, where Ctrl-C reaches it, and where it may use objects that belong to a
+//!   thread, such as a database connection. While the source produces the next piece, the previous one is written. No
+//!   piece waits in between, so two pieces are in memory.
+//! - - The first [`ROWS_AT_ONCE`] rows are written on the calling thread. So small writes need no other thread, and
+//!   rows that the table refuses are usually refused before more rows are read. Later, one more piece may be read from
+//!   the source after a piece that is refused.
 
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +27,8 @@ use pyo3::prelude::*;
 
 use crate::logging::check_stop;
 
-/// The number of rows that are written at once. It bounds the memory of conversions, and signals are checked in
-/// between.
+/// The number of rows that are written at once. It limits the memory that conversions use, and is how often signals are
+/// checked.
 pub(crate) const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
@@ -77,20 +77,21 @@ fn write_all(
     write_aside(writer, pieces)
 }
 
-/// Writes `pieces`, which this thread makes, on another thread, or on this one if the system has no more threads.
+/// Writes `pieces`. This thread produces them and another thread writes them, or this one if the system has no more
+/// threads.
 fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
-    // The write may run on either thread.
+    // Either thread may do the write.
     let writer = Mutex::new(writer);
     let write = |piece: &RecordBatch| writer.lock().unwrap_or_else(PoisonError::into_inner).write(piece);
     std::thread::scope(|scope| {
         let (sender, receiver) = channel::<RecordBatch>();
-        // There is a message whenever the thread is free, and no sender when it has ended.
+        // The thread sends a message whenever it is free, and drops the sender when it ends.
         let (free, writer_is_free) = channel::<()>();
         let call = interrupt::inherited();
         let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
         let write_received = move || {
             call.run(|| {
-                // The calling thread may have no further piece.
+                // The calling thread may have no more pieces.
                 let _ = free.send(());
                 receiver.iter().try_for_each(|piece| {
                     write(&piece)?;
@@ -108,7 +109,7 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
                 Ok(piece) => {
                     let is_free = interrupt::receive_from_own(&writer_is_free).is_ok();
                     if !is_free || sender.send(piece).is_err() {
-                        // The writer has stopped, and tells why.
+                        // The writer has stopped, and its result contains the reason.
                         break;
                     }
                 }
@@ -122,9 +123,9 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
         while interrupt::receive_from_own(&writer_is_free).is_ok() {}
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match read {
-            // Code that catches errors and continues can still be stopped.
+            // An interrupt comes first, so that code that catches errors and continues can still be stopped.
             Err(stop) if asks_to_stop(&stop) => Err(stop),
-            // Rows that could not be written came before the failure of the source.
+            // The rows that could not be written came before the failure of the source.
             read => written.and(read),
         }
     })
@@ -136,7 +137,7 @@ fn asks_to_stop(error: &Error) -> bool {
     exception.is_some_and(|exception| Python::attach(|py| !exception.is_instance_of::<PyException>(py)))
 }
 
-/// Returns the rows of `reader` in pieces, between which signals are checked.
+/// Returns the rows of `reader` in pieces. Signals are checked between two pieces.
 pub(crate) fn pieces(reader: Box<dyn RecordBatchReader + Send>) -> impl Iterator<Item = Result<RecordBatch>> {
     let slices = |batch: RecordBatch| {
         let starts = (0..batch.num_rows()).step_by(ROWS_AT_ONCE);
@@ -160,8 +161,8 @@ fn interrupted(exception: PyErr) -> Error {
 
 /// Converts an error of the caller's stream.
 ///
-/// The C interface transports only text, where pyarrow puts the traceback; the last line is the exception. An
-/// interrupt must remain one, so that code that catches errors and continues can still be stopped.
+/// The C interface transports only text, and pyarrow puts the traceback there; its last line is the exception. An
+/// interrupt must remain an interrupt, so that code that catches errors and continues can still be stopped.
 fn stream_error(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::ExternalError(source) => match source.downcast::<PyErr>() {
@@ -178,7 +179,7 @@ fn stream_error(error: ArrowError) -> Error {
     Error::invalid_argument(FAILED).with_source(error)
 }
 
-/// Converts an exception of code of the caller that makes the rows.
+/// Converts an exception that the caller's code raised while it produced rows.
 fn raised(exception: PyErr) -> Error {
     match Python::attach(|py| exception.is_instance_of::<PyException>(py)) {
         true => Error::invalid_argument(FAILED).with_source(exception),

@@ -1,4 +1,4 @@
-//! Where a write goes, and the version of the table that its data were computed from.
+//! The table that a write goes to, and the version of it that the written data were computed from.
 
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::{
@@ -41,8 +41,8 @@ impl WriteTarget {
         &self.storage
     }
 
-    /// Begins a write of data with the schema `schema_json`, or with the table's. `request` makes the request for a
-    /// schema.
+    /// Begins a write of data with the schema `schema_json`, or with the table's schema. `request` creates the request
+    /// for a schema.
     ///
     /// # Errors
     /// `InvalidArgument` if there is neither a schema nor a table, and the errors of
@@ -73,8 +73,8 @@ impl WriteTarget {
         PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
     }
 
-    /// Bases a write on the version `read` of this table, which its data are computed from, or on an older one that an
-    /// overwrite replaces.
+    /// Bases a write on the version `read` of this table, from which its data are computed. An overwrite may be based
+    /// on an older version, which it replaces.
     ///
     /// The version is opened through the store of the target, whose credentials may write.
     ///

@@ -14,7 +14,8 @@ use crate::commit_arguments::progress_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
 
-/// Returns the rows that scans with these filters read. Parts of filters that are not understood may be true.
+/// Returns the rows that scans with these filters read. If a part of a filter cannot be parsed, it is assumed that it
+/// may be true.
 pub(crate) fn rows_read(filters: &[String], time_zone: &str) -> Result<RowsRead> {
     if filters.iter().any(|filter| filter.trim().is_empty()) {
         return Ok(RowsRead::All);
@@ -46,25 +47,25 @@ pub(crate) struct Token {
     pub(crate) base: Option<u64>,
     /// The table that the write creates, if it creates one. All processes write its files by the same names.
     pub(crate) new_table: Option<TableHeader>,
-    /// The protocol and the metadata of that version.
+    /// The protocol and the metadata of the base version.
     pub(crate) base_table: Option<(Protocol, Metadata)>,
-    /// The roots that the base was opened with, as URLs.
+    /// The roots that were allowed when the base was opened, as URLs.
     pub(crate) allowed_roots: Vec<String>,
     pub(crate) schema: String,
     pub(crate) mode: String,
     pub(crate) partition_overwrite: String,
     pub(crate) options: TableOptions,
-    /// The application whose progress the write is, and its version.
+    /// The application whose progress this write is, and the application's version.
     pub(crate) app_transaction: Option<(String, i64)>,
     /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
     /// meet it.
     pub(crate) replace_where: Option<(String, String, bool)>,
-    /// Describes the rows of the table that the data is computed from, if any: the filters of the scans, an empty one
-    /// for all rows, and the time zone of their times.
+    /// The rows of the table from which the data is computed, if any: the filters of the scans (an empty one stands for
+    /// all rows), and the time zone of their times.
     pub(crate) reads: Option<(Vec<String>, String)>,
     /// `merge` or `overwrite`, if the write may change the schema.
     pub(crate) schema_mode: Option<String>,
-    /// The table with the schema that the write gives it. All processes write its files by the same names.
+    /// The table with its new schema. All processes use the same names in files.
     pub(crate) evolved: Option<TableHeader>,
     /// Relative to the table's root.
     pub(crate) directory: String,
@@ -112,7 +113,7 @@ impl Token {
         Ok(request)
     }
 
-    /// Records what the checked write is based on, and the table that it makes.
+    /// Records the version that the checked write is based on, and the table that it creates.
     pub(crate) fn record(&mut self, pending: &PendingWrite) {
         self.new_table = pending.new_table().cloned();
         self.evolved = pending.evolved().cloned();
@@ -125,9 +126,9 @@ impl Token {
 
     /// Opens the snapshot that the write is based on.
     ///
-    /// An append that has read no rows of the table does not depend on the files of that version, so it is based on the
-    /// newest one if the version was cleaned up, unless protocol or metadata have changed in a way that concerns
-    /// writers, or unless the values that it has given to identity columns are taken.
+    /// An append that has read no rows of the table does not depend on the files of its base. If that version was
+    /// cleaned up, the append is based on the newest version, unless protocol or metadata have changed in a way that
+    /// affects writers, or other writers have used the values that it generated for identity columns.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
@@ -148,7 +149,7 @@ impl Token {
         if base.version() != version
             && let Some((protocol, metadata)) = &self.base_table
         {
-            // The write would undo changes of the metadata that were made since, however harmless.
+            // The write would undo later changes of the metadata, however harmless they are.
             if self.evolved.is_some() && base.metadata() != metadata {
                 return Err(conflict(ConflictReason::MetadataChanged));
             }
@@ -164,15 +165,15 @@ impl Token {
         Ok(Some(base))
     }
 
-    /// Returns the first values that the write gives to identity columns of such a table: to those that its rows lack.
-    /// (Protocol: "Identity Columns".)
+    /// Returns the first values that the write generates for identity columns that its rows lack. (Protocol: "Identity
+    /// Columns".)
     fn counted_from(&self, protocol: &Protocol, metadata: &Metadata) -> Result<Vec<IdentityValues>> {
         let schema = StructType::from_json(&self.schema)?;
         let given: Vec<String> = schema.fields().iter().map(|field| field.name.clone()).collect();
         TableWriteSpec::new(protocol, metadata)?.rules().identity_values(&given)
     }
 
-    /// Opens the write that this token stands for.
+    /// Opens the write that this token describes.
     pub(crate) fn open(&self, storage: &Storage) -> Result<PendingWrite> {
         let environment = upkeep::environment();
         if let Some(table) = &self.new_table {

@@ -73,7 +73,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors)
     {
-        // For such a table the reader learns that there are no vectors.
+        // The reader is told that such a table has no vectors.
         return Err(Error::corrupt_log(
             "files have deletion vectors, but the table's protocol does not have the feature 'deletionVectors'",
         )
