@@ -61,6 +61,8 @@ OLDEST = {
     "test_own_rows",
     "test_pandas_api",
     "test_portable",
+    "test_portable_readers",
+    "test_portable_streams",
     "test_procedures",
     "test_session",
     "test_session_kinds",

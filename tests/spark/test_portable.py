@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 import deltalog
 from deltalog._internal import SparkWrite
 from deltalog.spark import portable
-from deltalog.spark.connect import exchange
+from deltalog.spark.connect import exchange, task_files
 from deltalog.spark.portable import DeltalogDataSource, DeltalogWriter
 from deltalog.spark.sql import maintenance
 from tests.conftest import missing
@@ -280,7 +280,7 @@ def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pyte
             messages.append(task(write, 2 * number, 2 * number + 1))
         return messages
 
-    monkeypatch.setattr(portable, "TaskContext", Context)
+    monkeypatch.setattr(task_files, "TaskContext", Context)
     repeated, write = writer(path), writer(path)
     messages = counted(repeated, 0, 7, 7)
     with pytest.raises(deltalog.InvalidArgumentError, match="two fragments belong to the task 7"):

@@ -19,7 +19,7 @@ use deltalog::engine::scan::{
     DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking,
 };
 use deltalog::engine::storage::parse_location;
-use deltalog::{Error, Result, Snapshot};
+use deltalog::{Error, Result, Snapshot, StreamBatch};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +99,22 @@ pub(crate) fn scan_partitions(
             file.number = numbers.number(&file.path);
         }
     }
+    packed(snapshot, files, n, row_ids, wanted.columns.as_deref())
+}
+
+/// Distributes the files of a batch of a stream of rows over at most `n` fragments of about the same size in bytes.
+pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<u8>>> {
+    let snapshot = batch.snapshot();
+    packed(snapshot, listed(snapshot, batch.listing(None)?, false)?, n, None, None)
+}
+
+fn packed(
+    snapshot: &Snapshot,
+    mut files: Vec<FragmentFile>,
+    n: usize,
+    row_ids: Option<[String; 2]>,
+    columns: Option<&[String]>,
+) -> Result<Vec<Vec<u8>>> {
     // Add each file, largest first, to the smallest part.
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let mut parts: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
@@ -116,7 +132,7 @@ pub(crate) fn scan_partitions(
             column_mapping: snapshot.mapped_schema().mode(),
             partition_columns: snapshot.metadata().partition_columns.clone(),
             row_ids: row_ids.clone(),
-            columns: wanted.columns.clone(),
+            columns: columns.map(<[String]>::to_vec),
             files,
         };
         serde_json::to_vec(&fragment)

@@ -424,10 +424,16 @@ impl SparkWrite {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (token, storage_options = None))]
-    fn resume(py: Python<'_>, token: &[u8], storage_options: Option<StoreOptions>) -> PyResult<Self> {
+    #[pyo3(signature = (token, storage_options = None, app_transaction = None))]
+    fn resume(
+        py: Python<'_>,
+        token: &[u8],
+        storage_options: Option<StoreOptions>,
+        app_transaction: Option<(String, i64)>,
+    ) -> PyResult<Self> {
         call(py, || {
-            let token = Token::read(token)?;
+            let mut token = Token::read(token)?;
+            token.app_transaction = app_transaction.or(token.app_transaction);
             let storage = open_storage(&token.uri, storage_options)?;
             let pending = token.open(&storage)?;
             Ok(Self::new(token, storage, pending))

@@ -17,8 +17,10 @@ use deltalog::{
     StreamOffset, StreamOptions, StreamStart, TableStream as CoreStream,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::call::call;
+use crate::fragment::batch_partitions;
 use crate::snapshot::Snapshot;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
@@ -194,6 +196,18 @@ impl TableStream {
             Ok((describe_rows(self.0.snapshot().schema(), &rows.schema()), rows))
         })?;
         ArrowStream::start(py, Arc::new(schema), rows)
+    }
+
+    /// Returns the files of a batch of rows as at most `n` fragments, which other processes read.
+    fn partitions<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<&str>,
+        end: &str,
+        n: usize,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let fragments = call(py, || batch_partitions(&self.batch_between(start, end)?, n))?;
+        Ok(fragments.iter().map(|fragment| PyBytes::new(py, fragment)).collect())
     }
 
     fn end_at_newest(&self, py: Python<'_>) {

@@ -167,8 +167,15 @@ class SparkWrite:
     def task(self) -> WriteTask:
         """Returns the data that tasks need to write files of this write."""
     @staticmethod
-    def resume(token: bytes, storage_options: Mapping[str, str] | None = None) -> SparkWrite:
-        """Returns the write that `token` stands for, to be committed or aborted in another process."""
+    def resume(
+        token: bytes,
+        storage_options: Mapping[str, str] | None = None,
+        app_transaction: tuple[str, int] | None = None,
+    ) -> SparkWrite:
+        """Returns the write that `token` stands for, to be committed or aborted in another process.
+
+        `app_transaction` is the progress that it records, if that was not known when it began.
+        """
     def commit_fragments(
         self,
         fragments: Iterable[Fragment],

@@ -25,6 +25,11 @@ class TableStream:
         """Does the same, but waits for something new; None if there was nothing, or the stream was closed."""
     def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
         """Returns the rows between two offsets."""
+    def partitions(self, start: str | None, end: str, n: int) -> list[bytes]:
+        """Distributes the files between two offsets of a stream of rows over at most `n` fragments.
+
+        Other processes read them with `read_fragment`. They hold no credentials.
+        """
     def end_at_newest(self) -> None:
         """Ends the stream at the version that is the newest when it is asked next."""
     def release(self, end: str) -> None:

@@ -13,6 +13,7 @@ from deltalog.spark.sources import Source
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+_ENDS = ("endingversion", "endingtimestamp")
 # Options that select a version. The last one is TIMESTAMP AS OF, evaluated by Spark.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # Options as the documentation spells them.
@@ -205,6 +206,11 @@ class Options:
         return any(self._is_true(name) for name in _CHANGE_FEED)
 
     @property
+    def ends(self) -> bool:
+        """Whether the options say where a change data feed ends, which a stream does not."""
+        return not self.values.keys().isdisjoint(_ENDS)
+
+    @property
     def wants_version(self) -> bool:
         """Whether the options select a version of the table, which may be an older one."""
         return not self.values.keys().isdisjoint(_VERSION)
@@ -235,15 +241,21 @@ class Options:
                 meant = next(known for known in _KNOWN if known.lower() == near[0])
                 warn_caller(f"the option {name!r} has no effect: did you mean {meant!r}?", UserWarning)
 
-    def check_read(self, under_connect: bool = False) -> None:
-        """Raises an error if options contradict each other or do not apply, and warns of misspelled ones."""
-        self._warn_of_misspelled()
+    def check_read(self, under_connect: bool = False, may_stream: bool = False) -> None:
+        """Raises an error if options contradict each other or do not apply, and warns of misspelled ones.
+
+        `may_stream` allows a stream as well, which starts at other places.
+        """
+        if not may_stream:
+            self._warn_of_misspelled()
         for name in (_COMMAND, _POSITIONS, _CONDITION):
             if name in self.values and not under_connect:
                 raise InvalidArgumentError(f"the option {name} is for Spark Connect: use DeltaTable here")
         for name in (*_CHANGE_FEED, _ROW_IDS):
             self._is_true(name)
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
+        if may_stream and not self.ends:
+            return
         if not self.wants_changes and bounds:
             raise InvalidArgumentError(
                 f"the option {_SPELLED[bounds[0]]} is for the change data feed: set readChangeFeed to true as well"

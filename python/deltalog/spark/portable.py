@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
     WriterCommitMessage,
@@ -39,11 +40,15 @@ from deltalog._internal import (
     __version__,
     read_fragment,
 )
-from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
+from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.spark import schema as schemas
+from deltalog.spark.connect.bounds import version_or_time
 from deltalog.spark.connect.exchange import ANSWER, ARGUMENTS, COMMAND, answer_text, portable_answer
 from deltalog.spark.connect.place import Place, check_plain, connect_uri, place_of
 from deltalog.spark.connect.statement import POSITION_FIELDS
+from deltalog.spark.connect.stream_reader import content_of, stream_reader
+from deltalog.spark.connect.stream_writer import StreamWriter
+from deltalog.spark.connect.task_files import written
 from deltalog.spark.connect.writer import statement_writer
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
@@ -57,9 +62,6 @@ from deltalog.spark.write.record import Record, log_applied
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
-# The maximum number of tasks that can generate values of identity columns. A worker does not know how many tasks its
-# job has.
-_TASKS = 1 << 16
 _DEFAULT_PARTITIONS = 16
 _BOUNDS = ("starting", "ending")
 
@@ -130,12 +132,28 @@ class DeltalogDataSource(DataSource):
         if self._options.command is not None:
             return StructType([StructField(ANSWER, StringType())])
         if self._options.wants_changes:
-            changes = self._changes()
-            self._versions = changes.versions
-            return StructType.fromJson(json.loads(feed_schema(changes.snapshot)))
-        snapshot = self._snapshot()
+            return StructType.fromJson(json.loads(feed_schema(self._feed())))
+        snapshot = self._snapshot(may_stream=True)
         self._version = snapshot.version  # The scan must be planned on the version of this schema.
         return self._schema_of(snapshot)
+
+    def _feed(self) -> Snapshot:
+        """Returns the version whose columns a change data feed has.
+
+        Spark does not say whether a stream will read them, which starts and ends at other places.
+        """
+        try:
+            changes = self._changes()
+        except DeltaError:
+            self._options.check_read(under_connect=True, may_stream=True)
+            if self._options.ends:
+                raise
+            content_of(self._options)  # Refuses what no stream can have.
+            snapshot = self._newest()
+        else:
+            self._versions, snapshot = changes.versions, changes.snapshot
+        self._version = snapshot.version
+        return snapshot
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
         text = of_query(snapshot)
@@ -212,6 +230,12 @@ class DeltalogDataSource(DataSource):
             parameters["predicate"] = self._options.replace_where
         return DeltalogWriter(place, pending.token(), pending.task(), parameters, record.user_metadata)
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
+        return stream_reader(self._options, self._roots(), self._version, schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        return StreamWriter(self._options, schema, overwrite)
+
     def _roots(self) -> list[str]:
         return [connect_uri(root) for root in self._options.allowed_roots]
 
@@ -219,8 +243,8 @@ class DeltalogDataSource(DataSource):
         place = place_of(self._options)
         return Snapshot.open(place.uri, storage_options=place.storage_options, allowed_roots=self._roots())
 
-    def _snapshot(self) -> Snapshot:
-        self._options.check_read(under_connect=True)
+    def _snapshot(self, may_stream: bool = False) -> Snapshot:
+        self._options.check_read(under_connect=True, may_stream=may_stream)
         # The scan is planned on the version of the schema.
         wanted = _wanted(self._options) if self._version is None else (self._version, None)
         place = place_of(self._options)
@@ -233,7 +257,7 @@ class DeltalogDataSource(DataSource):
         if self._versions is not None:  # The scan must be planned on the versions of the returned schema.
             return newest.spark_changes(ChangeRange(*self._versions))
         (start, start_ms), (end, end_ms) = (
-            _version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS
+            version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS
         )
         return newest.spark_changes(ChangeRange(start, end, start_ms, end_ms))
 
@@ -403,24 +427,8 @@ class DeltalogWriter(DataSourceArrowWriter):
         self._user_metadata = user_metadata
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        import pyarrow
-
-        first = next(iterator, None)
-        if first is None:
-            return WriterCommitMessage()
-        batches = (batch for part in ([first], iterator) for batch in part)
-        reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-        return FragmentMessage(self._numbered_task().write(reader, self._place.storage_options))
-
-    def _numbered_task(self) -> WriteTask:
-        """Returns the task with the number of Spark's task, which decides the values of identity columns.
-
-        A repeated attempt of a task generates the same values, and Spark commits the message of only one attempt. A
-        task whose number is too high cannot generate values.
-        """
-        context = TaskContext.get()
-        number = _TASKS if context is None else context.partitionId()
-        return self._task.numbered(number, _TASKS) if number < _TASKS else self._task
+        fragment = written(self._task, self._place, iterator)
+        return WriterCommitMessage() if fragment is None else FragmentMessage(fragment)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         try:
@@ -466,35 +474,4 @@ def _fragments(messages: list[WriterCommitMessage | None]) -> list[Fragment]:
 
 
 def _wanted(options: Options) -> tuple[int | None, int | None]:
-    return _version_or_time(options, "versionAsOf", "timestampAsOf")
-
-
-def _version_or_time(
-    options: Options, version_name: str, timestamp_name: str
-) -> tuple[int | None, int | None]:
-    version = options.values.get(version_name.lower())
-    timestamp = options.values.get(timestamp_name.lower())
-    if version is not None and timestamp is not None:
-        raise InvalidArgumentError(f"{version_name} and {timestamp_name} cannot be used together")
-    if version is not None and not version.strip().isdigit():
-        raise InvalidArgumentError(f"{version_name} must be a version number, not {version!r}")
-    return (
-        None if version is None else int(version),
-        None if timestamp is None else _milliseconds(timestamp_name, timestamp),
-    )
-
-
-def _milliseconds(name: str, text: str) -> int | None:
-    """Parses a timestamp, which must have a time zone, because the session's time zone is not known here."""
-    try:
-        moment = iso_time(text.strip())
-    except ValueError:
-        raise InvalidArgumentError(
-            f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}"
-        ) from None
-    if moment.tzinfo is None:
-        raise InvalidArgumentError(
-            f"{name} {text!r} has no time zone, and the Python data source does not know the session's time zone: "
-            f"add an offset, as in '{moment.isoformat(' ')}+00:00'"
-        )
-    return timestamp_argument(moment, round_up=name == "startingTimestamp")
+    return version_or_time(options, "versionAsOf", "timestampAsOf")

@@ -7,6 +7,7 @@ in a new Python process.
 import json
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from deltalog._internal import Snapshot, SparkBatch, TableStream
@@ -18,7 +19,7 @@ from deltalog.spark.read import open_streams
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.open_streams import OpenStream
 from deltalog.spark.read.planner import Batch, batch_key
-from deltalog.spark.read.relation import check_expected_columns, opened, partition_schema
+from deltalog.spark.read.relation import bound_of, check_expected_columns, opened, partition_schema
 from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.schema import CHANGE_FIELDS, compared_columns, feed_schema, of_query, with_fields
 from deltalog.spark.streams import source_options
@@ -89,7 +90,7 @@ def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: s
         place: where the checkpoint of the query has the source.
     """
     source_options.check(options)
-    content = source_options.content_of(jvm, session, options)
+    content = source_options.content_of(options, partial(bound_of, jvm, session, end="starting"))
     limits = source_options.limits_of(options)
     snapshot = _newest(jvm, session, options)
     text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values, place)

@@ -5,7 +5,7 @@ Unknown options are refused: it would not be noticed that an option has no effec
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from deltalog.arguments import StoreOptions
@@ -13,7 +13,6 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
-from deltalog.spark.read.relation import bound_of
 from deltalog.table.stream import StreamArguments, StreamLimits, Tracking
 
 _FLAGS = (
@@ -68,9 +67,24 @@ _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)b?\s*", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
-def check(options: Options) -> None:
-    """Raises an error for options that do not apply to streams or are not known."""
+Bound = Callable[[Options], tuple[int | None, int | None]]
+"""Returns the version and the time with which the options let a stream start; at least one of them is None."""
+
+
+def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
+    """Raises an error for options that do not apply to streams or are not known.
+
+    Args:
+        refused: options that a stream of this kind does not have, and what to do instead.
+    """
+    spelled_refused = {name.lower(): (name, instead) for name, instead in (refused or {}).items()}
     for name in sorted(options.values):
+        if name in spelled_refused:
+            spelled, instead = spelled_refused[name]
+            raise UnsupportedFeatureError(
+                f"a stream of the Python data source does not have the option {spelled} (table {options.path}); "
+                f"{instead}"
+            )
         if name in _WRONG:
             spelled, instead = _WRONG[name]
             raise InvalidArgumentError(
@@ -98,10 +112,10 @@ def _is_known(name: str, options: Options) -> bool:
     return name in _NAMES or name in options.storage or "." in name or name.startswith("__")
 
 
-def content_of(jvm: Jvm, session: Any, options: Options) -> StreamArguments:
+def content_of(options: Options, bound: Bound) -> StreamArguments:
     """Returns what the options ask for, without the tracking of schemas."""
     flags = {name: options.is_true(name) for name in _FLAGS}
-    start_version, start_timestamp_ms, starts_with_next = _start(jvm, session, options)
+    start_version, start_timestamp_ms, starts_with_next = _start(options, bound)
     changes = "refuse"
     if flags["skipChangeCommits"]:
         changes = "skip"
@@ -120,14 +134,14 @@ def content_of(jvm: Jvm, session: Any, options: Options) -> StreamArguments:
     )
 
 
-def _start(jvm: Jvm, session: Any, options: Options) -> tuple[int | None, int | None, bool]:
+def _start(options: Options, bound: Bound) -> tuple[int | None, int | None, bool]:
     if {"startingversion", "startingtimestamp"} <= options.values.keys():
         raise InvalidArgumentError(
             f"startingVersion and startingTimestamp cannot be used together (table {options.path}); leave out one"
         )
     if options.values.get("startingversion", "").strip().lower() == _LATEST:
         return None, None, True
-    return *bound_of(jvm, session, options, "starting"), False
+    return *bound(options), False
 
 
 def is_tracked(options: Options) -> bool:

@@ -1,0 +1,170 @@
+"""Streams of the Python data source, and of classic sessions over the same tables and checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from deltalog import DeltaTable, write_deltalake
+from deltalog.spark.connect.stream_reader import HAS_LIMITS
+from deltalog.spark.portable import DeltalogDataSource
+from tests.spark.processes import run_python
+from tests.spark.streams.batches import Rows, ended, files, history, repeat_batch, written
+from tests.spark.streams.queries import offsets
+
+ONE_FILE = {"maxFilesPerTrigger": "1"} if HAS_LIMITS else {}
+
+
+@pytest.fixture(scope="module")
+def portable(spark: SparkSession) -> str:
+    """The name of the Python data source, in a session in which `deltalog` is the classic source."""
+
+    class Portable(DeltalogDataSource):  # Defined here, so that it is pickled as it is.
+        @classmethod
+        def name(cls) -> str:
+            return "portable"
+
+    spark.dataSource.register(Portable)
+    return Portable.name()
+
+
+def add(path: Path, *ids: int) -> None:
+    write_deltalake(path, pa.table({"id": pa.array(ids, pa.int64())}), mode="append")
+
+
+def rows(*ids: int) -> Rows:
+    return sorted(((id_,) for id_ in ids), key=str)
+
+
+def started(
+    frame: DataFrame, form: str, checkpoint: Path, target: Path, mode: str = "append"
+) -> StreamingQuery:
+    writer = frame.writeStream.format(form).outputMode(mode).trigger(availableNow=True)
+    return writer.option("checkpointLocation", str(checkpoint)).start(str(target))
+
+
+def run(spark: SparkSession, form: str, directory: Path, **options: str) -> StreamingQuery:
+    """Runs the stream of the directory up to the newest version, by one of the sources and its sink."""
+    frame = spark.readStream.format(form).options(**options).load(str(directory / "source"))
+    return ended(started(frame, form, directory / "checkpoint", directory / "target"))
+
+
+def test_a_checkpoint_goes_from_one_source_to_the_other(
+    spark: SparkSession, portable: str, tmp_path: Path
+) -> None:
+    """Also in the middle of the snapshot, where sources can limit their batches."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    add(source, 1, 2)
+    add(source, 3)
+    run(spark, portable, tmp_path, **ONE_FILE)
+    add(source, 4)
+    add(source, 5)
+    run(spark, "deltalog", tmp_path, maxFilesPerTrigger="1")
+    add(source, 6)
+    DeltaTable(source).optimize.compact()
+    run(spark, portable, tmp_path, **ONE_FILE)
+    run(spark, "deltalog", tmp_path)  # Nothing is new.
+    found = files(target)
+    repeat_batch(tmp_path / "checkpoint", len(offsets(tmp_path / "checkpoint")) - 1)
+    run(spark, portable, tmp_path)  # A batch comes again, which the table has.
+    assert written(target) == rows(1, 2, 3, 4, 5, 6)
+    assert files(target) == found
+
+    table = DeltaTable(source).metadata().id
+    places = [(1, 0, "true"), (2, -1, "false")] if HAS_LIMITS else [(2, -1, "false")]
+    places += [(3, -1, "false"), (4, -1, "false"), (6, -1, "false")]
+    assert offsets(tmp_path / "checkpoint") == [
+        f'{{"sourceVersion":1,"reservoirId":"{table}","reservoirVersion":{version},"index":{index},'
+        f'"isStartingVersion":{is_initial}}}'
+        for version, index, is_initial in places
+    ]
+    commits = DeltaTable(target).history()
+    assert history(target) == ["STREAMING UPDATE"] * len(places)
+    parameters = [commit["operationParameters"] for commit in reversed(commits)]
+    assert [each["epochId"] for each in parameters] == [str(number) for number in range(len(places))]
+    assert len({each["queryId"] for each in parameters}) == 1
+    assert {each["outputMode"] for each in parameters} == {"Append"}
+
+
+def test_two_streams_write_one_table(spark: SparkSession, portable: str, tmp_path: Path) -> None:
+    """Both of them create it."""
+    add(tmp_path / "source", 1, 2)
+    frame = spark.readStream.format(portable).load(str(tmp_path / "source"))
+    queries = [started(frame, portable, tmp_path / name, tmp_path / "target") for name in ("one", "two")]
+    for query in queries:
+        ended(query)
+    assert written(tmp_path / "target") == rows(1, 1, 2, 2)
+    assert sorted(DeltaTable(tmp_path / "target").transaction_versions().values()) == [0, 0]
+
+
+@pytest.mark.thorough
+def test_output_modes(spark: SparkSession, portable: str, tmp_path: Path) -> None:
+    add(tmp_path / "source", 1, 2)
+    frame = spark.readStream.format(portable).load(str(tmp_path / "source")).groupBy().count()
+    for count, more in ((2, (3,)), (3, ())):
+        ended(started(frame, portable, tmp_path / "checkpoint", tmp_path / "target", "complete"))
+        assert written(tmp_path / "target") == [(count,)]
+        add(tmp_path / "source", *more)
+    assert DeltaTable(tmp_path / "target").history()[0]["operationParameters"]["outputMode"] == "Complete"
+    with pytest.raises(StreamingQueryException, match="does not support Update mode"):
+        ended(started(frame, portable, tmp_path / "another", tmp_path / "no target", "update"))
+    assert not (tmp_path / "no target").exists()
+
+
+@pytest.mark.thorough
+def test_a_failed_task_fails_the_batch(spark: SparkSession, portable: str, tmp_path: Path) -> None:
+    add(tmp_path / "source", *range(10))
+    frame = spark.readStream.format(portable).load(str(tmp_path / "source"))
+    broken = frame.repartition(2).selectExpr("IF(id = 9, raise_error('no 9'), id) AS id")
+    with pytest.raises(StreamingQueryException, match="no 9"):
+        ended(started(broken, portable, tmp_path / "checkpoint", tmp_path / "target"))
+    assert not (tmp_path / "target/_delta_log").exists()
+    ended(started(frame, portable, tmp_path / "checkpoint", tmp_path / "target"))
+    assert written(tmp_path / "target") == rows(*range(10))
+
+
+KILLED = """
+    import os, signal, threading, time
+    from pathlib import Path
+    from pyspark.sql import SparkSession
+    from deltalog.spark import portable
+
+    root = Path(os.environ["ROOT"])
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    portable.enable(spark)
+    jvm = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+
+    def watch():
+        while not (root / "target/_delta_log/00000000000000000000.json").exists():
+            time.sleep(0.0005)
+        os.write(1, b"dead" if not (root / "checkpoint/commits/0").exists() else b"late")
+        os.kill(jvm, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+    rows = spark.readStream.format("deltalog").load(str(root / "source"))
+    writer = rows.writeStream.format("deltalog").option("checkpointLocation", str(root / "checkpoint"))
+    writer.start(str(root / "target")).awaitTermination()
+"""
+
+
+@pytest.mark.thorough
+def test_the_processes_die_between_the_commits_of_a_batch(
+    spark: SparkSession, portable: str, tmp_path: Path
+) -> None:
+    """The table has the batch, and Spark does not know it."""
+    add(tmp_path / "source", 1, 2)
+    done = run_python(KILLED, ROOT=str(tmp_path))
+    assert done.stdout.endswith("dead"), done.stderr[-4000:]
+    assert DeltaTable(tmp_path / "target").version() == 0
+    add(tmp_path / "source", 3)
+    run(spark, portable, tmp_path)
+    assert written(tmp_path / "target") == rows(1, 2, 3)
+    table = DeltaTable(tmp_path / "target")
+    assert (table.version(), list(table.transaction_versions().values())) == (1, [1])
