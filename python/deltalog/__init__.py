@@ -118,8 +118,8 @@ __all__ = [
     "write_deltalake",
 ]
 
-# Where names are defined. A module is imported when one of its names is asked for: a program that uses little of the
-# package, such as the command line, does not wait for the rest.
+# Where names are defined. A module is imported when one of its names is first used, so that a program which uses little
+# of the package, such as the command line, starts faster.
 _NAMES = {
     "_internal": (
         "AlreadyApplied",
@@ -223,7 +223,7 @@ _MODULES = (
     "writer",
     "writer_properties",
 )
-"""Modules that are there after `import deltalog`, as if they had been imported."""
+"""Modules that are attributes of the package after `import deltalog`, as if they had been imported."""
 
 _PLACES = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -244,7 +244,8 @@ if not TYPE_CHECKING:
         return sorted({*globals(), *__all__, *_MODULES})
 
 
-# A process of `multiprocessing` may end without waiting for threads: `upkeep` sees to it when it is imported.
+# A process of `multiprocessing` may end without waiting for threads. The module `upkeep` handles this when it is
+# imported.
 _processes = sys.modules.get("multiprocessing.process")
 if _processes is not None and _processes.parent_process() is not None:
     from deltalog import upkeep

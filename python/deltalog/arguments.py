@@ -1,7 +1,7 @@
 """Checks the arguments of users and converts them to the form that the binary takes.
 
-Each function names the parameter in its message, and says in the hint what to pass. Parameters whose annotation says
-everything are checked by `deltalog.checked`.
+Each function names the parameter in its error message, and its hint states what to pass. Parameters whose annotation is
+enough for a check are checked by `deltalog.checked`.
 """
 
 import operator
@@ -46,11 +46,11 @@ Names: TypeAlias = list[str] | tuple[str, ...]
 """Several names. `Sequence[str]` would also accept a single text."""
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
-"""A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
+"""A commit that a catalog has not published yet: its path, or its version and its bytes."""
 
 
 class ChangeRange(NamedTuple):
-    """The range of changes from a version or a time to another, both included.
+    """The range of changes from a version or a time to another one, both included.
 
     Times are in milliseconds since the epoch.
     """
@@ -69,7 +69,7 @@ class StoreOptions(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """The definition of a new table except for its columns. For an existing table it is compared."""
+    """The definition of a new table except for its columns. If the table exists, it is compared with the definition."""
 
     partition_by: Sequence[str] | None = None
     configuration: dict[str, str] | None = None
@@ -77,7 +77,7 @@ class TableOptions(NamedTuple):
     description: str | None = None
 
 
-# Versions are signed 64-bit numbers to every implementation.
+# All implementations use signed 64-bit numbers for versions.
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 
 
@@ -98,7 +98,7 @@ def _path(value: object) -> object:
 
 
 def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> list[str]:
-    """Returns locations as text."""
+    """Returns locations as texts."""
     expected = "a list of paths or URLs, such as ['/data/source']"
     if allowed_roots is None:
         return []
@@ -115,24 +115,24 @@ def _items(name: str, values: object, expected: str) -> list[object]:
 
 
 def text_argument(name: str, text: object, expected: str = "text") -> str:
-    """Returns a text."""
+    """Checks and returns a text."""
     if not is_text(text):
         raise wrong_argument(name, text, expected)
     return text
 
 
 def version_argument(version: int | None, name: str = "version") -> int | None:
-    """Returns a version of a table, if there is one."""
+    """Checks and returns a version of a table; it may be None."""
     return None if version is None else required_version(version, name)
 
 
 def required_version(version: int | None, name: str = "version") -> int:
-    """Returns a version of a table that must be given."""
+    """Checks and returns a version of a table; it must not be None."""
     return whole_argument(version, name, "a whole number from 0", 0)
 
 
 def span_argument(span: float | timedelta | None, name: str) -> timedelta | None:
-    """Returns a span of time, which may be a number of seconds."""
+    """Returns a duration, which may be given as a number of seconds."""
     if span is None or (isinstance(span, timedelta) and span >= timedelta(0)):
         return span
     if isinstance(span, (int, float)) and not isinstance(span, bool) and 0 <= span <= 1e9:
@@ -151,7 +151,7 @@ def size_argument(size: int | None, name: str) -> int | None:
 
 
 def whole_argument(value: object, name: str, expected: str, least: int = _LEAST) -> int:
-    """Returns a whole number of 64 bits, which may be one of numpy's."""
+    """Returns a 64-bit whole number, which may be one of numpy's."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -162,12 +162,12 @@ def whole_argument(value: object, name: str, expected: str, least: int = _LEAST)
 
 
 def columns_argument(columns: Sequence[str] | None, name: str = "columns") -> list[str] | None:
-    """Returns names of columns, if there are any."""
+    """Returns names of columns, or None."""
     return None if columns is None else names_argument(columns, name)
 
 
 def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> list[str]:
-    """Returns a list of names; with `one`, a name alone stands for a list of it."""
+    """Returns a list of names. With `one`, a single name may be given instead of a list."""
     if one and is_text(names):
         return [names]
     expected = "a name, or a list of names" if one else "a list of names"
@@ -181,7 +181,7 @@ def names_argument(names: Sequence[str], name: str, *, one: bool = False) -> lis
 
 
 def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, str]:
-    """Returns pairs of text."""
+    """Checks and returns pairs of texts."""
     expected = "a dictionary of text to text"
     if options is None:
         return {}
@@ -197,7 +197,7 @@ def options_argument(options: Mapping[str, str] | None, name: str) -> dict[str, 
 def store_argument(
     location: str, storage_options: Mapping[str, str] | None, credential_provider: CredentialProvider | None
 ) -> StoreOptions:
-    """Options of a store, and the provider of its credentials. A session of boto3 also has a region."""
+    """Returns the options of a store, and the provider of its credentials. A session of boto3 also has a region."""
     options = _storage_options(storage_options)
     if credential_provider is None:
         return StoreOptions(options)
@@ -219,7 +219,7 @@ _REGIONS = {"aws_region", "region", "aws_default_region", "default_region"}
 
 
 def _storage_options(options: object) -> dict[str, str]:
-    """Returns options of a store. No error shows their values, which may be secrets."""
+    """Returns the options of a store. Errors do not show their values, which may be secrets."""
     if options is None:
         return {}
     hint = "pass a dictionary of text to text, such as {'aws_region': 'eu-west-1'}"

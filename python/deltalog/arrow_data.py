@@ -1,4 +1,4 @@
-"""Arrow data in a form that the binary can import."""
+"""Converts Arrow data to a form that the binary can import."""
 
 import sys
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def importable(data: ArrowData) -> ArrowData:
     A slice in pyarrow is an offset into the whole array. The C interface passes it on, and arrow-rs 59 adds it again
     for each nested struct or fixed-size list, until it panics. Such columns are copied, batch by batch.
     """
-    # Data can only be pyarrow's if it was imported.
+    # If pyarrow was not imported, the data are not pyarrow's.
     if "pyarrow" not in sys.modules:
         return data
     import pyarrow
@@ -38,7 +38,7 @@ def importable(data: ArrowData) -> ArrowData:
 
 
 def _is_deep(data_type: "pyarrow.DataType") -> bool:
-    """Returns whether slicing an array of the type also slices a child array that has children itself."""
+    """Returns whether a slice of an array of this type also slices a child array that has children itself."""
     import pyarrow.types
 
     data_type = _stored(data_type)

@@ -1,8 +1,8 @@
-"""Checks what users pass for parameters that are annotated as text, as true or false, as one of several words, or as
-objects of Spark.
+"""Checks arguments by the annotations of their parameters: text, true or false, one of several words, or objects of
+Spark.
 
 Other parameters are checked by the functions of `deltalog.arguments`, in the same style: the message names the
-parameter and the value, and the hint says what to pass.
+parameter and the value, and the hint states what to pass.
 """
 
 import functools
@@ -64,7 +64,7 @@ def checks_arguments(kind: _Class) -> _Class:
 
 
 def _expected(annotation: Any) -> _Expected | None:
-    """Returns the types that an annotation accepts; None if it says more than this module can check."""
+    """Returns the types that an annotation accepts; None for annotations that this module cannot check."""
     is_union = get_origin(annotation) in (Union, types.UnionType)
     parts = get_args(annotation) if is_union else (annotation,)
     kinds = [part for part in parts if part is not type(None)]
@@ -123,7 +123,7 @@ def is_of_spark(value: object, kind: type) -> bool:
 
 
 def _is_truth(value: object) -> bool:
-    """Returns whether a value is a boolean of Python, or of numpy, which the binary takes as well."""
+    """Returns whether a value is a boolean of Python or of numpy; the binary accepts both."""
     return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in _NUMPYS
 
 

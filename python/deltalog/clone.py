@@ -1,4 +1,4 @@
-"""CLONE: a version of a table becomes a table of its own."""
+"""CLONE: makes a new table from a version of a table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

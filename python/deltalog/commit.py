@@ -1,4 +1,4 @@
-"""What a writer records with its commit."""
+"""What a writer records with its commit in addition to the data."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ class ConvertArguments(NamedTuple):
 
 
 class ConversionPlan:
-    """The table that a directory becomes, found by `plan_conversion`. Nothing is committed yet."""
+    """The plan of a conversion, made by `plan_conversion`. Nothing is committed yet."""
 
     def __init__(self, plan: _internal.ConversionPlan) -> None:
         self._plan = plan
@@ -54,7 +54,7 @@ class ConversionPlan:
 
     @property
     def size_in_bytes(self) -> int:
-        """Their size."""
+        """The total size of the files in bytes."""
         return self._plan.size_in_bytes
 
     @property
@@ -75,7 +75,8 @@ class ConversionPlan:
         return self._plan.files()
 
     def commit(self) -> int | None:
-        """Commits the files as version 0, and returns it; None if a table exists by now, and the mode is `ignore`.
+        """Commits the files as version 0, and returns the version. Returns None if a table exists by now and the mode
+        is `ignore`.
 
         Raises:
             TableAlreadyExistsError: another writer has created a table since.
@@ -188,7 +189,7 @@ def plan_conversion(
     commit_properties: CommitProperties | None = None,
     credential_provider: CredentialProvider | None = None,
 ) -> ConversionPlan | None:
-    """Finds what `convert_to_delta` would commit; None if there is a table, and the mode is `ignore`.
+    """Makes a plan of what `convert_to_delta` would commit. Returns None if a table exists and the mode is `ignore`.
 
     Arguments and errors are the same as in `convert_to_delta`. The plan can be inspected, and carried out with
     `commit()`.

@@ -37,10 +37,12 @@ EXPECTED = (
 _AZURE_SCOPE = "https://storage.azure.com/.default"
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 
-# Credentials that renew themselves do so at least ten minutes before they expire.
+# The time in seconds after which a provider is asked again. Credentials that renew themselves do so at least ten
+# minutes before they expire.
 _ASK_AGAIN_AFTER = 60.0
 
-# The names in a mapping, without case, underscores and the beginnings `aws`, `azure`, `storage` and `google`.
+# The names in a mapping, in lower case, without underscores and without the prefixes `aws`, `azure`, `storage` and
+# `google`.
 _IDS = ("accesskeyid", "accesskey")
 _SECRETS = ("secretaccesskey", "secretkey")
 _ACCOUNT_KEYS = ("accountkey", "accesskey")
@@ -52,19 +54,19 @@ _PREFIXES = ("aws", "azure", "storage", "google")
 
 
 class NotCredentialsError(Exception):
-    """A wrong result of a provider; the message completes "returned"."""
+    """A provider has returned something that is not credentials; the message completes "returned"."""
 
 
 class Answer(NamedTuple):
-    """Credentials of a provider, as the binary takes them. It is never shown."""
+    """Credentials from a provider, in the form that the binary takes. They are never shown."""
 
     kind: str
     """`access_key`, `account_key`, `sas` or `token`."""
     secrets: tuple[str, ...]
     expires_at: float | None = None
-    """Seconds since the epoch."""
+    """Time in seconds since the epoch."""
     ask_again_after: float | None = None
-    """Seconds."""
+    """Duration in seconds."""
 
     def __repr__(self) -> str:
         return f"Answer({self.kind!r}, …)"
@@ -76,7 +78,7 @@ def is_provider(provider: object) -> bool:
 
 
 def is_foreign(provider: object) -> bool:
-    """Returns whether it is an object of one of the known packages, which may hold secrets, and not a function."""
+    """Returns whether the provider is an object of a known package, which may hold secrets, and not a function."""
     return (
         any(hasattr(provider, name) for name in ("get_frozen_credentials", "get_credentials", "get_token"))
         or _is_googles(provider)
@@ -88,8 +90,8 @@ def ask(provider: Any) -> Answer:
     """Gets credentials from a provider.
 
     Raises:
-        NotCredentialsError: it returned something else.
-        Exception: what the provider raises.
+        NotCredentialsError: the provider returned something else.
+        Exception: any exception of the provider.
     """
     if callable(provider) and not is_foreign(provider):
         return _read(provider())

@@ -96,26 +96,26 @@ def begin_write(
 
     - Everything that `write_deltalake` checks before it writes is checked here, against the version that the table is
       at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
-    - Workers that write rows without the identity columns of the table get a task each, of `write.tasks(count)`: they
-      count by its number.
-    - It is not known what workers read of the table, so an append is blind: a change of what its rows were computed
-      from is not a conflict. Use MERGE for such rows.
-    - All files of the write are in one new directory of the table. The commit deletes those that no fragment names: a
-      worker that ran twice leaves nothing behind if one of its fragments is passed on.
+    - - Workers that write rows without the identity columns of the table need one task each, from `write.tasks(count)`.
+      The number of the task determines the values.
+    - - It is not known what workers read of the table, so an append is blind: if the rows from which its data were
+      computed change, this is not a conflict. Use MERGE for such rows.
+    - - All files of the write are in one new directory of the table. The commit deletes the files that no fragment
+      names. So if a worker ran twice and one of its fragments is committed, the other files are deleted.
     - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
       `with`, call `abort()`. End all workers first: files that are written later belong to no version.
 
     The other arguments have the same meaning as in `write_deltalake`.
 
     Args:
-        table_or_uri: as for `write_deltalake`. A table stays at its version when the write is committed, perhaps by
-            another process: call `update_incremental()`.
-        schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
-            default it is the table's.
+        table_or_uri: as for `write_deltalake`. A `DeltaTable` remains at its version when the write is committed,
+            perhaps by another process: call `update_incremental()`.
+        schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets this schema.
+            By default it is the table's.
 
     Returns:
-        The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded
-        this write of an application. Callers that ask for one of these must look before a `with` statement.
+        The write. None if the mode is `ignore` and a table exists. An `AlreadyApplied` if the table has recorded this
+        write of an application. A caller that requests one of these must check the result before a `with` statement.
 
     Raises:
         NotATableError: there is no table, and no schema to create one with.

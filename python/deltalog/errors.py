@@ -1,7 +1,7 @@
 """Errors: one class per kind, all subclasses of `DeltaError`, with the standard class as second parent.
 
-The message of an error says what happened. Its attributes are the place, as far as it is known (`table`, `version`,
-`path` and `line`), a `hint` that says what to do, and a `reason` for programs.
+The message of an error states what happened. Its attributes are the place, as far as it is known (`table`, `version`,
+`path` and `line`), a `hint` with advice, and a `reason` for programs.
 """
 
 from typing import TypeVar
@@ -58,14 +58,14 @@ class DeltaError(Exception):
 
 
 def hinted(error: _Error, hint: str) -> _Error:
-    """Adds a hint to an error of Python, at the end of its message, as in errors of the core."""
+    """Adds a hint to an error that Python code raises, at the end of its message, as in errors of the core."""
     error.args = (f"{error}; {hint}",)
     error.hint = hint
     return error
 
 
 def wrong_argument(name: str, value: object, expected: str) -> "InvalidArgumentError":
-    """Returns the error for a value that the parameter `name` does not take; `expected` says what it takes."""
+    """Returns the error for a value that the parameter `name` does not accept; `expected` describes accepted values."""
     return hinted(InvalidArgumentError(f"{name} cannot be {shown(value)}"), f"pass {expected}")
 
 

@@ -1,4 +1,4 @@
-"""Changes of a table by itself."""
+"""Changes of a table's definition."""
 
 from collections.abc import Mapping, Sequence
 from typing import final
@@ -32,7 +32,7 @@ class TableChange:
         """
     @staticmethod
     def replace_columns(schema_json: str) -> TableChange:
-        """Makes the fields of a schema the columns of the table, in their order."""
+        """Replaces the columns of the table by the fields of a schema, in their order."""
     @staticmethod
     def drop_columns(columns: Sequence[str]) -> TableChange: ...
     @staticmethod
@@ -58,7 +58,7 @@ class TableChange:
     def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
 
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
-    """Changes a table, based on `snapshot`. Returns its version after that."""
+    """Changes a table, based on `snapshot`. Returns its new version."""
 
 def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> list[int]:
     """Drops a table feature, based on `snapshot`. Returns the versions of its commits."""

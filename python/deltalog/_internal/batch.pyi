@@ -4,7 +4,7 @@ from typing import final
 
 @final
 class ArrowBatch:
-    """Rows of a stream. Arrow libraries take it, and a program without one can read its texts."""
+    """Rows of a stream. Arrow libraries can import them; programs without such a library can read them as texts."""
 
     @property
     def num_rows(self) -> int:
@@ -14,7 +14,7 @@ class ArrowBatch:
         """The names of the columns."""
     def __len__(self) -> int: ...
     def slice(self, offset: int = 0, length: int | None = None) -> ArrowBatch:
-        """Returns rows of the batch, without copying them. Both numbers are cut to the rows that there are."""
+        """Returns rows of the batch, without copying them. If there are fewer rows, both numbers are reduced."""
     def texts(self) -> list[list[str | None]]:
         """Returns the values of each column as text that people read; None for NULL."""
     def __arrow_c_schema__(self) -> object: ...

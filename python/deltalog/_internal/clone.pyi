@@ -1,4 +1,4 @@
-"""CLONE."""
+"""CLONE: copies a table, with or without its data files."""
 
 from deltalog._internal.snapshot import Snapshot
 from deltalog.clone import CloneArguments

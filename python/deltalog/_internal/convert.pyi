@@ -1,4 +1,4 @@
-"""Directories of Parquet files that become tables."""
+"""Conversions of directories of Parquet files to tables."""
 
 from collections.abc import Mapping
 from typing import final
@@ -10,7 +10,7 @@ from deltalog.convert import ConvertArguments
 
 @final
 class ConversionPlan:
-    """The table that a directory becomes."""
+    """The plan of a conversion."""
 
     @property
     def num_files(self) -> int: ...
@@ -25,7 +25,7 @@ class ConversionPlan:
     def files(self) -> ArrowStream:
         """Returns one row per file."""
     def commit(self) -> int | None:
-        """Returns the version; None if a table exists by now, and the mode is `ignore`."""
+        """Commits the plan, and returns the version; None if a table exists by now, and the mode is `ignore`."""
 
 def plan_conversion(
     uri: str,

@@ -1,4 +1,4 @@
-"""Tables by their definition, with or without rows."""
+"""Creates tables from a definition, with or without rows."""
 
 from collections.abc import Mapping, Sequence
 

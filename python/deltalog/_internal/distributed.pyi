@@ -18,7 +18,7 @@ class WriteTask:
     """
 
     def __new__(cls, json: str) -> WriteTask:
-        """Reads what `to_json` has returned.
+        """Reads the text that `to_json` has returned.
 
         Raises:
             InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
@@ -33,7 +33,7 @@ class WriteTask:
         """Returns the task `number` of `of` tasks, counted from 0, which generates its own values of identity columns.
 
         For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
-        must have the same `of`; tasks that are left out leave gaps in the values.
+        must have the same `of`. If a task is not used, the values have gaps.
 
         Raises:
             InvalidArgumentError: there is no such number.
@@ -70,7 +70,7 @@ class Fragment:
     """The files that one worker has written for a distributed write, as plain data. It can be pickled."""
 
     def __new__(cls, json: str) -> Fragment:
-        """Reads what `to_json` has returned.
+        """Reads the text that `to_json` has returned.
 
         Raises:
             InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
@@ -111,7 +111,7 @@ class DistributedWrite:
             InvalidArgumentError: the number of tasks is 0.
         """
     def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied | None:
-        """Commits the files of all fragments as one version, and deletes the files of the write that none names.
+        """Commits the files of all fragments as one version, and deletes the write's other files.
 
         The fragments are checked first: each must come from a task of this write; its paths, partition values and
         numbers must be those that a worker writes; its files must exist and have the right size; no file may be named

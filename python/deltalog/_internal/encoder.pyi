@@ -1,4 +1,4 @@
-"""Rows as the bytes of a file."""
+"""Encodes rows as the bytes of a file."""
 
 from typing import Literal, final
 

@@ -1,4 +1,4 @@
-"""Values of SQL expressions for Arrow data."""
+"""Evaluates SQL expressions on Arrow data."""
 
 from deltalog._internal.stream import ArrowStream
 from deltalog.arrow_types import ArrowData

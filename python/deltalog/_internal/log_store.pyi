@@ -1,9 +1,9 @@
-"""Objects of Python that decide commits."""
+"""Log stores that are Python objects. They decide which commits succeed."""
 
 from deltalog.storage import LogStore
 
 def register_log_store(name: str, log_store: LogStore) -> bool:
-    """Registers an object that decides commits under a name, see `deltalog.storage.register_log_store`.
+    """Registers an object that decides commits under a name; see `deltalog.storage.register_log_store`.
 
     Returns whether the name is free or belongs to this object.
     """

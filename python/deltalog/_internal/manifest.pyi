@@ -1,4 +1,4 @@
-"""Manifests for other engines."""
+"""Manifests, which let other engines read the table."""
 
 from deltalog._internal.snapshot import Snapshot
 

@@ -22,8 +22,8 @@ def optimize(
 ) -> tuple[dict[str, Any], int | None]:
     """Merges small files into fewer, larger ones, `purges` files, or orders all rows by columns along a curve.
 
-    New rows of a clustered table are clustered. `cluster` says whether all rows are, and the maximum size of a cube in
-    bytes.
+    New rows of a clustered table are always clustered. `cluster` states whether to cluster all rows, and the maximum
+    size of a cube in bytes.
 
     Returns the metrics, and the version of the last commit, if any.
     """

@@ -1,4 +1,4 @@
-"""FSCK."""
+"""FSCK: checks and repairs of a table."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""RESTORE."""
+"""RESTORE: returns a table to an earlier version."""
 
 from deltalog._internal.snapshot import Snapshot
 from deltalog.commit import CommitArguments

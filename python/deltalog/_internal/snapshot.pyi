@@ -25,8 +25,9 @@ class Snapshot:
         table_id: str | None = None,
         max_age: timedelta | None = None,
     ) -> Snapshot:
-        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, the id of the table opened
-        before."""
+        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, which is the id of a table that was
+        opened before.
+        """
     def at_version(self, version: int) -> Snapshot:
         """Opens another version of the same table, with the same storage options."""
     @property
@@ -93,13 +94,13 @@ class Snapshot:
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """Returns the newest version, and reads only the new commits; returns itself when there is none."""
     def after_commit(self, version: int) -> Snapshot:
-        """Returns the version that a caller has committed since this one, or a later one with the same rows."""
+        """Returns the version that a caller has committed since this one, or a later version with the same rows."""
     def unchanged_since(self, seen: int, own: Sequence[int]) -> int:
-        """Returns the last version before the changes of other writers since `seen`; `own` are the caller's."""
+        """Returns the last version before other writers made changes since `seen`; `own` are the caller's versions."""
     def as_base(self, version: int) -> Snapshot:
         """Returns the version that an overwrite replaces. It is a conflict if the log no longer has it."""
     def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
-        """Returns another version of the same table, or the one that was the newest at a time."""
+        """Returns another version of the same table: the one with this number, or the newest one at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
         """Returns the values of the partition columns of each partition; see `DeltaTable.partitions`."""
     def find_commit(self, transaction_id: str) -> int | None:
@@ -112,7 +113,7 @@ class Snapshot:
         It has `version`, `timestamp` (milliseconds), and the fields of the commit's `commitInfo`.
         """
     def history(self, limit: int | None = None) -> ArrowStream:
-        """Returns the same as Arrow; see `DeltaTable.history_arrow`."""
+        """Returns the same as an Arrow stream; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
         """Returns the actions of each version; see `DeltaTable.commit_actions`."""
     def commits(self, start: int) -> Commits:
@@ -162,7 +163,7 @@ class Snapshot:
     def min_max(
         self, column: str, predicate: str | None = None, time_zone: str = "UTC"
     ) -> tuple[Any, Any] | None:
-        """Returns the least and the greatest value of a column if the log has them; see `DeltaTable.min_max`."""
+        """Returns the minimum and the maximum of a column if the log has them; see `DeltaTable.min_max`."""
     def changes(
         self,
         versions: ChangeRange,
@@ -208,7 +209,7 @@ class Snapshot:
         """
 
 def forget_snapshots() -> None:
-    """Drops the snapshots that the process keeps, so that the next one is opened as in a new process.
+    """Drops the snapshots that the process keeps, so that the next table is opened as in a new process.
 
     For benchmarks.
     """

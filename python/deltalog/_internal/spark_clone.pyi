@@ -1,4 +1,4 @@
-"""A CLONE by the tasks of Spark."""
+"""A CLONE whose files Spark's tasks copy."""
 
 import builtins
 from typing import final
@@ -20,11 +20,11 @@ class SparkClone:
         """The number of data files that are copied."""
     @property
     def bytes(self) -> int:
-        """Their size in bytes."""
+        """The size of these files in bytes."""
     def tasks(self, parallelism: int) -> SparkPlan:
         """Returns the files that each task copies. There are at least this many tasks, if the files can be divided."""
     def commit(self, told: builtins.bytes) -> tuple[dict[str, int], int | None, list[str]]:
-        """Copies the files of deletion vectors, and commits what the tasks have copied. Returns the same as
+        """Copies the files of deletion vectors, and commits the copies that the tasks have made. Returns the same as
         `clone_table`.
 
         Args:

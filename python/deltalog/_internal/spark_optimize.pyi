@@ -1,4 +1,4 @@
-"""An OPTIMIZE by the tasks of Spark."""
+"""An OPTIMIZE whose files Spark's tasks write."""
 
 import builtins
 from collections.abc import Callable, Sequence
@@ -60,10 +60,10 @@ class SparkOptimize:
     ) -> int | None:
         """Commits a batch that the tasks of `write` have written, and ends `write`.
 
-        If rows were ordered, `ordered` are the numbers of the rows of each old file that were read, and a function that
-        finds rows in the new files. It is given 12 bytes for each row, the big-endian number of the file and the
-        position there, and returns 12 bytes for each row, the number of the task and the position in its file. None
-        instead of the function gives up the rows.
+        If rows were ordered, `ordered` is a pair: the number of rows that were read from each old file, and a function
+        that finds rows in the new files. The function takes 12 bytes for each row, the big-endian number of the file
+        and the position there, and returns 12 bytes for each row, the number of the task and the position in its file.
+        If it returns None, the bins of these rows are given up.
 
         Returns the version; None if all bins were given up, because other writers had removed their rows.
 

@@ -8,12 +8,12 @@ class SparkPlan:
 
     @property
     def kept(self) -> int:
-        """The number of files in it."""
+        """The number of files in the list."""
     @property
     def total(self) -> int:
         """The number of files of the snapshot."""
     def __len__(self) -> int:
-        """Its size in bytes."""
+        """The size of the list in bytes."""
     def to_bytes(self) -> bytes: ...
     def write(self, path: str) -> None:
-        """Writes it into a file."""
+        """Writes the list to a file."""

@@ -1,4 +1,4 @@
-"""A DELETE, UPDATE or MERGE by Spark."""
+"""A DELETE, UPDATE or MERGE that Spark carries out."""
 
 from typing import final
 
@@ -20,7 +20,7 @@ class SparkStatement:
         """Begins a statement on exactly `snapshot`, and the write of its files, unless its application has already
         recorded it.
 
-        The table gets the columns of `data_schema` that it lacks.
+        Columns of `data_schema` that the table lacks are added to it.
 
         Raises `InvalidArgumentError` for a table that is append-only.
         """
@@ -41,9 +41,10 @@ class SparkStatement:
         `removed_sql` is a condition that exactly the removed rows meet. Files whose rows all meet
         it, as partition values or statistics show, are removed unread, and are not among the files.
 
-        The transaction has read these rows, or the whole table. With `keeps_matches`, it also depends on the remaining
-        rows of these files: a commit that deletes some of them is a conflict. It has also read the rows for which one
-        of `source_filters` is true, from which the source of a MERGE was computed; an empty one is true for all rows.
+        The transaction counts as having read these rows, or the whole table. With `keeps_matches`, it also depends on
+        the remaining rows of these files: a commit that deletes some of them is a conflict. The transaction has also
+        read the rows for which one of `source_filters` is true, from which the source of a MERGE was computed; an empty
+        filter is true for all rows.
         """
     @property
     def has_feed(self) -> bool:

@@ -1,4 +1,4 @@
-"""A write by Spark."""
+"""A write that Spark carries out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import final
@@ -70,7 +70,7 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
-        Without files it creates a table without rows. It has no token.
+        If no files are reported, it creates a table without rows. It has no token.
         """
     @property
     def location(self) -> str:

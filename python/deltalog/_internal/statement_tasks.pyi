@@ -1,4 +1,4 @@
-"""Statements by tasks in several processes."""
+"""DELETE, UPDATE and MERGE by tasks in several processes."""
 
 from collections.abc import Mapping, Sequence
 from typing import final
@@ -42,15 +42,16 @@ class StatementTask:
         """Carries out one task, without a commit. `data` has the rows with marker columns:
 
         `__deltalog_operation` (bits: 1 the row at the position is removed, 2 the columns of the table are written, 4
-        the row at the position matches a row of the source, 8 the clause is one of WHEN NOT MATCHED BY SOURCE), and the
-        columns of `Snapshot.scan_partitions`. If it fails, its files are deleted.
+        the row at the position matches a row of the source, 8 the clause is a WHEN NOT MATCHED BY SOURCE), and the
+        columns of `Snapshot.scan_partitions`. If the task fails, its files are deleted.
         """
     def commit(
         self, snapshot: Snapshot, committing: Committing, fragments: Sequence[StatementFragment]
     ) -> tuple[dict[str, int], list[int]] | AlreadyApplied:
         """Commits the work of all tasks, and returns metrics and versions as `SparkStatement.commit` does.
 
-        Without deletion vectors, the remaining rows are copied here. If it certainly failed, all new files are deleted.
+        Without deletion vectors, the remaining rows are copied here. If the commit has definitely failed, all new files
+        are deleted.
         """
     def delete(self, storage_options: Mapping[str, str] | None = None) -> None:
         """Deletes all files of a statement that was not committed."""

@@ -1,4 +1,4 @@
-"""Arrow streams and schemas out."""
+"""Arrow streams and schemas that Python gets from the core."""
 
 from typing import final
 
@@ -9,8 +9,8 @@ from deltalog.arrow_types import ArrowSchemaExportable
 class ArrowStream:
     """Record batches that can be read once, by any consumer of the Arrow PyCapsule interface.
 
-    A program without an Arrow library iterates over them. A failure is then a `DeltaError`, and a stream that is passed
-    on to an Arrow library after that has the batches that are left.
+    A program without an Arrow library iterates over the stream. A failure is then a `DeltaError`. If the stream is
+    passed on to an Arrow library later, it has the remaining batches.
     """
 
     @property

@@ -17,12 +17,14 @@ class TableStream:
     def snapshot(self) -> Snapshot:
         """The version whose schema the rows have."""
     def latest(self, start: str | None, limits: StreamLimits) -> str | None:
-        """Returns the end of the batch that begins at `start`, or where the stream begins.
+        """Returns the end of the batch that begins at `start`, or at the beginning of the stream.
 
         This is `start` itself if there is nothing new.
         """
     def wait(self, start: str | None, limits: StreamLimits, patience: timedelta | None) -> str | None:
-        """Does the same, but waits for something new; None if there was nothing, or the stream was closed."""
+        """Does the same, but waits until there is something new. Returns None if nothing came, or if the stream was
+        closed.
+        """
     def read(self, start: str | None, end: str, columns: Sequence[str] | None) -> ArrowStream:
         """Returns the rows between two offsets."""
     def partitions(self, start: str | None, end: str, n: int) -> list[bytes]:
@@ -31,11 +33,11 @@ class TableStream:
         Other processes read them with `read_fragment`. They hold no credentials.
         """
     def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest when it is asked next."""
+        """Ends the stream at the version that is the newest at the next call."""
     def release(self, end: str) -> None:
-        """Forgets what is only needed for batches up to this offset."""
+        """Frees memory that is only needed for batches up to this offset."""
     def close(self) -> None:
-        """Ends all waits, of any thread."""
+        """Ends the waits of all threads."""
     def backlog(self, offset: str) -> tuple[int, int, int]:
         """Returns the versions, files and bytes after an offset, as far as they are known."""
     def newest(self) -> str:

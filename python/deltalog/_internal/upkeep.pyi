@@ -1,4 +1,4 @@
-"""The threads that do what follows commits."""
+"""The threads that do the work after commits."""
 
 from datetime import timedelta
 

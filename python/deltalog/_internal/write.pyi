@@ -1,4 +1,4 @@
-"""Data from Arrow to a committed version."""
+"""Writes Arrow data and commits it."""
 
 from collections.abc import Mapping
 

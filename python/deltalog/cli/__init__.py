@@ -1,7 +1,7 @@
-"""The command `deltalog`: tables from a shell. `python -m deltalog` is the same.
+"""The command `deltalog`, for working with tables from a shell. `python -m deltalog` is the same.
 
 - `catalog` lists the commands. They are in `verbs`, a file for each group.
-- `verb` is what a command is made of; `output`, `layout` and `escape` print; `failures` has the exit codes.
+- - `verb` defines the parts of a command; `output`, `layout` and `escape` print; `failures` has the exit codes.
 
 Modules are imported when they are needed: `deltalog --help` loads neither the binary nor the package.
 """
@@ -77,7 +77,7 @@ def _similar(name: str) -> str:
 
 
 def _flushed() -> bool:
-    """Writes what was printed so far. Returns whether somebody reads it."""
+    """Writes everything that was printed so far. Returns whether the output still has a reader."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -86,7 +86,7 @@ def _flushed() -> bool:
 
 
 def _closed() -> int:
-    """Returns the exit code for a reader that has gone, and lets Python end without another attempt to write."""
+    """Returns the exit code for an output whose reader is gone, and prevents Python from writing again when it ends."""
     from deltalog.cli.failures import CLOSED
 
     nothing = os.open(os.devnull, os.O_WRONLY)

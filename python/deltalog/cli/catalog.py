@@ -1,6 +1,6 @@
-"""The commands: where each is, and what it does in one line.
+"""The list of the commands: the module of each, and its summary in one line.
 
-Only this list is imported for `deltalog --help`, and for a command only its own module besides.
+`deltalog --help` imports only this list. A command also imports its own module.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Definitions of columns in SQL: `id bigint not null, tags array<string>`."""
+"""Parses definitions of columns in SQL: `id bigint not null, tags array<string>`."""
 
 import re
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str]] = []
-        """Words and marks with their kind: `name` for what is in backticks, `word`, or `mark`."""
+        """Words and marks, each with its kind: `name` for text in backticks, `word`, or `mark`."""
         at = 0
         while at < len(text.rstrip()):
             found = _TOKEN.match(text, at)
@@ -131,7 +131,7 @@ def fields_of(text: str) -> "list[Field]":
 
 
 def field_of(text: str) -> "Field":
-    """Returns the column of a definition of one column."""
+    """Returns the column of a definition that has exactly one."""
     fields = fields_of(text)
     if len(fields) != 1:
         raise UsageError(f"{text!r} defines {len(fields)} columns, where one is expected")

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes by kind of error, and one line that says what went wrong."""
+"""How a command fails: the exit code by kind of error, and one line that states what went wrong."""
 
 import os
 import sys
@@ -51,7 +51,9 @@ CODES: dict[str, int] = {
     "FileNotFoundError": 3,
     "OSError": 7,
 }
-"""The exit code for a class of errors and its subclasses. Classes are named, so that nothing is imported for them."""
+"""The exit code for a class of errors and its subclasses. Classes are given by name, so that nothing is imported for
+them.
+"""
 
 
 class UsageError(Exception):
@@ -67,7 +69,7 @@ def code_of(error: BaseException) -> int:
 
 
 def report(error: BaseException) -> int:
-    """Says in one line what went wrong, and returns the exit code."""
+    """Prints one line that states what went wrong, and returns the exit code."""
     code = code_of(error)
     if code == CLOSED:
         return code

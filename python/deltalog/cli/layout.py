@@ -1,4 +1,4 @@
-"""Tables and lists of named values as lines of text.
+"""Formats tables and lists of named values as lines of text.
 
 - In a terminal, no line is wider than it. Wide columns are cut, and end with `…`. If that would leave too little of
   them, each row becomes a list of names and values, one below the other, and nothing is cut.
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?|NaN|-?inf|-")
 
 
 class Style:
-    """How lines may look."""
+    """Settings for the appearance of lines."""
 
     def __init__(self, width: int | None = None, *, color: bool = False, ellipsis: str = "…") -> None:
         self.width = width
@@ -69,7 +69,7 @@ def _padded(text: str, width: int, *, right: bool) -> str:
 
 
 def tabular(names: Sequence[str], rows: Iterable[Sequence[str | None]], style: Style) -> Iterator[str]:
-    """Yields the lines of a table; None is NULL. Rows are taken as they come, after the first thousand."""
+    """Yields the lines of a table; None is NULL. The rows after the first thousand are not held in memory."""
     heads = [visible(name) for name in names]
     shown = ([None if value is None else visible(value) for value in row] for row in rows)
     sample = list(islice(shown, _SAMPLE))

@@ -17,7 +17,7 @@ __all__ = ["Output", "objects", "style_of_terminal"]
 
 
 def style_of_terminal() -> Style:
-    """Returns how lines on standard output may look."""
+    """Returns the style of lines on standard output."""
     is_terminal = sys.stdout.isatty()
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return Style(
@@ -68,7 +68,7 @@ class Output:
         self._bytes().write(text.encode("utf-8", "backslashreplace") + b"\n")
 
     def flush(self) -> None:
-        """Makes what was printed visible to who waits for it."""
+        """Flushes the output, for a reader that waits for it."""
         sys.stdout.flush()
         sys.stdout.buffer.flush()
 
@@ -90,9 +90,9 @@ class Output:
                 self.object(value)
 
     def rows(self, stream: "ArrowStream", most: int | None = None, *, has_empty_head: bool = True) -> int:
-        """Prints the rows of a stream, at most `most`. Returns how many there were.
+        """Prints the rows of a stream, at most `most`. Returns how many were printed.
 
-        Without rows, people see the names of the columns if `has_empty_head`.
+        If there are no rows, and `has_empty_head` is true, people see the names of the columns.
         """
         counted = Counted(_first(stream, most))
         if self.is_for_people:
@@ -124,7 +124,7 @@ class Counted:
 
 
 def _first(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
-    """Yields the first rows of a stream. What comes after them is not read."""
+    """Yields the first rows of a stream. The remaining rows are not read."""
     for batch in stream:
         if most is not None and batch.num_rows >= most:
             yield batch.slice(0, most)

@@ -1,7 +1,7 @@
-"""Messages of the core on standard error: warnings always, progress in a terminal only.
+"""Prints messages of the core on standard error: warnings always, progress only in a terminal.
 
-The core logs the progress of long operations every few seconds. In a terminal, one line is written again and again;
-in a pipe, nothing is.
+The core logs the progress of long operations every few seconds. In a terminal, one line is overwritten again and again;
+in a pipe, progress is not shown.
 """
 
 import logging

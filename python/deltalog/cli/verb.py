@@ -1,4 +1,4 @@
-"""What a command is made of, and the arguments that commands have in common."""
+"""The parts of a command, and the arguments that commands have in common."""
 
 import argparse
 import re
@@ -40,19 +40,19 @@ class Verb(NamedTuple):
     """A command."""
 
     define: Callable[[Parser], None]
-    """Adds its arguments to a parser."""
+    """Adds the command's arguments to a parser."""
     run: Callable[[Arguments, Output], int | None]
-    """Carries it out, and returns the exit code if that is not 0."""
+    """Carries the command out, and returns the exit code if that is not 0."""
     examples: tuple[str, ...]
-    """Commands that show it. The tests run them, one after another."""
+    """Command lines that show its use. The tests run them, one after another."""
     details: str = ""
-    """More about it than the summary."""
+    """Help in addition to the summary."""
     has_arrow: bool = False
-    """Whether its result can be written as Arrow."""
+    """Whether the command can write its result as Arrow."""
 
 
 def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:
-    """Adds the table, and how to open its store."""
+    """Adds the arguments for the table and for opening its store."""
     parser.add_argument("table", metavar="TABLE", help=help_text)
     parser.add_argument(
         "-o",
@@ -73,7 +73,7 @@ def add_table(parser: Parser, help_text: str = "the path or URL of the table") -
 
 
 def add_version(parser: Parser) -> None:
-    """Adds the version that is read."""
+    """Adds the argument for the version that is read."""
     parser.add_argument(
         "--at",
         metavar="VERSION",
@@ -83,7 +83,7 @@ def add_version(parser: Parser) -> None:
 
 
 def add_limit(parser: Parser, default: int | None, help_text: str) -> None:
-    """Adds how many results are printed."""
+    """Adds the argument for the maximum number of results."""
     parser.add_argument("-n", "--limit", metavar="N", type=whole, default=default, help=help_text)
 
 

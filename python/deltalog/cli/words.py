@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as people read them."""
+"""Formats numbers, sizes and times for people."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -26,7 +26,7 @@ def size(number: int) -> str:
 
 
 def _time(milliseconds: int) -> datetime | None:
-    """Returns a time of the log; None for one that no calendar has."""
+    """Returns a time of the log; None if it is out of the calendar's range."""
     try:
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
     except OverflowError:

@@ -75,7 +75,7 @@ _CHANGES: dict[str, Callable[[Any, list[Any]], int]] = {
     "name": lambda alter, given: alter.set_table_name(_one(given, "--name")),
     "description": lambda alter, given: alter.set_table_description(_one(given, "--description")),
 }
-"""What each option does with its values; `--add-column` besides."""
+"""For each option, the function that applies its values. `--add-column` is handled separately."""
 
 
 def _comment(alter: Any, given: tuple[str, str]) -> int:

@@ -36,11 +36,11 @@ _EFFECTS = {
     "numFilesRemoved": "file removed",
     "numTargetFilesRemoved": "file removed",
 }
-"""What metrics of commits count, in the order in which they are shown."""
+"""The units that metrics of commits count, in the order in which they are shown."""
 
 
 def _effect(info: Mapping[str, Any]) -> str:
-    """Returns what a commit has done, by its metrics."""
+    """Returns a description of what a commit has done, from its metrics."""
     metrics = info.get("operationMetrics")
     if not isinstance(metrics, dict):
         return ""
@@ -162,7 +162,7 @@ def _tail(arguments: Arguments, out: Output) -> None:
 
 
 def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
-    """Returns what the commits from a version on say about themselves."""
+    """Returns the `commitInfo` of the commits from a version on."""
     return [
         {**commit.info, "version": commit.version, "timestamp": commit.timestamp}
         for commit in table.commits(version)
@@ -170,7 +170,7 @@ def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
 
 
 def _print(out: Output, infos: Iterable[Mapping[str, Any]]) -> None:
-    """Prints commits, each by itself, because the next one may be wider."""
+    """Prints commits one at a time, because the next one may need wider columns."""
     for info in infos:
         if out.is_for_people:
             number, when, operation, effect, engine = (visible(part or "") for part in _line(info))

@@ -1,4 +1,4 @@
-"""`info`, `schema`, `files`: what a table is."""
+"""`info`, `schema`, `files`: descriptions of a table."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ _RULES = {
 
 
 def rules_of(field: "Field") -> str:
-    """Returns what the metadata of a column says, for people."""
+    """Returns a description of the rules in a column's metadata, for people."""
     parts = [f"{words}{field.metadata[key]}" for key, words in _RULES.items() if key in field.metadata]
     return "; ".join(parts)
 

@@ -26,7 +26,7 @@ def _define_diff(parser: Parser) -> None:
 
 
 class _File:
-    """What is compared of a file."""
+    """The properties of a file that are compared."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         vector = row["deletion_vector"]
@@ -43,7 +43,7 @@ def _files_of(table: "DeltaTable") -> dict[str, _File]:
 
 
 def _total(files: list[_File]) -> tuple[int | None, int]:
-    """Returns the rows of files, None if a file does not say, and their bytes."""
+    """Returns the number of rows of files (None if it is unknown for one of them), and their size in bytes."""
     rows = [file.rows for file in files]
     known = [number for number in rows if number is not None]
     return sum(known) if len(known) == len(rows) else None, sum(file.size or 0 for file in files)
@@ -66,7 +66,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, l
 
 
 def _about(table: "DeltaTable") -> dict[str, str]:
-    """Returns what a version is apart from its columns, files and properties."""
+    """Returns the facts about a version other than its columns, files and properties."""
     protocol, metadata = table.protocol(), table.metadata()
     about = {
         "name": metadata.name,

@@ -1,4 +1,6 @@
-"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: a table that works, and files that it does not need."""
+"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: keep a table in working order, and delete files that it no
+longer needs.
+"""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`optimize`, `zorder`, `cluster`: files that are read faster."""
+"""`optimize`, `zorder`, `cluster`: rewrite files so that they can be read faster."""
 
 from collections.abc import Mapping
 from typing import Any
