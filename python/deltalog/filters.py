@@ -17,9 +17,9 @@ Condition: TypeAlias = tuple[str, str, Any]
 Filter: TypeAlias = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 """A condition on rows: SQL text, or tuples of a column, an operator and a value.
 
-All tuples of a list must hold; of a list of lists, all tuples of at least one list. The operators are `=` (or
-`==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A text that is compared with a column of another type is
-read as a value of that type, as in `("year", "=", "2021")`.
+All tuples of a list must hold; for a list of lists, all tuples of at least one inner list. The operators are `=` (or
+`==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A text that is compared with a column of another type is read as a
+value of that type, as in `("year", "=", "2021")`.
 """
 
 _EXPECTED = "SQL text such as \"month = 7\", or a list of tuples such as [('month', '=', 7)]"
@@ -31,7 +31,7 @@ _Kinds: TypeAlias = dict[str, str]
 
 
 def filter_argument(filters: Filter | None, schema: Schema, name: str) -> str | None:
-    """Returns a filter of a table with `schema` as SQL; None for no filter or an empty list."""
+    """Returns a filter for a table with `schema` as SQL; None if there is no filter or the list is empty."""
     if filters is None or is_text(filters):
         return filters
     if type(filters).__module__.startswith("pyarrow"):

@@ -1,4 +1,4 @@
-"""Interrupts that arrive after Rust has returned, in calls of several steps and in consumers of streams."""
+"""Handles interrupts that arrive after Rust has returned, in calls of several steps and in consumers of streams."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ __all__ = ["after_commit", "raise_in_handler"]
 
 @contextmanager
 def after_commit(location: Callable[[], str], committed: int | AlreadyApplied | None) -> Iterator[None]:
-    """Adds to a `KeyboardInterrupt` what an earlier step of the same call has committed, and where."""
+    """Extends a `KeyboardInterrupt` by what an earlier step of the same call has committed, and where."""
     try:
         yield
     except (CommittedInterrupt, UnknownCommitInterrupt):

@@ -1,4 +1,4 @@
-"""The schema of a table, in the protocol's terms and in Arrow's."""
+"""The schema of a table, with the types of the protocol, and its conversion from and to Arrow."""
 
 import json
 from abc import ABC, abstractmethod
@@ -149,8 +149,8 @@ class Identity:
 class Field(_Json):
     """A column, or a field of a struct.
 
-    Columns of a table that is to be created (`DeltaTable.create`) may have one of these rules. They are kept in
-    `metadata`, in the protocol's form.
+    Columns of a table that is to be created (`DeltaTable.create`) may have one of the rules `generated_as`, `default`
+    and `identity`. The rules are kept in `metadata`, in the protocol's form.
 
     Args:
         name: the name.
@@ -206,7 +206,7 @@ class Field(_Json):
 class Schema:
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
+    Arrow libraries accept it directly: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
     `deltalake`: values that are not text become JSON, and `from_arrow` returns the same schema again.
     """
 
@@ -216,13 +216,13 @@ class Schema:
 
     @classmethod
     def from_json(cls, text: str) -> "Schema":
-        """Returns the schema of Delta's JSON form, which is also Spark's."""
+        """Creates a schema from Delta's JSON form, which is also Spark's."""
         _check(text_argument("text", text, _JSON))
         return cls._of(text)
 
     @classmethod
     def from_arrow(cls, schema: ArrowSchemaExportable) -> "Schema":
-        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+        """Creates a schema from an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
 
         The metadata of fields, at every depth, become Delta's: comments, `delta.generationExpression`,
         `delta.invariants`, `CURRENT_DEFAULT`, the metadata of identity columns, lengths of strings, and undefined
@@ -234,17 +234,17 @@ class Schema:
 
     @classmethod
     def _of(cls, text: str) -> "Schema":
-        """Returns the schema of a text that was checked before."""
+        """Creates a schema from a text that was checked before."""
         schema = cls.__new__(cls)
         schema._text = text
         return schema
 
     def to_json(self) -> str:
-        """Returns Delta's JSON form; for the schema of a table, byte for byte as in the log."""
+        """Returns Delta's JSON form. For the schema of a table, it is byte for byte the same as in the log."""
         return self._text
 
     def to_arrow(self) -> ArrowSchemaExportable:
-        """Returns the schema for Arrow libraries, which also take it as it is: `pyarrow.schema(schema)`."""
+        """Returns the schema for Arrow libraries. They also accept this object directly: `pyarrow.schema(schema)`."""
         exported: ArrowSchemaExportable = schema_to_arrow(self._text)
         return exported
 
@@ -278,7 +278,7 @@ _SCHEMA = "a deltalog.Schema, or what has __arrow_c_schema__, such as a pyarrow.
 
 
 def schema_argument(schema: object, name: str = "schema") -> Schema:
-    """Returns the schema that users pass for the parameter `name`."""
+    """Converts the schema that a user passes for the parameter `name`."""
     if isinstance(schema, Schema):
         return schema
     if not hasattr(schema, "__arrow_c_schema__"):
@@ -287,7 +287,7 @@ def schema_argument(schema: object, name: str = "schema") -> Schema:
 
 
 def fields_argument(fields: object) -> list[Field]:
-    """Returns the fields that users pass."""
+    """Checks and returns the fields that a user passes."""
     expected = "a list of Field, such as [Field('id', 'long')]"
     if isinstance(fields, (str, bytes)) or not isinstance(fields, Iterable):
         raise wrong_argument("fields", fields, expected)
@@ -299,7 +299,7 @@ def fields_argument(fields: object) -> list[Field]:
 
 
 def primitive_argument(data_type: object, name: str) -> str:
-    """Returns the name of a primitive type that users pass for the parameter `name`."""
+    """Returns the name of the primitive type that a user passes for the parameter `name`."""
     if is_text(data_type):
         field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
         try:
@@ -317,7 +317,7 @@ _PRIMITIVES = (
 
 
 def _metadata(metadata: object) -> dict[str, Any]:
-    """Returns the metadata that users pass for a field."""
+    """Checks and returns the metadata that a user passes for a field."""
     if metadata is None:
         return {}
     expected = "a dictionary of text to what JSON can hold"

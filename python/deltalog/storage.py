@@ -1,4 +1,4 @@
-"""The stores that tables are in."""
+"""Functions and classes for the stores that contain tables."""
 
 import os
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class CacheStatistics(NamedTuple):
     hits: int
     """The hits. They include data files that the store has reported as unchanged."""
     misses: int
-    """What was requested from the store."""
+    """The number of requests that were sent to the store."""
     hit_bytes: int
     """The bytes that were read from caches."""
     miss_bytes: int
@@ -80,7 +80,7 @@ class LogStore(Protocol):
     def complete(self, entry: LogEntry, /) -> None:
         """Marks the entry with the same table, file name and `temp_path` as complete, if there is one.
 
-        A day later or any time after that it may be deleted.
+        A day later, or at any time after that, it may be deleted.
         """
         ...
 
@@ -97,7 +97,7 @@ def register_log_store(name: str, log_store: LogStore) -> dict[str, str]:
     from this one.
 
     Args:
-        name: what the option `log_store` says. `dynamodb` is taken.
+        name: the value of the option `log_store`. `dynamodb` is reserved.
         log_store: an object with the methods of `LogStore`.
 
     Returns:
@@ -125,9 +125,10 @@ def check(
 ) -> None:
     """Checks that a store can hold tables: that it creates a file, refuses to create it again, and deletes it.
 
-    Every commit relies on that: a store that replaces an object that it should only create loses commits unnoticed. The
-    stores of Amazon, Google and Microsoft are known to do so. With any other store, the first commit of a process makes
-    the same check. The file is in the table's root, under a new name that begins with `.deltalog-check-`.
+    Every commit relies on this: a store that replaces an object instead of refusing to create it again loses commits
+    unnoticed. The stores of Amazon, Google and Microsoft are known to work correctly. With any other store, the first
+    commit of a process makes the same check. The file is in the table's root, under a new name that begins with
+    `.deltalog-check-`.
 
     Args:
         table_uri: where a table is or will be.

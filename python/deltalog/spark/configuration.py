@@ -26,11 +26,11 @@ _Builder = TypeVar("_Builder")
 
 @raises_pyspark_errors
 def configure(builder: _Builder, *, alias_delta: bool | None = None) -> _Builder:
-    """Gives deltalog to the session that `builder` makes, and to all sessions of its application; returns `builder`.
+    """Adds deltalog to the session that `builder` creates, and to all sessions of its application; returns `builder`.
 
-    Adds a copy of the jar to `spark.jars` and the extensions to `spark.sql.extensions`, to what the builder and
-    `spark-defaults.conf` have there. `enable` is not needed then. Later calls have no effect. A builder of Spark
-    Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` says whether the
+    Adds a copy of the jar to `spark.jars`, and the extensions to `spark.sql.extensions`, in addition to the values from
+    the builder and `spark-defaults.conf`. `enable` is not needed then. Later calls have no effect. A builder of Spark
+    Connect gets no settings, because a server has its own; its session is enabled. `alias_delta` decides whether the
     format is also called `delta`, as in `enable`.
 
     ```python
@@ -69,7 +69,7 @@ def jar(spark: str | None = None) -> str:
 
 
 def _enabling(make: Any, alias_delta: bool | None) -> Any:
-    """Returns a method of a builder that also connects Python, so that Spark calls this process."""
+    """Wraps a method of a builder so that it also connects Python: Spark can then call this process."""
 
     @functools.wraps(make)
     def made() -> Any:
@@ -84,13 +84,13 @@ def _items(given: str) -> list[str]:
 
 
 def _with(given: str, ours: str) -> str:
-    """Returns the list in the text, with `ours` added at its end unless it is there."""
+    """Adds `ours` to the end of the list in the text, unless the list contains it."""
     items = _items(given)
     return ",".join(items if ours in items else [*items, ours])
 
 
 def _with_jar(given: str) -> str:
-    """Returns the list of jars in the text, with a copy of ours added unless it has the jar itself."""
+    """Adds a copy of our jar to the list of jars in the text, unless the list contains the jar itself."""
     wheel = jar()
     return _with(given, wheel if wheel in _items(given) else _copy(wheel))
 
@@ -108,7 +108,7 @@ def _copy(wheel: str) -> str:
 
 
 def _remove(directory: str, owner: int) -> None:
-    """Removes the copy, unless this is a process that its owner has forked."""
+    """Removes the copy, unless this process was forked from the owner."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -1,11 +1,11 @@
-"""Hadoop's settings for object stores as options of our own storage, so that a session is configured once.
+"""Converts Hadoop's settings for object stores to our storage options, so that users configure a session only once.
 
 The names come from the documentation of Hadoop's connectors: "Hadoop-AWS: S3A" (`fs.s3a.*`), "Hadoop Azure: ABFS"
-(`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`).
-The client of HDFS in the core knows Hadoop's own names, and takes the settings that `Locations.java` finds. The
-settings by which the JVM connector lets DynamoDB decide about commits come from its documentation. What they do
-not say is left to the environment and to what the machine has, as for all other users of the core. So is what a
-class of credentials says that is not known here.
+(`fs.azure.*`), and the Cloud Storage connector of Google (`fs.gs.*`, before its version 3 also `google.cloud.*`). The
+core's client of HDFS knows Hadoop's own names, and uses the settings that `Locations.java` finds. The settings by which
+the JVM connector lets DynamoDB decide about commits come from its documentation. Everything that these settings leave
+open is determined by the environment and the machine, as for all other users of the core. The same holds if a setting
+names a class of credentials that is not known here.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _ENVIRONMENT = "EnvironmentVariableCredentialsProvider"
 _ANONYMOUS = ("AnonymousAWSCredentialsProvider", "AnonymousCredentialsProvider")
 _AMAZON = ".amazonaws.com"
 _DYNAMODB = "S3DynamoDBLogStore"
-# The settings that name the class, and the scheme of the paths for which it is used.
+# The settings that name the class, each with the scheme of the paths that it applies to.
 _LOG_STORES = {
     "spark.delta.logStore.s3a.impl": "s3a",
     "spark.delta.logStore.class": "s3a",
@@ -31,7 +31,7 @@ _LOG_STORES = {
 }
 # The key under which the settings contain the user name that a session sends to HDFS.
 HDFS_USER = "hdfs_user"
-# How Spark logs in.
+# Spark's settings for logging in with Kerberos.
 _KERBEROS = {
     "spark.kerberos.principal": "hdfs_kerberos_principal",
     "spark.kerberos.keytab": "hdfs_kerberos_keytab",
@@ -116,7 +116,7 @@ def _s3_credentials(providers: str, setting: Callable[[str], str]) -> dict[str, 
 
 
 def _s3_encryption(setting: Callable[[str], str]) -> dict[str, str]:
-    """Returns how new files are encrypted. Log files are encrypted as data files are."""
+    """Returns how new files are encrypted. Log files are encrypted in the same way as data files."""
     algorithm = setting("encryption.algorithm") or setting("server-side-encryption-algorithm")
     if not algorithm:
         return {}
@@ -142,7 +142,7 @@ def _s3_log_store(settings: Mapping[str, str]) -> dict[str, str]:
         "log_store": "dynamodb",
         "dynamodb_table": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.tableName", ""),
         "dynamodb_region": settings.get(f"spark.io.delta.storage.{_DYNAMODB}.ddb.region", ""),
-        # It identifies a table by its path, which includes the scheme.
+        # The JVM connector identifies a table by its path, which includes the scheme.
         "dynamodb_scheme": "" if "s3a" in schemes else min(schemes),
     }
     return {name: value for name, value in options.items() if value}
@@ -195,7 +195,7 @@ def _azure(authority: str, settings: Mapping[str, str]) -> dict[str, str]:
         key = setting("account.key")
         if key:
             return {"azure_storage_account_key": key}
-        # The connector of the scheme wasb, which does not distinguish kinds.
+        # Settings of the connector for wasb, which does not distinguish kinds of credentials.
         token = next(filter(None, (settings.get(f"fs.azure.sas.{container}.{host}") for host in hosts)), "")
         return {"azure_storage_sas_token": token} if token else {}
     if kind == "SAS":

@@ -1,4 +1,4 @@
-"""Conversion between paths in Spark and locations in the core.
+"""Converts between paths in Spark and locations in the core.
 
 The core reads and commits the log with its own clients. Data files are read and written by the tasks of Spark, through
 Hadoop's file systems. A table has one location for both: its URL in the canonical spelling of the core, from which
@@ -46,7 +46,7 @@ _CONNECTORS = {"s3": "hadoop-aws", "abfss": "hadoop-azure", "gs": "gcs-connector
 
 
 class Location:
-    """Where a table is, and how its store is accessed."""
+    """The location of a table, and how its store is accessed."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Location:
         """The URL, in the canonical spelling for a store."""
         self.storage_options = storage_options
         self.obstacle = obstacle
-        """Why the tasks of Spark cannot reach the files; None if they can."""
+        """The reason why Spark's tasks cannot reach the files; None if they can."""
         self.number = number
-        """Its number in texts; 0 for a local file system."""
+        """The number by which texts refer to the location; 0 for a local file system."""
 
     def __repr__(self) -> str:
         return f"Location({self.uri!r})"  # The options have secrets.
@@ -75,16 +75,17 @@ class Location:
 _KEPT = 1024
 
 _lock = threading.Lock()
-# Begins at random, so that a text of an earlier process does not lead to another table's store.
+# The numbers begin at a random one, so that a text from an earlier process does not lead to another table's store.
 _numbers = itertools.count(secrets.randbits(48) + 1)
-# How the stores of tables are accessed, by number, and the last one that this thread used. References to a version of a
-# table are texts that Spark keeps and shows. They must not contain credentials, so they contain the number.
+# How the stores of tables are accessed, by number, and the last location that this thread used. References to a version
+# of a table are texts that Spark keeps and shows. They must not contain credentials, so they contain the number
+# instead.
 _reached: "OrderedDict[int, Location]" = OrderedDict()
 _of_thread = threading.local()
 
 
 def location_of(jvm: Jvm, session: Any, options: Options) -> Location:
-    """Returns the location that the options name. They also say how its store is accessed.
+    """Returns the location that the options name, with its storage options.
 
     Hadoop's settings come from the session and from the options. Storage options take precedence over them.
 
@@ -180,7 +181,7 @@ class _Found(NamedTuple):
         return self.url.startswith(_LOCAL)
 
     def obstacle(self, scheme: str, of_session: Mapping[str, str], asked: Mapping[str, str]) -> str | None:
-        """Returns why the tasks of Spark cannot reach the files; None if they can."""
+        """Returns the reason why Spark's tasks cannot reach the files; None if they can."""
         if self.scheme is None and scheme not in _CONNECTORS:
             return (
                 f"Hadoop has no file system for '{scheme}', through which Spark reads and writes data files"

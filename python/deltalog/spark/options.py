@@ -14,7 +14,7 @@ from deltalog.spark.sources import Source
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 _ENDS = ("endingversion", "endingtimestamp")
-# Options that select a version. The last one is TIMESTAMP AS OF, evaluated by Spark.
+# Options that select a version. The last one stands for TIMESTAMP AS OF, which Spark has evaluated.
 _VERSION = ("versionasof", "timestampasof", "timestampasofmicros")
 # Options as the documentation spells them.
 _SPELLED = {
@@ -100,7 +100,8 @@ _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the options that say how a store is accessed, and below which roots outside of the table files may be.
+    """Returns the options that determine how a store is accessed, and the roots outside of the table that files may be
+    below.
 
     Raises `InvalidArgumentError` for any other option.
     """
@@ -327,7 +328,7 @@ class Options:
         return columns or None
 
     def with_value(self, name: str, value: str) -> "Options":
-        """Returns the options with another value of one of them."""
+        """Returns the options with a new value for one of them."""
         return Options({**self.values, name: value})
 
     def partition_by(self) -> list[str] | None:

@@ -59,7 +59,7 @@ from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
 from deltalog.spark.write.record import Record, log_applied
 
-# Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
+# Unless this is set, Spark refuses a reader with filter pushdown, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
@@ -443,13 +443,13 @@ class DeltalogWriter(DataSourceArrowWriter):
             f"Apache-Spark-Python deltalog/{__version__}",
             self._user_metadata,
         )
-        # Spark ends this process without letting it wait for its threads.
+        # Spark ends this process without waiting for its threads.
         upkeep.wait()
         if isinstance(outcome, AlreadyApplied):
             log_applied(outcome, self._place.uri)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of a job that failed; then the message of at least one task is missing.
+        """Deletes the files of a job that failed. In this case, the message of at least one task is missing.
 
         Spark also calls this method after a failed commit, in another process. In that case the commit has already
         deleted the files, unless its outcome is unknown.

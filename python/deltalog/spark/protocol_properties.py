@@ -1,8 +1,8 @@
-"""The protocol among the properties of a table, as the JVM connector shows it.
+"""Shows the protocol of a table as table properties, as the JVM connector does.
 
-SHOW CREATE TABLE repeats these properties. In a definition, `delta.minReaderVersion` and `delta.minWriterVersion` ask
-for the features that these versions have (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of the
-new table follow from its features.
+SHOW CREATE TABLE repeats these properties. In a definition, `delta.minReaderVersion` and `delta.minWriterVersion`
+request the features that these versions have (PROTOCOL.md, "Valid Feature Names in Table Features"). The versions of
+the new table follow from its features.
 """
 
 from deltalog._internal import Snapshot

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot
 
-# Of a stream's column with a watermark. In a table, it would be one of every query that reads the column.
+# Metadata of a stream's column with a watermark. In a table, every query that reads the column would get the watermark.
 _WATERMARK = "spark.watermarkDelayMs"
 # Metadata that Spark adds to columns of a table or file scan. It does not apply to a new table.
 _INTERNAL_METADATA = (
@@ -30,7 +30,7 @@ _HIDDEN_METADATA = (
     "GENERATION_EXPRESSION",  # As Spark calls it: tables that SQL has defined have both.
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
-# The type of strings where a statement names their collation, which is the one of all strings.
+# The type of strings if a statement names their collation, and it is the default one.
 _EXPLICIT_STRING = "string collate UTF8_BINARY"
 _NULLABLE = ("nullable", "containsNull", "valueContainsNull")
 # The columns that a change data feed has in addition to the table's.
@@ -131,7 +131,7 @@ def bare_columns(schema_json: str) -> list[tuple[str, Any]]:
 
 
 def compared_columns(schema_json: str) -> Any:
-    """Returns the columns without metadata, in a form that is equal for equal ones."""
+    """Returns the columns without metadata, in a form in which equal columns are equal."""
     return _bare(json.loads(schema_json), ("metadata",))
 
 

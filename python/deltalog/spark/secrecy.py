@@ -1,4 +1,4 @@
-"""Options of stores that may be secrets, and where they must not be seen.
+"""Keeps options of stores that may be secrets out of places where others could see them.
 
 - Spark hides options by their names in plans, and therefore in its event log and its user interface. It recognizes only
   some of the secret ones: `aws_access_key_id` and the keys of accounts of Azure are not among them.
@@ -82,9 +82,9 @@ _WITH_USER = re.compile(r"://[^/]*@")
 
 _SETTING = "spark.sql.redaction.options.regex"
 _SPARKS_OWN = "(?i)url"
-# Names of storage options, and names of Hadoop's settings.
+# A pattern for the names of storage options and of Hadoop's settings that are hidden.
 _HIDDEN = r"(?i:^(aws|azure|google)_\w*(key|sas|credentials)|^fs[.].*[.](key|sas)\b)"
-# Settings of Hadoop whose values are not secret, by the ends of their names.
+# A pattern for Hadoop's settings whose values are not secret, by the ends of their names.
 _PLAIN_SETTINGS = re.compile(r"[.](endpoint|region|path\.style\.access|impl|enabled)$")
 # A JSON string, which may be nested in other strings. It ends with a quote that is escaped as often as its first one.
 _IN_JSON = re.compile(

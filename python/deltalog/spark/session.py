@@ -103,7 +103,7 @@ def _enable_portable(spark: SparkSession, alias_delta: bool | None) -> SparkSess
 
 
 def _problem(spark: SparkSession, jvm: Jvm) -> str | None:
-    """Adds the classes to the driver; returns why that is impossible, or None."""
+    """Adds the classes to the driver. Returns the reason if that is impossible, and otherwise None."""
     try:
         load(jvm.classes, spark.version)
     except ClassesError as error:

@@ -40,7 +40,7 @@ def main() -> int:
 def connect() -> None:
     """Lets the JVM call this process.
 
-    Raises `UnsupportedFeatureError` if deltalog or PySpark has a different version here than there.
+    Raises `UnsupportedFeatureError` if this process has a different version of deltalog or PySpark than the JVM.
     """
     SparkContext._ensure_initialized()
     gateway: Any = SparkContext._gateway

@@ -1,8 +1,8 @@
-"""The SQLSTATEs of errors, the same as the JVM connector's where it has the same error."""
+"""The SQLSTATEs of errors. They equal the JVM connector's where it has the same error."""
 
 from deltalog import errors
 
-# The first class that fits counts.
+# The SQLSTATEs by class. The first class that fits is used.
 _STATES: tuple[tuple[type[BaseException], str], ...] = (
     (errors.CommitConflictError, "2D521"),
     (errors.CommitStateUnknownError, "08007"),

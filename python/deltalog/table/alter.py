@@ -52,8 +52,8 @@ class TableAlterer:
 
         - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
         - `delta.enableRowTracking`: the rows of all files get ids.
-        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The files of the table must be
-          as writers write them from then on.
+        - - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The table's existing files
+          must already have the form that writers use from then on.
         - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
         - `delta.feature.<name>` = `supported`: as `add_feature`.
         - `comment`: the description of the table.
@@ -118,31 +118,32 @@ class TableAlterer:
     ) -> int:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        Traces that only concern how the table is stored are removed, in commits before the one that drops the feature:
+        Traces of the feature that only affect how the table is stored are removed, in commits before the one that drops
+        the feature:
 
         - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
         - `typeWidening`: files with older types are rewritten with the types of the schema.
-        - `columnMapping`: all files are rewritten with the column names of the schema. A name that Parquet readers
-          refuse without the feature, such as one with a space, you change first.
+        - - `columnMapping`: all files are rewritten with the column names of the schema. If a name is not allowed
+          without the feature, such as one with a space, you have to change it first.
         - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
           row ids and domains.
 
-        Rewritten files hold the same rows, with their row ids, and the change data feed does not show the rewrite. What
-        you have said about your data, such as constraints, default values or columns of a type, you remove yourself
-        first.
+        Rewritten files contain the same rows, with their row ids, and the change data feed does not show the rewrite.
+        Rules that you have set for your data, such as constraints, default values or columns of a type, you have to
+        remove yourself first.
 
         Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
         from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
         gets.
 
         With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
-        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and
-        an hour at least. So the first call removes what the table has of the feature, writes a checkpoint and raises
-        an error that says when to call again. Until then the log is not deleted. `checkpointProtection` itself
-        is dropped in this way only.
+        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and an
+        hour at least. So the first call removes the feature's traces from the table, writes a checkpoint, and raises an
+        error that states when to call again. Until then the log is not deleted. `checkpointProtection` itself can only
+        be dropped in this way.
 
-        Other writers may write to the table in the meantime. Files that they add are rewritten as well if they
-        need it. A writer that sets the property again that allows the use of the feature makes the drop fail.
+        Other writers may write to the table in the meantime. Files that they add are rewritten as well if necessary. If
+        a writer sets the property again that allows the use of the feature, the drop fails.
 
         The protocol gets the lowest versions that support exactly the remaining features.
 

@@ -1,4 +1,6 @@
-"""The files of a table for pyarrow: what `deltalake` calls add actions, and a dataset that pyarrow itself reads."""
+"""The files of a table for pyarrow: the list that `deltalake` calls add actions, and a dataset that pyarrow reads
+itself.
+"""
 
 import functools
 import operator
@@ -71,10 +73,12 @@ class TableDataset(TableHandle):
         whole numbers, dates and texts. Tables that pyarrow cannot read correctly are refused; `to_arrow()` reads them.
 
         Args:
-            partitions: which files: SQL or tuples as in `files()`. Files that may have a matching row are taken whole.
-            filesystem: of pyarrow, with the table's directory as its root. Files of the local disk need none.
-            parquet_read_options: for `pyarrow.dataset.ParquetFileFormat`.
-            schema: a `pyarrow.Schema` that the rows are to have; the table's if None.
+            partitions: selects files, by SQL or tuples as in `files()`. If a file may have a matching row, all of its
+                rows are included.
+            filesystem: a filesystem of pyarrow whose root is the table's directory. Not needed for files on the local
+                disk.
+            parquet_read_options: options for `pyarrow.dataset.ParquetFileFormat`.
+            schema: a `pyarrow.Schema` for the rows; the table's if None.
             as_large_types: refused if true; pass a `schema` with large types.
             file_pruning_predicate: as `partitions`; both must hold.
 

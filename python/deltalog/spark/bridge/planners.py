@@ -1,4 +1,4 @@
-"""Planners, by their keys."""
+"""Calls about planners, which are identified by keys."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Procedures."""
+"""Calls about procedures."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors that Java finds."""
+"""Creates the errors for conditions that Java code detects."""
 
 from typing import Any, NoReturn
 

@@ -4,7 +4,7 @@ from deltalog.spark.jvm import Jvm
 
 
 class Role:
-    """A role: it has the public methods of the Java interface of the same name."""
+    """A role, which has the public methods of the Java interface of the same name."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm

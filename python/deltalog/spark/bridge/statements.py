@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE."""
+"""Calls about DELETE, UPDATE and MERGE."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tables at one version, as queries read them."""
+"""Calls about tables at one version, as queries read them."""
 
 from functools import partial
 from typing import Any
@@ -70,7 +70,7 @@ class TableCalls(Role):
         return True
 
     def _exists(self, session: Any, options: Options) -> bool:
-        """Raises an error if the location cannot be read."""
+        """Returns whether there is a table. Raises an error if the location cannot be read."""
         location = location_of(self._jvm, session, options)
         try:
             Snapshot.open(location.uri, storage_options=location.storage_options)

@@ -1,4 +1,4 @@
-"""Writes of rows."""
+"""Calls about writes of rows."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class WriteCalls(Role):
         if not asked.replaces_rows:
             version = job.save(self._jvm, session, rows, asked, mode, location)
         elif not self._replace(session, rows, asked, location, mode == "Overwrite"):
-            # If another writer creates the table from now on, it is not overwritten.
+            # If another writer creates the table in the meantime, its table is not overwritten.
             version = job.save(self._jvm, session, rows, asked.without_replacing(), "ErrorIfExists", location)
         with after_commit(location.uri, version, "opening the table again", "read the table to continue"):
             newest = Snapshot.open(location.uri, storage_options=location.storage_options)

@@ -1,1 +1,3 @@
-"""DELETE, UPDATE and MERGE under Spark Connect, where there is no JVM: the client builds DataFrames, workers write."""
+"""DELETE, UPDATE and MERGE under Spark Connect, where Python has no access to a JVM: the client builds DataFrames, and
+workers write.
+"""

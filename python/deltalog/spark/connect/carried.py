@@ -27,11 +27,11 @@ class ServerTarget:
         self.rows = rows
 
     def delete(self, condition: Condition | None) -> tuple[int, ...]:
-        """Deletes rows; returns their number."""
+        """Deletes rows. Returns the number of deleted rows."""
         return _executed(self.rows, {"statement": "DELETE"}, condition, {})
 
     def update(self, condition: Condition | None, values: Values) -> tuple[int, ...]:
-        """Changes rows; returns their number."""
+        """Changes rows. Returns the number of changed rows."""
         return _executed(self.rows, {"statement": "UPDATE"}, condition, values)
 
     def merge(
@@ -43,8 +43,8 @@ class ServerTarget:
     ) -> tuple[int, ...]:
         """Merges `source` into the table; returns how many rows were affected, updated, deleted and inserted.
 
-        `kinds` are the clauses for rows that match, for rows of the source that match none, and for rows of the table
-        that match none.
+        `kinds` are the clauses for rows that match, for rows of the source without a match, and for rows of the table
+        without a match.
         """
         expressions: list[Column] = []
         clauses = [
@@ -79,7 +79,8 @@ def _described(
 
 
 def _answered(rows: DataFrame, statement: dict[str, Any], expressions: list[Column]) -> tuple[int, ...]:
-    # Spark 4.0 would execute the statement to say what columns its result has, so no other attribute may be requested.
+    # Spark 4.0 would execute the statement to determine the columns of its result, so no other attribute may be
+    # requested.
     answer = rows.hint(_HINT, json.dumps(statement), *expressions).collect()
     if len(answer) != 1 or answer[0].__fields__[:1] != [_AFFECTED]:
         raise UnsupportedFeatureError(

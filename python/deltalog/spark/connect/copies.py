@@ -21,7 +21,7 @@ from deltalog.spark.connect.place import Place, place_of
 from deltalog.spark.options import Options
 
 _REQUEST = "requestId"
-# How many of the newest commits may come from other writers in between.
+# The maximum number of newer commits by other writers among which a clone's commit is searched for.
 _COMMITS = 100
 
 
@@ -61,7 +61,7 @@ def clone(options: Options, open_source: Callable[[], Snapshot], **arguments: An
     try:
         clone_table(source, place.uri, asked, commit)
     except (TableAlreadyExistsError, CommitConflictError):
-        # Perhaps the other execution of the same command was faster.
+        # The other execution of the same command may have been faster.
         if not _has_cloned(place, command.request):
             raise
 
@@ -86,7 +86,9 @@ def convert(
     time_zone: str,
     user_metadata: str | None,
 ) -> None:
-    """Converts the directory that the options name to a table. The second time, it is already a table."""
+    """Converts the directory that the options name to a table. If the server repeats the command, the directory is
+    already a table.
+    """
     from deltalog.spark.sql.convert import Directory, converted
 
     place = place_of(options)

@@ -1,4 +1,4 @@
-"""The commands of `DeltaTable` on their way to a Connect server, and their answers.
+"""Sends the commands of `DeltaTable` to a Connect server, and returns their answers.
 
     client                                          server
     options: command, arguments as JSON      →      answer(snapshot, command, arguments)
@@ -29,7 +29,7 @@ ANSWER = "answer"
 _ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
-# Commands that exist only for Connect, and name locations other than a table's.
+# Commands that exist only for Connect, and that name locations without a table.
 _OF_PLACES: dict[str, Callable[..., Any]] = {"clone": copies.clone, "convert": copies.convert}
 
 
@@ -43,7 +43,7 @@ def portable_answer(
 
 
 def answer_text(execute: Callable[[str, dict[str, Any]], Any], command: str, arguments: str) -> str:
-    """Returns what `execute` returns for the command as text, or its error as text, which the client raises again."""
+    """Calls `execute` for the command, and returns its result or its error, which the client raises again, as text."""
     try:
         return json.dumps(_encoded(execute(command, json.loads(arguments))))
     except DeltaError as error:

@@ -2,11 +2,11 @@
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
 2. The rows of the target that match are joined with it, for the clauses WHEN MATCHED.
-3. Rows that match no row of the source, for WHEN NOT MATCHED BY SOURCE.
-4. The rows of the source whose numbers the second step does not have, for WHEN NOT MATCHED. If there are clauses
-   for both, the rows of the second step are kept by the executors as well.
+3. 3. Rows of the target that match no row of the source are added, for WHEN NOT MATCHED BY SOURCE.
+4. 4. The rows of the source whose numbers do not occur in the second step are added, for WHEN NOT MATCHED. If there are
+   clauses for both, the executors keep the rows of the second step, too.
 
-All of them are written by one job. In each step, the clauses see the columns that they may use, and no others.
+One job writes all of these rows. In each step, the clauses see only the columns that they may use.
 """
 
 from collections.abc import Sequence
@@ -187,7 +187,7 @@ class _Joined:
         bits: int,
         extra: list[Column],
     ) -> DataFrame:
-        """Returns rows of the target with their new values and the marker columns. All operations have the `bits`."""
+        """Returns rows of the target with their new values and the marker columns. `bits` are set in all operations."""
         numbered = rows.withColumn(_CLAUSE, clauses.number())
         number = sf.col(_CLAUSE)
         columns = []

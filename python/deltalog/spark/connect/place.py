@@ -1,4 +1,4 @@
-"""Where a table is under Spark Connect, and how its store is accessed.
+"""The location of a table under Spark Connect, and how its store is accessed.
 
 The server's Python processes read and write with the core's clients. Credentials come from their environment, its
 profiles, or the machine. All other settings are options of the read or the write.

@@ -1,6 +1,6 @@
-"""What a statement under Spark Connect reads in addition to the rows that it looks for.
+"""Determines what a statement under Spark Connect reads in addition to the rows that it looks for.
 
-The server resolves names, so a client only sees that something may be the table. Anything that cannot be excluded is
+The server resolves names, so a client can only see that something may be the table. Everything that may be the table is
 treated as a reference to it. Then the whole table counts as read, and more commits of other writers are conflicts.
 """
 
@@ -23,7 +23,7 @@ _AZURE = ("abfs", "az", "wasb")
 
 
 class SourceReads(NamedTuple):
-    """What the source of a MERGE may read from the target."""
+    """The parts of the target that the source of a MERGE may read."""
 
     reads_target: bool
     versions: list[int]
@@ -92,7 +92,8 @@ def _leaf(relation: Any, uri: str) -> bool | int:
 def may_be(other: str, uri: str) -> bool:
     """Returns whether a URL may be another spelling of the table's `uri`."""
     if other.startswith(_AZURE) and uri.startswith(_AZURE):
-        # The account may be an option or one of the server's settings, so it is enough that the container is the same.
+        # The account may be given by an option or by a setting of the server, so it is enough that the container is the
+        # same.
         return _container(other) == _container(uri)
     return unescaped(other).rstrip("/") == unescaped(uri).rstrip("/")
 

@@ -1,4 +1,4 @@
-"""What a Connect client knows about its server."""
+"""Finds out what a Connect server can do."""
 
 import weakref
 from typing import Any

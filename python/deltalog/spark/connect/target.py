@@ -99,7 +99,9 @@ class Target:
         return Begun(self, table, record, answer["applied"])
 
     def own_plans(self, expressions: Sequence[str | Column]) -> list[int]:
-        """Returns the plans of frames of this table to whose columns expressions refer."""
+        """Returns the ids of the plans whose columns the expressions refer to, if the plans belong to frames of this
+        table.
+        """
         known = self._own.plan_ids
         return sorted(set().union(*(plans_of(self._spark, each) for each in expressions)) & known)
 
@@ -146,7 +148,7 @@ class Begun:
         return rows
 
     def run(self, rows: DataFrame, **about: Any) -> dict[str, int]:
-        """Has the server carry out the statement, whose rows have marker columns, and returns its metrics."""
+        """Makes the server carry out the statement, whose rows have marker columns, and returns its metrics."""
         request = StatementRequest(
             self.statement_id,
             self.table.version,

@@ -78,7 +78,7 @@ class Assignments:
 
     @property
     def values(self) -> list[Column]:
-        """The values as they were given."""
+        """The assigned values in their original order."""
         return _values(self._tree)
 
     def fit(self, types: Iterable[DataType]) -> None:

@@ -60,7 +60,7 @@ def update(target: Target, condition: Condition | None, values: Values) -> dict[
     for field in table.schema.fields:
         old = named(rows, field.name)
         new = assignments.updated(field, old)
-        # Generated columns are computed again.
+        # A changed row gets new values in its generated columns, too.
         if new is not None or field.name.lower() not in table.generated:
             columns.append((old if new is None else new).alias(field.name))
     columns += row_ids(begun, rows)
@@ -95,7 +95,7 @@ def text_of(condition: Condition | None) -> str | None:
 def analyzed(
     begun: Begun, rows: DataFrame, conditions: Sequence[Column], values: Sequence[Column]
 ) -> list[DataType]:
-    """Returns the types of `values`, which are expressions over `rows`, as the conditions are.
+    """Returns the types of `values`, which are expressions over `rows`; the `conditions` are checked in the same way.
 
     Raises an error for a nondeterministic expression, as Spark does for SQL statements.
     """

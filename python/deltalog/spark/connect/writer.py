@@ -78,7 +78,7 @@ def statement_writer(place: Place, roots: list[str], text: str) -> "StatementWri
 
 
 def _write_of(snapshot: Snapshot) -> SparkWrite:
-    """Returns the write of a statement, which knows the rules of the table."""
+    """Returns the write of a statement, from which the rules of the table are known."""
     begun = SparkStatement.begin(snapshot)
     if isinstance(begun, AlreadyApplied):
         raise TypeError("a statement without an application was applied")
@@ -132,13 +132,13 @@ class StatementWriter(DataSourceArrowWriter):
         )
         fragments = [message.fragment for message in messages if isinstance(message, StatementMessage)]
         done = self._task.commit(snapshot, committing, fragments)
-        # Spark ends this process without letting it wait for its threads.
+        # Spark ends this process without waiting for its threads.
         upkeep.wait()
         if isinstance(done, AlreadyApplied):
             log_applied(done, self._place.uri)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of a job that failed; then the message of at least one task is missing.
+        """Deletes the files of a job that failed. In this case, the message of at least one task is missing.
 
         Spark also calls this method after a failed commit, which has deleted the files unless its state is unknown.
         """

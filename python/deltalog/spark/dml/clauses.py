@@ -1,4 +1,4 @@
-"""The arguments of the verbs."""
+"""The arguments of DELETE, UPDATE and MERGE."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -35,4 +35,6 @@ class MergeClause(NamedTuple):
     """`update`, `delete` or `insert`."""
     condition: Condition | None
     values: Values | None = None
-    """What a clause writes; None for all columns of the source, and for a clause that deletes."""
+    """The values that the clause assigns. None stands for all columns of the source; clauses that delete also have
+    None.
+    """

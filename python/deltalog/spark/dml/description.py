@@ -1,4 +1,4 @@
-"""The statement that `StatementDescription.java` describes."""
+"""The description of a statement by `StatementDescription.java`."""
 
 import json
 from typing import Any, NamedTuple
@@ -27,13 +27,13 @@ class Description(NamedTuple):
     has_subquery: bool
     settings: Settings
     assigned: set[str]
-    """The columns, in lower case, to which an UPDATE gives a value as a whole or in part."""
+    """The columns, in lower case, to which an UPDATE assigns a value, as a whole or in part."""
     updates: list[Clause]
     """The clauses of a MERGE that change rows, with the numbers that `MergePlans.java` gives them."""
     inserts: list[Clause]
-    """The same for those that insert rows."""
+    """The clauses of a MERGE that insert rows, with the same numbers."""
     with_schema_evolution: bool
-    """Whether a MERGE says that it adds columns."""
+    """Whether a MERGE requests that missing columns are added to the table."""
 
     @classmethod
     def of(cls, text: str) -> "Description":

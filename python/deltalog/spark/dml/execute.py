@@ -1,4 +1,4 @@
-"""Execution of DELETE, UPDATE and MERGE.
+"""Executes DELETE, UPDATE and MERGE.
 
 ```text
 rows of the files that may match ──► condition, new values ──► one job: positions of removed rows, new files
@@ -9,10 +9,10 @@ rows of the files that may match ──► condition, new values ──► one j
 
 - Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids, which the scan
   of the files takes over (`StatementScan.java`).
-- An update is one row, with the old position and the new values (`RowAction.java`).
-- Without deletion vectors, copies are read through the removed positions as if they were vectors, so that no condition
-  is evaluated twice. An UPDATE whose condition looks at the row alone first finds the files, by the columns of the
-  condition, and then writes all of their rows in one job.
+- - An updated row is one row with its old position and the new values (`RowAction.java`).
+- - Without deletion vectors, rows are copied as if the removed positions were a deletion vector, so that no condition
+  is evaluated twice. If the condition of an UPDATE only depends on the row, the statement first finds the files by
+  reading the condition's columns, and then writes all of their rows in one job.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ from deltalog.spark.write.interrupts import RunningWrite, running_write
 def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Metrics]:
     """Executes a resolved DELETE, UPDATE or MERGE; returns which of them it is, and its metrics.
 
-    `run` is its `StatementRun` in the JVM, and `description` what that says of itself.
+    `run` is its `StatementRun` in the JVM, and `description` is the text by which that describes itself.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -68,7 +68,8 @@ def execute(jvm: Jvm, session: Any, run: Any, description: str) -> tuple[str, Me
 
 def _delete(statement: Statement, running: RunningWrite) -> None:
     filters = json.loads(statement.run.filters())
-    # The change data files of a commit must have all changes, so that all rows have to be read that may get there.
+    # If a commit has change data files, they must contain all changes. So all rows that may have to be in them are
+    # read.
     reads_all = statement.has_feed and not statement.uses_vectors
     files = statement.planned(filters["stored"], removed=None if reads_all else filters["exact"])
     if files.kept > 0:
@@ -86,7 +87,7 @@ def _update(statement: Statement, running: RunningWrite) -> None:
     records = statement.has_feed
     rewrites = False
     if statement.text.predicate is not None and not statement.uses_vectors and not statement.has_subquery:
-        # Whole files are written again. To find them, only the columns of the condition are read.
+        # Whole files are rewritten. To find them, only the columns of the condition are read.
         with statement.target.scan(files) as relation:
             numbers = run.changedFiles(relation, running.tag)
         if numbers is not None:
@@ -107,7 +108,7 @@ def _update(statement: Statement, running: RunningWrite) -> None:
 
 
 def counts(name: str, metrics: Metrics) -> list[int]:
-    """Returns the numbers that a statement answers with: affected rows, and for MERGE updated, deleted and inserted."""
+    """Returns the numbers in the result of a statement: affected rows, and for MERGE updated, deleted and inserted."""
     if name == "MERGE":
         names = ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetRowsInserted")
         found = [metrics.get(metric, 0) for metric in names]

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from deltalog._internal import SparkWrite
 
 Clause = tuple[int, set[str]]
-"""The number of a clause that writes rows, and the columns that it gives a value."""
+"""The number of a clause that writes rows, and the columns to which it assigns values."""
 LeftOut = dict[str, list[int] | None]
 """The generated columns to compute: in the rows of clauses with these numbers, or in all rows."""
 
 
 def left_out(write: SparkWrite, clauses: Sequence[Clause]) -> LeftOut:
-    """Returns the generated columns that clauses leave out."""
+    """Returns the generated columns to which clauses assign no value."""
     found: LeftOut = {}
     for name, _ in write.generated_columns:
         column = name.lower()

@@ -8,7 +8,7 @@ from deltalog.spark.errors import SchemaMismatchError, UnsupportedFeatureError
 
 
 def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
-    """Raises an error if a value is assigned to an identity column: its values only come with new rows."""
+    """Raises an error if a value is assigned to an identity column of an existing row: only new rows get values."""
     for column, _ in write.identity_columns:
         if column.lower() in assigned:
             raise SchemaMismatchError(
@@ -18,10 +18,11 @@ def check_assigned(write: SparkWrite, assigned: Collection[str]) -> None:
 
 
 def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[int], set[str]]]:
-    """Returns the INSERT clauses of a MERGE in groups that give values to the same identity columns, which follow.
+    """Divides the INSERT clauses of a MERGE into groups that assign values to the same identity columns. Returns the
+    clauses of each group, and these columns.
 
-    Each group is inserted by its own job, which generates the other values: the core reads these from the files of
-    the job. Only the last group lacks any.
+    Each group is inserted by its own job, which generates the missing values: the core reads them from the files of the
+    job. Only the last group may lack values.
     """
     given = dict(_given(write, [columns for _, columns in clauses]))
     groups: dict[frozenset[str], list[int]] = {}
@@ -38,8 +39,8 @@ def groups_of(write: SparkWrite, clauses: Sequence[Clause]) -> list[tuple[list[i
 
 
 def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
-    """Raises an error if new rows do not come with values of all identity columns, or come with values of one
-    whose values are always generated. `clauses` are the columns that each clause gives a value.
+    """Raises an error if new rows lack values of an identity column, or have values for one whose values are always
+    generated. `clauses` has the columns to which each clause assigns values.
 
     (Tasks under Spark Connect cannot generate values in a MERGE.)
     """
@@ -52,7 +53,9 @@ def check_given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> None:
 
 
 def _given(write: SparkWrite, clauses: Sequence[Collection[str]]) -> Iterator[tuple[str, list[bool]]]:
-    """Yields each identity column with whether each clause gives it a value, which it must accept."""
+    """Yields for each identity column whether each clause assigns a value to it. Raises an error if the column does not
+    allow that.
+    """
     for column, accepts_values in write.identity_columns:
         given = [column.lower() in columns for columns in clauses]
         if any(given) and not accepts_values:

@@ -5,12 +5,14 @@ from typing import Any
 from deltalog.errors import UnavailableError
 from deltalog.spark.jvm.causes import causes
 
-# The error condition in every release of Spark 4. Its own hint is for programs that make the checkpoint themselves.
+# The error condition in every release of Spark 4. Spark's own hint is meant for programs that make the checkpoint
+# themselves.
 _CONDITION = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND]"
 
 
 def error_of(java_exception: Any, source: int) -> UnavailableError | None:
-    """Returns the error for a job that needed a lost block of the source, an RDD with this id; None for others.
+    """Returns the error for a job that needed a lost block of the source, which is the RDD with this id; None for other
+    exceptions.
 
     Data that the user has cached on executors may be lost as well.
     """

@@ -1,15 +1,15 @@
-"""MERGE.
+"""Executes MERGE.
 
 1. The source is evaluated once, with a number for each row, and kept by the executors.
-2. Files of the target whose statistics hold none of the source's keys are left out, and the range of the keys is passed
-   to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, for which every row
-   of the target counts.
+2. 2. Files of the target whose statistics exclude all keys of the source are left out. The range of the keys is passed
+   to the scan, for skipping row groups and pages. Neither is done with WHEN NOT MATCHED BY SOURCE, because it needs
+   every row of the target.
 3. One job joins the target with the source: changed rows, removed positions, and the numbers of the source's rows that
    have matched. The source is broadcast while it is small.
 4. The rows of the source that have not matched are inserted by a second job.
 
-Several rows of the source may match one row of the target for some statements only, as in the JVM connector. Every pair
-for which the condition of the MERGE is true counts, whether a clause applies to it or not:
+Only for some statements, several rows of the source may match one row of the target, as in the JVM connector. Every
+pair of rows for which the condition of the MERGE is true counts as a match, whether or not a clause applies to it:
 
 | clauses for matched rows | other clauses | several matches |
 | --- | --- | --- |
@@ -33,7 +33,7 @@ from deltalog.spark.write.evolution import AUTO_MERGE
 from deltalog.spark.write.identity import counted_columns
 from deltalog.spark.write.interrupts import RunningWrite
 
-# Sources up to so many bytes are broadcast. Spark's own limit is for sizes that are guessed; this one is known.
+# Sources up to this many bytes are broadcast. Spark's own limit applies to estimated sizes; this size is known.
 _BROADCAST = 64 << 20
 
 
@@ -42,7 +42,7 @@ def merge(statement: Statement, running: RunningWrite) -> None:
     run, description = statement.run, statement.description
     wants_columns = description.with_schema_evolution or statement.settings.boolean(AUTO_MERGE)
     if wants_columns and not statement.target.evolves:
-        # The rule that adds the columns is one of the analyzer's.
+        # The rule that adds the columns only runs in the analyzer.
         raise UnsupportedFeatureError(
             "MERGE cannot add columns in this session: call deltalog.spark.enable(session) for it, or add the columns "
             "first, for example with DeltaTable.alter"
@@ -77,7 +77,7 @@ def _merge(statement: Statement, running: RunningWrite) -> None:
                 return run.change(text, records, _BROADCAST)
 
             missing = left_out(write, updates)
-            # The rows have the numbers of the source's rows, which decide what is inserted.
+            # The numbers of the source's rows decide which rows are inserted.
             statement.change(change, running, bool(updates), missing, 1 if inserts else 0, records)
         statement.plan_copies()
         if inserts:

@@ -1,4 +1,4 @@
-"""The frames that a `DeltaTable` has returned, to whose columns its statements may refer."""
+"""Remembers the frames that a `DeltaTable` has returned. Its statements may refer to their columns."""
 
 import uuid
 from typing import Any
@@ -11,9 +11,9 @@ class OwnFrames:
 
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
-        """The id in the columns of these frames, in a classic session (`OwnColumns.java`)."""
+        """The id that marks the columns of these frames in a classic session (`OwnColumns.java`)."""
         self.plan_ids: set[int] = set()
-        """The plans of these frames under Spark Connect."""
+        """The ids of these frames' plans under Spark Connect."""
 
     def note(self, frame: DataFrame) -> None:
         """Remembers a frame that is returned to the user."""

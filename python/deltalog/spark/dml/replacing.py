@@ -1,7 +1,7 @@
-"""Overwrites by the options `replaceOn` and `replaceUsing`.
+"""Overwrites with the options `replaceOn` and `replaceUsing`.
 
-As by the statements INSERT … REPLACE ON and REPLACE USING, rows of the table that match a row of the data are deleted,
-and all rows of the data are inserted: a MERGE, in one commit (`ReplacingRows.java`).
+Like the statements INSERT … REPLACE ON and REPLACE USING, such an overwrite deletes the rows of the table that match a
+row of the data, and inserts all rows of the data. It is a MERGE, in one commit (`ReplacingRows.java`).
 """
 
 import json
@@ -22,8 +22,8 @@ from deltalog.spark.write.settings import Settings
 def replace(
     jvm: Jvm, session: Any, rows: Any, options: Options, location: Location, *, overwrites: bool
 ) -> bool:
-    """Replaces rows as the options say. Returns whether it did: there is nothing to replace in a table that does not
-    exist.
+    """Replaces rows as the options request. Returns false if the table does not exist, because then there is nothing to
+    replace.
     """
     check(options, overwrites)
     if not table_exists(location.uri, location.storage_options):

@@ -32,7 +32,7 @@ _OPERATION = "__deltalog_operation"
 _WRITE = 2
 _COPY = 16
 _CLAUSE_BITS = 8
-# The columns that follow the table's: what happens to the row, its file and its position.
+# The number of columns that follow the table's: what happens to the row, its file, and its position there.
 _MARKERS = 3
 
 
@@ -41,7 +41,7 @@ class Statement:
 
     def __init__(self, jvm: Jvm, session: Any, run: Any, description: Description) -> None:
         self.session = session
-        # The `StatementRun` of the JVM, which carries out the steps.
+        # The `StatementRun` of the JVM, which executes the steps.
         self.run = run
         self.description = description
         self.text, self.settings = description.text, description.settings
@@ -51,7 +51,7 @@ class Statement:
         self.source_rows = 0
         self.removes_once = False
         self.rewrite_ms = 0
-        # Whether the first job has recorded changes, which are then complete.
+        # Whether the first job has recorded the changes. If so, they are complete.
         self._has_recorded = False
         self._copies: SparkPlan | None = None
         self._copies_with_removed = False
@@ -66,9 +66,9 @@ class Statement:
     def planned(self, filters: str, keeps_matches: bool = False, removed: str | None = None) -> Any:
         """Returns the files that may have rows for which the filters, as `FilterText.java` writes them, are true.
 
-        Unchanged rows may matter to the statement as well (`keeps_matches`), so that it depends on these files. If
-        the statement removes exactly the rows that meet a condition (`removed`), files whose rows all do are
-        removed unread, and are not among the files.
+        If unchanged rows matter to the statement as well (`keeps_matches`), it depends on all rows of these files. If
+        the statement removes exactly the rows that meet a condition (`removed`), files with only such rows are removed
+        without being read, and are not returned.
         """
         time_zone, source_filters = self.settings.time_zone, self.target.source_filters
         files = self.target.statement.plan(
@@ -92,7 +92,7 @@ class Statement:
 
     @property
     def _columns(self) -> list[str]:
-        """The names of the table's columns, with those that the statement adds."""
+        """The names of the table's columns, including columns that the statement adds."""
         schema_json = self.target.write.table_schema_json
         return [] if schema_json is None else schema.field_names(schema_json)
 
@@ -119,11 +119,11 @@ class Statement:
         records: bool = False,
         counted: Counted | None = None,
     ) -> None:
-        """Carries out a step of the `StatementRun`, which is given the description of its job. Its rows have the
-        table's columns if it `writes`, and marker columns.
+        """Carries out a step of the `StatementRun`, which gets the description of its job. The rows have marker
+        columns, and the table's columns if the step `writes` rows.
 
-        `left_out` are the generated columns to compute; `more` is the number of further markers. If it `records`
-        changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
+        `left_out` are the generated columns to compute; `more` is the number of additional marker columns. If the step
+        `records` changes, they go to the change data feed. The identity columns `counted` get new values in all rows.
         """
         write = self.target.write
         rows = FileRows({}, [])
@@ -171,16 +171,16 @@ class Statement:
             self._copies = self.target.statement.copies(self.target.write, self._copies_with_removed)
 
     def has_change_files(self) -> bool:
-        """Returns whether the commit has change data files, which must then have all changes.
+        """Returns whether the commit has change data files. If so, they must contain all changes.
 
-        It needs them for changed rows, and for copied ones, which readers would take for new. Files that are removed
-        and deletion vectors say by themselves which rows have gone. (PROTOCOL, "Change Data Files".)
+        They are needed for changed rows, and for copied rows, which readers would take for new ones. For removed files
+        and deletion vectors, readers see themselves which rows were removed. (PROTOCOL, "Change Data Files".)
         """
         statement = self.target.statement
         return statement.has_change_files(self.target.write) or (self.has_feed and self._copies is not None)
 
     def copy(self, running: RunningWrite) -> None:
-        """Carries out the copies, and records the deleted rows if the plan has them."""
+        """Makes the copies, and records the deleted rows if the plan contains them."""
         started = time.monotonic()
         if self._copies is not None:
             write = self.target.write
@@ -213,7 +213,7 @@ class Statement:
         return metrics, versions[0] if versions else None
 
     def skip(self, applied: AlreadyApplied) -> Metrics:
-        """Ends a statement that its application has recorded before."""
+        """Ends a statement that its application has already recorded."""
         self.target.record.finish(self.session)
         log_applied(applied, self.target.uri)
         return {}

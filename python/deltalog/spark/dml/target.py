@@ -30,21 +30,22 @@ class Target:
         location.ensure_in_reach()
         self.uri = location.uri
         roots = [uri_of(jvm, session, root) for root in self.options.allowed_roots]
-        # The version that Spark has resolved; the oldest one if the statement reads the table more than once.
+        # The version that Spark has resolved. If the statement reads the table more than once, this is the oldest
+        # version.
         own = own_rows(description.sources, self.uri, roots)
         if own is None:
             raise InvalidArgumentError(
                 f"the table {self.uri} is read at an older version, which cannot be changed"
             )
         self.snapshot: Snapshot = own.base
-        # The conditions of the rows that the source of a MERGE reads of the table.
+        # The conditions of the rows that the source of a MERGE reads from the table.
         self.source_filters = own_filters(description.other_sources, self.uri)
         self.record = Record.of_session(self.options, description.settings)
         # Whether the statement may add columns to the table.
         self.evolves = description.evolved is not None
         data_schema = None if description.evolved is None else schema.of_data(description.evolved)
         begun = SparkStatement.begin(self.snapshot, self.record.app_transaction, data_schema)
-        # Set if the application of the statement has recorded it before, so that there is nothing to do.
+        # Set if the application has already recorded this statement, so that there is nothing to do.
         self.applied = begun if isinstance(begun, AlreadyApplied) else None
         if not isinstance(begun, AlreadyApplied):
             self.statement, self.write = begun

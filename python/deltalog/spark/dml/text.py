@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 Clause = tuple[str | None, str]
-"""The condition of a clause, and what it does: `update`, `delete` or `insert`."""
+"""The condition of a clause, and its action: `update`, `delete` or `insert`."""
 
 
 class StatementText(NamedTuple):
@@ -30,7 +30,7 @@ class StatementText(NamedTuple):
 
 
 def matches_once(text: StatementText) -> bool:
-    """Returns whether a MERGE refuses several matches of a row of the target (see `merge.py`)."""
+    """Returns whether a MERGE refuses several matches for one row of the target (see `merge.py`)."""
     if not text.matched:
         return bool(text.not_matched_by_source)
     return text.matched != [(None, "delete")]

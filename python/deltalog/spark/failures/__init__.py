@@ -1,1 +1,1 @@
-"""Converting errors between Python and the JVM, and finding out what Spark's errors say about tables."""
+"""Converts errors between Python and the JVM, and finds the tables that Spark's errors are about."""

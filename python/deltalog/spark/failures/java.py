@@ -1,4 +1,4 @@
-"""Converts exceptions of Python for the JVM, where they become a `DeltalogException`."""
+"""Converts Python exceptions for the JVM, where they become a `DeltalogException`."""
 
 import logging
 from typing import Any
@@ -12,14 +12,15 @@ _log = logging.getLogger("deltalog.spark")
 
 
 def kept(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a Python program, in which the exception itself is raised when it comes back."""
+    """Returns the failure for a JVM that a Python program uses. When it comes back, the exception itself is raised."""
     message = str(error) or type(error).__name__
     return jvm.new("DeltalogException", message, keep(error), sql_state(error), _met(error))
 
 
 def told(jvm: Jvm, error: BaseException) -> Any:
-    """Returns the failure for a JVM without a program of Python. A failure of Spark is returned unchanged, unless it is
-    one of deltalog that Spark has wrapped."""
+    """Returns the failure for a JVM without a Python program. A failure of Spark is returned unchanged, unless it wraps
+    one of deltalog.
+    """
     of_spark = java_exception(error)
     own = error if of_spark is None else translated(of_spark)
     if own is None:

@@ -1,4 +1,4 @@
-"""The transport of exceptions from Python callbacks through the JVM to the caller.
+"""Transports exceptions from Python callbacks through the JVM to the caller.
 
 A callback does not raise an exception through py4j. It keeps the exception here, under a token. The JVM throws a
 `DeltalogException` with this token, which Spark may wrap in its own exceptions. When PySpark converts the Java
@@ -23,7 +23,7 @@ from deltalog.spark.write import refusals, rule_errors
 # The number of kept exceptions is limited, because exceptions of abandoned queries are never fetched.
 _KEPT = 64
 
-# Function that finds an error of deltalog in a Java exception.
+# Functions that look for an error of deltalog in a Java exception.
 _ERRORS: tuple[Callable[[Any], DeltaError | None], ...] = (
     file_errors.error_of,
     refusals.error_of,

@@ -1,4 +1,4 @@
-"""The name `delta` for the format `deltalog`, in a JVM (`DeltaName.java`)."""
+"""Lets the format `deltalog` also be called `delta` in a JVM (`DeltaName.java`)."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from deltalog._internal import InvalidArgumentError
 from deltalog.spark.jvm.gateway import Jvm
 
 NAME = "delta"
-# The argument of `enable` that insists on the name.
+# The argument of `enable` that requires the name.
 WISH = "alias_delta=True"
-# The setting of a session.
+# The setting of a session for the name.
 SETTING = "spark.deltalog.aliasDelta"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-# A chain may lead back to its beginning.
+# The maximum number of causes, because a chain may lead back to its beginning.
 _DEEPEST = 20
 
 

@@ -17,7 +17,7 @@ _lock = threading.Lock()
 
 
 class _Own(threading.local):
-    """The connection of a thread, and whether no call is using it."""
+    """The own connection of a thread, and whether it is free, which means that no call is using it."""
 
     connection: Any = None
     is_free = False
@@ -41,8 +41,8 @@ class ThreadClient(GatewayClient):  # type: ignore[misc]
         if own.connection is not None:
             yield
             return
-        # Opens a new connection: a free one may have been closed, and a failed first call on it could not be repeated
-        # on another one.
+        # Opens a new connection. A free one may have been closed, and if its first call failed, it could not be
+        # repeated on another one.
         own.connection, own.is_free = self._create_connection(), True
         try:
             yield
@@ -90,6 +90,6 @@ def thread_client(client: Any) -> Any:
 
 
 def one_connection(client: Any) -> AbstractContextManager[None]:
-    """Lets all calls of this thread run in one thread of the JVM."""
+    """Makes all calls of this thread run in one thread of the JVM."""
     found = thread_client(client)
     return found.one_connection() if isinstance(found, ThreadClient) else nullcontext()

@@ -13,11 +13,11 @@ from typing import Any
 from deltalog._internal import UnsupportedFeatureError
 from deltalog.caller import warn_caller
 
-# The name is the same in every version, because settings of sessions contain names of classes.
+# The package has the same name in every version, because settings of sessions contain names of its classes.
 PACKAGE = "io.deltalog.spark"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 _MARKER = "META-INF/deltalog-spark-version"
-# The group of features without which there is nothing (`FeatureGroup.java`).
+# The group of features that everything else needs (`FeatureGroup.java`).
 _READ = "read"
 _DIRECTORY = Path(__file__).parent.parent / "jars"
 
@@ -47,11 +47,11 @@ def _newest() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def driver_classes(gateway: Any) -> Any:
-    """Returns the object through which Python asks the driver for the classes and passes it a jar.
+    """Returns the object through which Python requests classes of the driver and passes it a jar.
 
-    There is one for each JVM, because py4j confuses classes of the same name. So it comes from the driver's own
-    classes, if these are loaded, because a sidecar may have used them in the same thread. Raises `ClassesError` if
-    there are no jars.
+    There is only one for each JVM, because py4j confuses classes of the same name. If the driver's own classes are
+    loaded, the object comes from them, because a sidecar may have used them in the same thread. Raises `ClassesError`
+    if there are no jars.
     """
     own_version()
     jvm = gateway.jvm
@@ -65,7 +65,7 @@ def driver_classes(gateway: Any) -> Any:
 
 @functools.cache
 def own_version() -> str:
-    """Returns the version of the jars of this process, which may have been replaced since it has asked first."""
+    """Returns the version of the jars as this process first saw it; the jars may have been replaced since then."""
     with zipfile.ZipFile(_newest()) as jar:
         return jar.read(_MARKER).decode()
 
@@ -93,7 +93,7 @@ def load(classes: Any, spark_version: str) -> str:
 
 
 def _lost(classes: Any, jar: str) -> dict[str, str]:
-    """Returns what a jar needs but this build of Spark lacks, by the groups of features that need it."""
+    """For each group of features, returns what the group needs but this build of Spark lacks."""
     return dict(line.split(": ", 1) for line in str(classes.missing(jar)).splitlines())
 
 
@@ -118,7 +118,7 @@ def _fitting(classes: Any, spark_version: str) -> str:
 
 
 def _warn(spark_version: str, lost: dict[str, str]) -> None:
-    """Warns of the groups of features that are refused, by what they lack."""
+    """Warns that groups of features are refused, and names what they lack."""
     named = "; ".join(f"{group}, for which {symbols} is missing" for group, symbols in lost.items())
     warn_caller(
         f"this build of Spark {spark_version} lacks what some feature groups of deltalog need, whose statements are "

@@ -1,4 +1,4 @@
-"""Python's view of a session of the JVM, for features that PySpark has and the JVM lacks.
+"""Creates a Python session for a session of the JVM, for features that PySpark has and the JVM lacks.
 
 The Connect client has no `pyspark.SparkContext`. It imports this module, but does not use it.
 """
@@ -16,7 +16,7 @@ _lock = threading.Lock()
 
 
 def python_session(session: Any) -> SparkSession:
-    """Returns the session for Python. In a sidecar no program of Python has made the application's context."""
+    """Returns the Python session. In a sidecar, no Python program has created the application's context."""
     with _lock:
         context = _context(session.sparkContext())
         first = SparkSession._instantiatedSession
@@ -27,7 +27,7 @@ def python_session(session: Any) -> SparkSession:
 
 
 def _context(of_jvm: Any) -> "pyspark.SparkContext":
-    """Returns Python's view of a context, which is created once."""
+    """Returns the Python object for a context. It is created once."""
     known = pyspark.SparkContext._active_spark_context
     if known is not None and known._jsc is not None and not known._jsc.sc().isStopped():
         return known
@@ -41,7 +41,7 @@ def _context(of_jvm: Any) -> "pyspark.SparkContext":
 
 
 def _forget(stopped: "pyspark.SparkContext") -> None:
-    """Ends what belongs to a context that the JVM has stopped."""
+    """Drops everything that belongs to a context that the JVM has stopped."""
     if stopped._accumulatorServer is not None:
         stopped._accumulatorServer.shutdown()
     pyspark.SparkContext._active_spark_context = None
@@ -50,7 +50,7 @@ def _forget(stopped: "pyspark.SparkContext") -> None:
 
 @contextmanager
 def _unchanged_sessions() -> Iterator[None]:
-    """Keeps the default and the active session of the JVM, which PySpark sets when it creates its first session."""
+    """Restores the default and the active session of the JVM, which PySpark changes with its first session."""
     gateway: Any = pyspark.SparkContext._gateway
     sessions = gateway.jvm.org.apache.spark.sql.classic.SparkSession
     default, active = sessions.getDefaultSession(), sessions.getActiveSession()

@@ -1,4 +1,4 @@
-"""Conversion of errors of Spark's tasks about files of a table to errors with table, version, file and a hint.
+"""Converts errors of Spark's tasks about files of a table to errors with table, version, file and a hint.
 
 Spark's error for a missing data file contains a path but no table. The Java classes of this package report faults
 of deletion vectors as `FileFault`. This module remembers the versions of tables that were planned last. A file
@@ -32,7 +32,7 @@ _Error = TypeVar("_Error", bound=DeltaError)
 _KEPT = 256
 
 _lock = threading.Lock()
-# The keys are ordered by their last plan.
+# The planned versions, ordered by when they were last planned.
 _planned: "OrderedDict[TableVersion, None]" = OrderedDict()
 
 

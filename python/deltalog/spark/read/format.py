@@ -1,6 +1,6 @@
 """The file format of a snapshot: Spark's own Parquet reader, extended by what the table's features require.
 
-It is described here, and made by `RelationDescription.java`.
+The format is described here, and created by `RelationDescription.java`.
 """
 
 import json
@@ -10,8 +10,8 @@ from deltalog._internal import Snapshot
 from deltalog.spark.errors import UnsupportedFeatureError
 
 _CHANGES = "delta.typeChanges"
-# Shorter integers are stored with 32 bits. Spark's vectorized reader converts those to decimals with at least
-# this many digits before the point.
+# The minimum number of digits before the decimal point. Integers shorter than 32 bits are stored as 32 bits, and
+# Spark's vectorized reader converts those only to decimals with at least this many digits there.
 _DIGITS_OF_INTEGERS = 10
 _MOST_DIGITS = 38
 
@@ -87,7 +87,7 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _kind_read(field: dict[str, Any]) -> Any:
-    """Returns the type in which Spark reads the column; None if there is none."""
+    """Returns the type in which Spark must read the column; None if it is the column's own type."""
     changes = field.get("metadata", {}).get(_CHANGES, [])
     narrow = {
         change.get("fieldPath", "")
@@ -98,7 +98,7 @@ def _kind_read(field: dict[str, Any]) -> Any:
 
 
 def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
-    """Does the same for the part of a column at `path`.
+    """Does the same for the part of a column that is at `path`.
 
     `narrow` contains the paths of decimals that were short integers.
     """

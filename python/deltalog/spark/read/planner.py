@@ -1,8 +1,8 @@
 """Planners, which list the files of snapshots for Spark's file indexes.
 
-The JVM refers to a planner by a key, which is a text. A reference to a Python object would keep it alive until the
-next garbage collection of the JVM. A limited number of planners is kept. A dropped planner is created again
-from its key, with the same version of the same table.
+The JVM refers to a planner by a key, which is a text. A reference to a Python object would keep it alive until the next
+garbage collection of the JVM. Only a limited number of planners is kept. A dropped planner is created again from its
+key, with the same version of the same table.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class Planner:
 
     @property
     def location(self) -> Location:
-        """Where the table is, and how its store was accessed when the version was opened."""
+        """The location of the table, and how its store was accessed when the version was opened."""
         return location_with(self._version.location, self._version.uri)
 
     def size(self) -> int:
@@ -97,7 +97,9 @@ class Planner:
 
 
 class StatementPlanner(Planner):
-    """Lists the files of a statement that changes rows: always the same ones, whose numbers the statement knows."""
+    """Lists the files of a statement that changes rows. The list is always the same, because the statement refers to
+    the files by number.
+    """
 
     def __init__(self, snapshot: Snapshot, plan: SparkPlan) -> None:
         super().__init__(snapshot)
@@ -144,7 +146,7 @@ class ChangesPlanner(Planner):
 
 
 class Batch(NamedTuple):
-    """A batch of a stream, by which its planner can be made again."""
+    """Identifies a batch of a stream, so that its planner can be created again."""
 
     stream: str
     """The id of the stream, as long as it is open."""
@@ -224,7 +226,7 @@ def forget() -> None:
 
 @contextmanager
 def kept(planner: Planner) -> Iterator[str]:
-    """Keeps a planner that cannot be made again, and yields its key."""
+    """Keeps a planner that cannot be created again, and yields its key."""
     key = planner.key
     with _lock:
         _needed[key] = planner
@@ -252,7 +254,7 @@ def planner_of(key: str) -> Planner:
     if parts.batch is not None:
         found = open_streams.find(parts.batch.stream)
         if found is not None:
-            # It is not kept, so that it ends with its stream.
+            # This planner is not kept, so that it ends with its stream.
             return BatchPlanner(found.stream, parts.table, parts.batch)
         if parts.batch.is_tracked:
             raise InvalidArgumentError(
@@ -268,7 +270,9 @@ class PlannerKey(NamedTuple):
     """The parts of a planner's key."""
 
     table: TableVersion
-    """The version that is read; of a change data feed the last one, of a stream the one that has its schema."""
+    """The version that is read. For a change data feed, this is the last version; for a stream, the version whose
+    schema it has.
+    """
     changes: list[int] | None
     """The first and last version of a change data feed."""
     batch: Batch | None
@@ -293,12 +297,12 @@ def key_of(text: str) -> PlannerKey:
 
 
 def batch_key(table: TableVersion, batch: Batch) -> str:
-    """Returns the key of a planner, without making it."""
+    """Returns the key of a planner without creating the planner."""
     return json.dumps(batch_parts(table, batch))
 
 
 def batch_parts(table: TableVersion, batch: Batch) -> dict[str, Any]:
-    """Returns the parts of that key."""
+    """Returns the parts of such a key."""
     return {**table._asdict(), "batch": {**batch._asdict(), "content": batch.content._asdict()}}
 
 

@@ -1,7 +1,7 @@
-"""Rows of tables whose data files Spark cannot reach, because Hadoop has no connector for their store.
+"""Reads tables whose data files Spark cannot reach, because Hadoop has no connector for their store.
 
-The core reads the files, in the Python workers of Spark's tasks, where `deltalog` must also be installed. What the
-workers need to reach the store travels in the function that they execute, which is neither shown nor logged.
+The core reads the files, in the Python workers of Spark's tasks, where `deltalog` must also be installed. The settings
+for reaching the store are sent in the function that the workers execute, which is neither shown nor logged.
 """
 
 import json
@@ -28,12 +28,12 @@ _warned: set[str] = set()
 
 
 def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: str) -> DataFrame:
-    """Returns the rows of the version that the planner with this key reads, except those that the filters exclude by
-    what the log says.
+    """Returns the rows of the version that the planner with this key reads, without files that the filters exclude
+    according to the log.
 
     Args:
-        schema: the columns, as JSON; of structs perhaps not all fields.
-        filters: the text of `FilterText.java`, which means its times in `time_zone`.
+        schema: the columns, as JSON; structs may lack some of their fields.
+        filters: the text of `FilterText.java`; its times are in `time_zone`.
 
     Raises:
         UnsupportedFeatureError: a change data feed, a stream, a variant, or Spark's metadata of files (`_metadata`) is
@@ -45,7 +45,7 @@ def portable_rows(session: Any, key: str, schema: str, filters: str, time_zone: 
     location = planner.location
     columns = [field["name"] for field in json.loads(schema)["fields"]]
     known = [field["name"] for field in json.loads(snapshot.schema_json)["fields"]]
-    # Spark takes a variant in Arrow data from Python for NULL.
+    # Spark reads a variant in Arrow data from Python as NULL.
     if (
         isinstance(planner, ChangesPlanner | BatchPlanner)
         or not set(columns) <= set(known)
@@ -76,13 +76,13 @@ def _reader(snapshot: Snapshot, schema: str, location: Location) -> Callable[[It
             for piece in batch.column(0).to_pylist():
                 yield from read_piece(piece, schema, options)
 
-    # Spark shows the name in plans.
+    # Spark shows this name in plans.
     rows.__name__ = f"deltalog [v{snapshot.version}, {snapshot.uri}]"
     return rows
 
 
 def read_piece(piece: bytes, schema: str, storage_options: Mapping[str, str] | None) -> Iterator[Any]:
-    """Yields the rows of a piece with exactly the types of Spark that the schema says."""
+    """Yields the rows of a piece with exactly the Spark types of the schema."""
     import pyarrow
 
     from deltalog.spark.schema import arrow_schema

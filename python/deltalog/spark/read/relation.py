@@ -31,7 +31,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def opened(jvm: Jvm, session: Any, options: Options, location: Location) -> Snapshot:
-    """Does the same with options that were checked before, for the table at this location."""
+    """Does the same for the table at this location, with options that were already checked."""
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(
         location.uri,
@@ -81,7 +81,7 @@ def snapshot_relation(session: Any, snapshot: Snapshot) -> str:
 
 
 def table_state(session: Any, snapshot: Snapshot) -> str:
-    """Describes what our catalog shows of a version of a table (`TableState.java`)."""
+    """Describes the state of a table version for our catalog (`TableState.java`)."""
     properties = dict(snapshot.configuration)
     if snapshot.description is not None:
         properties["comment"] = snapshot.description

@@ -65,7 +65,7 @@ DETAIL = StructType(
 
 
 def row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
-    """Returns a row with the columns of the schema; values that it does not name are left out."""
+    """Returns a row with the columns of the schema. Columns that have no value in `values` are NULL."""
     return tuple(_field_value(field, values.get(field.name)) for field in schema.fields)
 
 

@@ -7,14 +7,14 @@ from deltalog.spark.location import last_location, location_with
 
 
 class TableVersion(NamedTuple):
-    """A version of a table, and how it is opened."""
+    """A version of a table, and how to open it."""
 
     uri: str
     version: int
     table_id: str
     allowed_roots: tuple[str, ...]
     location: int = 0
-    """The number of the `Location`, which says how the store is reached."""
+    """The number of the `Location`, which determines how the store is accessed."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "TableVersion":

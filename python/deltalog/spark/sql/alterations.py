@@ -1,7 +1,8 @@
-"""Execution of `ALTER TABLE` and `COMMENT ON`: Spark's changes of a table as changes of the core, in one commit.
+"""Executes `ALTER TABLE` and `COMMENT ON`: converts Spark's changes of a table to changes of the core, in one commit.
 
-A statement whose changes are of several kinds is refused, because it would need several. `REPLACE COLUMNS` arrives as
-the removal of all columns and the addition of others, and is one change: columns of the same names are the same ones.
+A statement with changes of several kinds is refused, because it would need several commits. `REPLACE COLUMNS` arrives
+as the removal of all columns and the addition of new ones, but is one change: columns that have the same name before
+and after are the same columns.
 """
 
 import functools
@@ -24,7 +25,7 @@ from deltalog.spark.write.settings import Settings
 
 
 def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> None:
-    """Carries out the changes of one statement, which has none if all of them depend on `IF EXISTS`."""
+    """Carries out the changes of one statement. There are none if all of them depend on `IF EXISTS`."""
     if not changes:
         return
     kinds = [(kind, list(group)) for kind, group in groupby(changes, key=_kind)]
@@ -50,7 +51,7 @@ def alter(jvm: Jvm, session: Any, options: Options, changes: Sequence[Any]) -> N
 
 
 def relocated(jvm: Jvm, session: Any, options: Options, location: str) -> str:
-    """Returns the path of the table at a location to which the entry of a table in the catalog is to be moved.
+    """Checks the new location of a table in the catalog, and returns the path of the table there.
 
     Raises an error if there is no table, or one with other columns or partitions.
     """
@@ -110,7 +111,7 @@ def _new_column(jvm: Jvm, change: Any) -> tuple[str, str | None, bool, str | Non
     metadata = {} if change.comment() is None else {"comment": str(change.comment())}
     if change.defaultValue() is not None:
         metadata["CURRENT_DEFAULT"] = str(change.defaultValue().getSql())
-    # Tables have strings, and the length as a rule in the metadata.
+    # Tables store strings, and the length is a rule in the metadata.
     stored = json.loads(jvm.static("TableDefinition", "stored", change.dataType()).json())["fields"][0]
     if parent and stored["metadata"]:
         raise UnsupportedFeatureError(

@@ -1,11 +1,11 @@
-"""CLONE on Spark.
+"""Executes CLONE on Spark.
 
 ```text
 core: which files are copied ──► Spark: each task copies some of them ──► core: files of vectors, one commit
                                                      told: number, what is unique in the name, size
 ```
 
-- The driver copies what is small with the core's own clients of the stores (`division`).
+- - The driver copies small amounts of data itself, with the core's own clients of the stores (`division`).
 - Bytes are copied as they are, so that it does not matter whether Spark could read a file.
 """
 
@@ -48,7 +48,7 @@ _COLUMNS = {
     "copied_files_size": "copiedFilesSize",
 }
 CLONED = StructType([StructField(name, LongType()) for name in _COLUMNS])
-# The beginnings of the statement, and what the core calls them.
+# The first words of the statement, and the mode of the core.
 _MODES = {"create": "error", "create if not exists": "ignore", "create or replace": "overwrite"}
 _PATH = re.compile(r"/|\.\.?/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _QUOTED_PATH = re.compile(r"(?:deltalog|delta)\.`((?:[^`]|``)*/(?:[^`]|``)*)`", re.IGNORECASE)
@@ -67,13 +67,13 @@ class CloneRequest(NamedTuple):
     properties: str | None
     """Properties of the clone, as a JSON object."""
     store: Mapping[str, str] = {}
-    """Options that say how the store of the clone is reached."""
+    """Options that determine how the store of the clone is accessed."""
     dry_run: bool = False
     """Whether nothing is copied or committed."""
 
 
 def path_in(name: str) -> str | None:
-    """Returns the path that a text is or has; None for the name of a table."""
+    """Returns the path if the text is a path or deltalog.`/path`; None for the name of a table."""
     if _PATH.match(name):
         return name
     found = _QUOTED_PATH.fullmatch(name.strip())
@@ -88,7 +88,7 @@ def cloned(
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
     properties = clone_properties(request.properties)
-    # Before another location is resolved: how a store is reached depends on the session.
+    # This comes before another location is resolved, because how a store is accessed depends on the session.
     origin = last_location(source.uri)
     path = path_in(request.target)
     spark = python_session(session)
@@ -115,9 +115,10 @@ def cloned(
                 raise InvalidArgumentError(f"the table {request.target} is at {known}, not at {wanted}")
     else:
         identifier = qualified(jvm, session, request.target)
-        # A table at the location without an entry is another one.
+        # A table at the location that has no entry is a different table.
         mode = "error" if mode == "ignore" else mode
-        # Also where it is not needed: it raises the error of a database that does not exist, before files are copied.
+        # This is called even if the result is not needed: if the database does not exist, it raises the error before
+        # files are copied.
         default = default_path(jvm, session, identifier)
         path = request.location or default
     location = location_of(jvm, session, Options({**request.store, "path": path}))
@@ -152,7 +153,7 @@ def _copied(
     if reason is not None:
         _log.info("%s: the driver copies the files of %s: %s", uri, source.uri, reason)
         return plan.execute()
-    # An error of a task about a file is then one about the source.
+    # Errors of tasks about a file are then reported as errors about the source.
     file_errors.remember(TableVersion.of(source))
     with running_write(session) as running, running.tagging():
         tasks = plan.tasks(session.sparkContext().defaultParallelism())
@@ -162,7 +163,7 @@ def _copied(
             job.run()
             running.begin_commit()
         except BaseException:
-            # The first error is raised.
+            # The first error is raised, not a failure of the clean-up.
             with contextlib.suppress(Py4JError):
                 running.wait_for_tasks()
             with contextlib.suppress(DeltaError):

@@ -1,7 +1,7 @@
-"""The commands of `DeltaTable`: what each does to a snapshot.
+"""The commands of `DeltaTable`, which act on a snapshot.
 
-A classic session calls them directly. Under Spark Connect they travel to the server (`connect/exchange.py`), which may
-execute a command twice. So the ones that change a table change nothing the second time.
+A classic session calls them directly. Under Spark Connect they are sent to the server (`connect/exchange.py`), which
+may execute a command twice. So commands that change a table change nothing the second time.
 """
 
 import json
@@ -25,7 +25,7 @@ from deltalog.spark.sql import maintenance, vacuum
 from deltalog.table.maintenance import generate
 
 COMMAND = "deltalog.command"
-# What the JSON of a column contains if Spark compares or passes on its values differently than in a classic session.
+# Texts in the JSON of columns whose values Spark compares or passes on differently than in a classic session.
 _UNSEEN = {
     '"__CHAR_VARCHAR_TYPE_STRING": "char': "the type char",
     '"variant"': "the type variant",
@@ -109,7 +109,7 @@ def _optimize(
     *,
     full: bool = False,
 ) -> list[Any]:
-    """Makes fewer, larger files of small ones, clusters rows, or orders all rows by columns."""
+    """Merges small files into fewer, larger ones, clusters rows, or orders all rows by columns."""
     return maintenance.optimized(snapshot, predicate, user_metadata, z_order=z_order, full=full)
 
 
@@ -120,7 +120,7 @@ def _restore(
     timestamp: str | None,
     user_metadata: str | None,
 ) -> dict[str, Any]:
-    """Makes a version the newest one again. The second time, the table is already as that version."""
+    """Makes a version the newest one again. The second time, the table already equals that version."""
     row, committed = maintenance.restored(snapshot, version, timestamp_ms, timestamp, user_metadata)
     return {"rows": [row], "version": committed}
 

@@ -1,9 +1,10 @@
-"""CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the store.
+"""Executes CONVERT on Spark. The driver lists the directory and reads the footers with the core's own client of the
+store.
 
-For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files: the
-Delta table has the rows that Spark has read before, or there is none. Then the entry becomes one of ours. Where
-there is a Delta table already, the entry becomes this table's, as in the JVM connector: its log says which rows it
-has.
+For a table of the session catalog, the catalog defines its columns and partitions, and Spark lists its files. The Delta
+table either has exactly the rows that Spark has read before, or the conversion fails. Then the catalog entry becomes
+one of ours. If the directory already has a Delta table, the entry becomes this table's, as in the JVM connector, and
+its log determines the rows.
 """
 
 import json
@@ -52,7 +53,7 @@ class Directory(NamedTuple):
     partition_by: str | None
     """The partition columns with their types, as a schema in JSON; inferred if None."""
     user_metadata: str | None
-    """The user's text for the commit."""
+    """The user's text that the commit records."""
     time_zone: str
     """The session's time zone."""
 
@@ -66,7 +67,7 @@ class Entry(NamedTuple):
     """The JVM's object."""
     name: str
     is_ours: bool
-    """Whether it has been converted already."""
+    """Whether the entry has already been converted."""
     is_bucketed: bool
     columns: str
     """The schema of the columns other than the partition columns."""
@@ -74,7 +75,7 @@ class Entry(NamedTuple):
     properties: dict[str, str]
     comment: str | None
     elsewhere: list[str]
-    """Partitions that are not in the directories of their names."""
+    """The partitions whose directories do not have the usual names."""
     options: dict[str, str]
     """The options by which Spark reads the files."""
     is_of_hive: bool
@@ -104,7 +105,7 @@ class Entry(NamedTuple):
         )
 
     def check(self, partition_by: str | None) -> None:
-        """Refuses what would have other rows, or another layout, as a table of ours."""
+        """Refuses a table that would have other rows, or another layout, as a table of ours."""
         if self.is_bucketed:
             raise UnsupportedFeatureError(
                 f"the table {self.name} is bucketed, which no Delta table is: write its rows to a new table"
@@ -156,7 +157,7 @@ class Entry(NamedTuple):
             )
 
     def convert(self, uri: str, version: int | None) -> None:
-        """Turns it into an entry of a deltalog table, after `version` was committed."""
+        """Turns the entry into an entry of a deltalog table, after `version` was committed."""
         hint = f"call CONVERT TO DELTA {self.name} once more"
         with after_commit(uri, version, f"changing the entry {self.name} of the session catalog", hint):
             reaching = self.jvm.scala_map(Options(self.options).hadoop)
@@ -178,9 +179,9 @@ def converted(
 
     Args:
         directory: the directory.
-        entry: its entry in the session catalog, which says what the columns are, and becomes one of ours.
+        entry: its entry in the session catalog, which defines the columns, and becomes one of ours.
         defaults: properties of the table, unless the entry has them.
-        statistics: whether there are statistics other than the numbers of rows.
+        statistics: whether statistics other than the numbers of rows are collected.
         dry_run: whether nothing is committed.
     """
     uri, store, partition_by, user_metadata, time_zone = directory
@@ -224,7 +225,7 @@ def _some(names: list[str]) -> str:
 
 
 def partition_schema(jvm: Jvm, text: str) -> str:
-    """Returns the schema of columns in the form of SQL, as JSON."""
+    """Returns the schema, as JSON, of columns that are given as SQL text."""
     schema = json.loads(jvm.java("org.apache.spark.sql.types.StructType").fromDDL(text).json())
     return json.dumps(schema)
 

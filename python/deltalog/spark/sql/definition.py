@@ -1,4 +1,4 @@
-"""Definitions of tables in statements: what `TableDefinition.java` says about CREATE and REPLACE."""
+"""Parses definitions of tables in statements: the description of a CREATE or REPLACE by `TableDefinition.java`."""
 
 import json
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ RESERVED = (
     "table_type",
 )
 _OF_SPARK = "__"
-"""The prefix of the properties in which Spark has columns of partitions and clusters."""
+"""The prefix of the properties in which Spark stores the columns of partitions and clusters."""
 _OPTION = "option."
 
 
@@ -69,7 +69,7 @@ class Definition(NamedTuple):
         )
 
     def with_defaults(self, defaults: dict[str, str]) -> "Definition":
-        """Returns the definition with more properties, which `defaults_of` a session returns."""
+        """Returns the definition with additional properties, which `defaults_of` has returned for the session."""
         return self._replace(properties=with_defaults(self.properties, defaults))
 
     @property
@@ -101,7 +101,7 @@ class Definition(NamedTuple):
 
     @property
     def configuration(self) -> dict[str, str]:
-        """The table properties. Spark passes options among them as well, and what it notes itself."""
+        """The table properties. Spark also passes options and its own notes among them."""
         options = self.options
         return features_of_versions(
             {

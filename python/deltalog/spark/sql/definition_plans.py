@@ -1,4 +1,4 @@
-"""The plans of CREATE and REPLACE TABLE that the builders of tables make (`DefinitionPlans.java`)."""
+"""Creates the plans of CREATE and REPLACE TABLE for the builders of tables (`DefinitionPlans.java`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -20,11 +20,11 @@ class PlannedColumn(NamedTuple):
     is_json: bool
     nullable: bool
     metadata: str
-    """JSON, by Spark's names."""
+    """JSON, with Spark's names."""
 
 
 class TablePlan(NamedTuple):
-    """A definition of a table, which JSON can express."""
+    """A definition of a table in a form that JSON can express."""
 
     mode: Mode
     name: str

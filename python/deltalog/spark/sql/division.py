@@ -1,9 +1,9 @@
-"""How the driver and the executors divide the work of verbs that move data.
+"""Decides whether the driver or the executors do the work of statements that move data.
 
-- A job costs about a second before its first row is written, and Spark's reader and writer take more time for a row
-  than the core. So the driver does what is small, and everything in local mode, where the tasks run in the driver.
-  `spark.deltalog.minSizeForExecutors` is another size.
-- The driver also does what the tasks cannot reach.
+- - A job takes about a second before its first row is written, and Spark's reader and writer take more time for a row
+  than the core. So the driver handles small amounts of data, and everything in local mode, where the tasks run in the
+  driver. `spark.deltalog.minSizeForExecutors` changes the limit.
+- - The driver also handles data that the tasks cannot reach.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location
 
 MIN_SIZE = "spark.deltalog.minSizeForExecutors"
-"""The setting of a session: the size of the data from which on executors move it, such as 1g."""
+"""The setting of a session for the minimum size of data that executors move, such as 1g."""
 
 _MIN_BYTES = 256 << 20
 
 
 def reason_for_driver(jvm: Jvm, session: Any, size: int, places: Iterable[Location]) -> str | None:
-    """Returns why the driver moves `size` bytes of the tables at `places`; None if executors do.
+    """Returns the reason why the driver moves `size` bytes of the tables at `places`; None if executors do.
 
-    Raises `InvalidArgumentError` for a setting that is none.
+    Raises `InvalidArgumentError` if the setting has an invalid value.
     """
     obstacle = next((place.obstacle for place in places if place.obstacle is not None), None)
     if obstacle is not None:
@@ -36,7 +36,7 @@ def reason_for_driver(jvm: Jvm, session: Any, size: int, places: Iterable[Locati
 
 
 def least_size(jvm: Jvm, session: Any) -> int | None:
-    """Returns the size from which on executors move data; None in local mode, unless a size is set."""
+    """Returns the minimum size of data that executors move; None in local mode, unless the setting is made."""
     text = session.conf().get(MIN_SIZE, "")
     if not text.strip():
         return None if session.sparkContext().isLocal() else _MIN_BYTES

@@ -1,4 +1,4 @@
-"""Entries of the session catalog, which are made when their tables exist."""
+"""Creates entries of the session catalog, after their tables exist."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,13 +9,15 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of
 from deltalog.spark.write.outcome import after_commit
 
-# The command with which a client of Spark Connect makes the server update the columns of an entry to those in the
-# table.
+# The command with which a client of Spark Connect makes the server update the columns of a catalog entry to the
+# table's.
 UPDATE_ENTRY = "updateEntry"
 
 
 class NewEntry(NamedTuple):
-    """An entry to be made. It has no properties, because they are in the log; `EntryColumns.java` adds the columns."""
+    """An entry that is to be created. It has no properties, because they are in the log; `EntryColumns.java` adds the
+    columns.
+    """
 
     identifier: Any
     """The name, as a TableIdentifier."""
@@ -26,7 +28,7 @@ class NewEntry(NamedTuple):
     options: Mapping[str, str]
 
     def create(self, jvm: Jvm, session: Any, version: int | None) -> None:
-        """Creates the entry, after `version` was committed. An error names the version."""
+        """Creates the entry, after `version` was committed. If this fails, the error names the version."""
         path = path_of(jvm, session, self.uri)
         with self._registering(path, version):
             self._put(jvm, session, path)
@@ -66,7 +68,7 @@ def qualified(jvm: Jvm, session: Any, name: str) -> Any:
 
 
 def default_path(jvm: Jvm, session: Any, identifier: Any) -> str:
-    """Returns where Spark puts a managed table of this name.
+    """Returns the path where Spark puts a managed table with this name.
 
     Raises Spark's error for a database that does not exist.
     """

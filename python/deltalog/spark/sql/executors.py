@@ -1,12 +1,12 @@
-"""OPTIMIZE and REORG whose files the tasks of Spark write.
+"""Runs OPTIMIZE and REORG with files that the tasks of Spark write.
 
 ```text
 core: bins of old files ──► Spark: one task for each new file, which has the rows ──► core: one commit for each batch
                             of a bin in their order, or a part of the curve
 ```
 
-- The core plans and commits; the driver reads no row. What the tasks report is compared with the plan before a batch is
-  committed (`SparkOptimize`).
+- - The core plans and commits; the driver reads no rows. The reports of the tasks are compared with the plan before a
+  batch is committed (`SparkOptimize`).
 - The driver handles small tables (`division`), single files, and tables that Spark's own reader cannot read.
 """
 
@@ -35,11 +35,11 @@ from deltalog.spark.write.rows import FileRows, described
 from deltalog.spark.write.settings import Settings
 
 MAX_FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
-"""The JVM connector's setting of a session: the size of new files in bytes, instead of the table's."""
+"""The JVM connector's setting for the size of new files in bytes, which overrides the table's."""
 
-# The columns after the files' own: the number of the old file, and the position of the row there.
+# The number of columns after the columns of files: the number of the old file, and the row's position in it.
 _MARKERS = 2
-# The columns after the markers if rows are ordered: the task that writes the row, and its position there.
+# The number of columns after the markers if rows are ordered: the task that writes the row, and its position there.
 _KEYS = 2
 
 _log = logging.getLogger("deltalog.spark")
@@ -91,14 +91,14 @@ class Executors(NamedTuple):
         return metrics
 
     def target_size(self) -> int | None:
-        """Returns the size of new files that the session asks for, in bytes.
+        """Returns the size of new files that the session requests, in bytes.
 
-        Raises `InvalidArgumentError` for a setting that is none.
+        Raises `InvalidArgumentError` if the setting has an invalid value.
         """
         return Settings.of(self.jvm, self.session).size(MAX_FILE_SIZE, least=1)
 
     def _reason_for_driver(self, snapshot: Snapshot, plan: SparkOptimize) -> str | None:
-        """Returns why the driver writes the files; None if the tasks of Spark do."""
+        """Returns the reason why the driver writes the files; None if the tasks of Spark do."""
         if plan.bins == 0:
             return "there is nothing to do"
         reason = reason_for_driver(self.jvm, self.session, plan.bytes, [last_location(snapshot.uri)])
@@ -153,12 +153,13 @@ class Executors(NamedTuple):
                     with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                         write.abort()
                     raise
-            # The scan is still needed, to look for rows that other writers have deleted.
+            # The scan is still needed to find rows that other writers have deleted.
             plan.commit(batch, write, told)
 
 
 def _places(session: Any, ordered: Any, snapshot: Snapshot, rows: bytes) -> bytes | None:
-    """Finds rows in the new files (`OrderedRows.find`); None if they cannot be found, so that their bins are given up.
+    """Finds rows in the new files (`OrderedRows.find`). Returns None if they cannot be found; their bins are then given
+    up.
 
     An interrupt ends the search and the commit.
     """

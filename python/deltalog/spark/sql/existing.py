@@ -1,11 +1,11 @@
-"""CREATE TABLE at a location where something is.
+"""Checks a CREATE TABLE whose location is not empty.
 
-- At a table, what the statement says must be what the table has. What it does not say is left to the table, and need
-  not be repeated.
-- Files of no table are refused, as by the JVM connector: they would be in the directory of a table that does not have
-  them, and its VACUUM would delete them. Hidden ones (`_…`, `.…`) do not count, such as a log that has no commit yet. A
-  creation with rows that failed has deleted its files; one that was interrupted may have left some, which are not all
-  rows of a table.
+- - If there is a table, everything that the statement states must be true for the table. What it does not state, such
+  as a property of the table, need not be repeated.
+- - If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
+  directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`) do not
+  count, such as a log without a commit. A creation with rows that has failed has deleted its files. One that was
+  interrupted may have left some, but not all rows of a table.
 """
 
 import json
@@ -20,12 +20,12 @@ from deltalog.spark.protocol_properties import FEATURE
 from deltalog.spark.read.relation import check_expected_schema
 from deltalog.spark.sql.definition import Definition
 
-# The value for old rows is fixed when a column is added to a table, and says nothing about its definition.
+# The value for old rows is fixed when a column is added to a table, and is not part of its definition.
 _OF_OLD_ROWS = "EXISTS_DEFAULT"
 
 
 def check_vacant(jvm: Jvm, session: Any, location: Location, name: str) -> None:
-    """Raises an error if there are files at the location of a new table. Leaves it to others to refuse a table."""
+    """Raises an error if there are files at the location of a new table. An existing table is refused elsewhere."""
     if location.obstacle is not None:
         return  # Hadoop cannot list it.
     found = jvm.static("Locations", "anyFile", session, location.uri)

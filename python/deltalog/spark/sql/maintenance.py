@@ -1,4 +1,4 @@
-"""OPTIMIZE, REORG, RESTORE, FSCK and statistics of files on Spark.
+"""Executes OPTIMIZE, REORG, RESTORE, FSCK and the statistics of files on Spark.
 
 The driver reads and writes the files with the core's own client of the store. Large tables are compacted and purged by
 the executors (`executors`).
@@ -60,7 +60,7 @@ _CLUSTERING = StructType(
         *_longs("numOutputZCubes").fields,
     ]
 )
-# The columns of the JVM connector, without columns for other ways to lay out files. Two more are at the end.
+# The columns of the JVM connector, without the ones for other ways to lay out files. Two more are added at the end.
 _METRICS = StructType(
     [
         *_longs("numFilesAdded", "numFilesRemoved").fields,
@@ -108,7 +108,7 @@ RECOMPUTED = _longs(
     "numFilesByRows",
     "numFilesGivenUp",
 )
-# The columns of Databricks, and whether a file is damaged.
+# The columns that Databricks has, and whether a file is damaged.
 REPAIRED = StructType(
     [
         StructField("dataFilePath", StringType()),
@@ -118,7 +118,7 @@ REPAIRED = StructType(
         StructField("deletionVectorFileMissing", BooleanType()),
     ]
 )
-# In the order of these columns.
+# The names of the metrics, in the order of these columns.
 _RESTORED = (
     "tableSizeAfterRestore",
     "numOfFilesAfterRestore",
@@ -141,10 +141,10 @@ def optimized(
     dry_run: bool = False,
     executors: Executors | None = None,
 ) -> list[Any]:
-    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or
-    orders all rows by columns. New files of a clustered table are clustered, and with `full` all of them.
+    """Merges small files into fewer, larger ones, or rewrites files without deleted rows and dropped columns, or orders
+    all rows by columns. New files of a clustered table are clustered; with `full`, all of its files are.
 
-    The files are written by the executors, if there are some and it pays.
+    Executors write the files if there are executors and it is faster.
 
     Returns a row of `OPTIMIZED`.
     """
@@ -175,7 +175,7 @@ def restored(
     ignore_missing_files: bool = False,
     dry_run: bool = False,
 ) -> tuple[list[int], int | None]:
-    """Makes a version the newest one again, or the one of a time.
+    """Makes a version the newest one again, given by its number or by a time.
 
     Returns a row of `RESTORED`, and the version that was committed, if one was.
 

@@ -1,4 +1,4 @@
-"""Locations of tables specified by path in classic sessions, or by name."""
+"""Finds the location of a table in a classic session, by its path or its name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of, uri_of
 from deltalog.spark.options import Options
 
-# The second one is the provider in catalogs of the JVM connector.
+# The names of our provider. The second one is the provider in catalogs of the JVM connector.
 PROVIDERS = ("deltalog", "delta")
 
 
@@ -20,9 +20,9 @@ def is_connect(spark: Any) -> bool:
 
 
 def location_in(spark: SparkSession, path: str, given: Mapping[str, str]) -> tuple[Location, list[str]]:
-    """Returns the location of a path in a classic session, and the URLs of the roots that its data files may have.
+    """Returns the location of a path in a classic session, and the URLs of the allowed roots of its data files.
 
-    The options that are given say how its store is reached, and name the roots.
+    The given options determine how its store is accessed, and name the roots.
     """
     options = Options({**given, "path": path})
     jvm, session = Jvm.of(spark), spark._jsparkSession
@@ -31,7 +31,9 @@ def location_in(spark: SparkSession, path: str, given: Mapping[str, str]) -> tup
 
 
 def place_of_name(spark: SparkSession, name: str) -> tuple[str, dict[str, str]]:
-    """Returns the path of the table with this name, and the options that its shallow clone is read with."""
+    """Returns the path of the table with this name, and the options that are needed to read it if it is a shallow
+    clone.
+    """
     prefix, separator, rest = name.partition(".")
     if (
         separator

@@ -1,7 +1,7 @@
 """The procedures of deltalog: `CALL deltalog.<name>(…)`, and statements that Spark's grammar lacks.
 
-Another procedure is an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
-`DeltalogProcedure.java` hands them over. Statements with their own syntax are in `OwnStatement.java`.
+A procedure is added as an entry of `PROCEDURES`. Spark binds the arguments and checks their names and types;
+`DeltalogProcedure.java` passes them on. Statements with their own syntax are in `OwnStatement.java`.
 """
 
 import difflib
@@ -53,7 +53,7 @@ class Place(NamedTuple):
     """The caller's name for it: a path, or the name of a table of Parquet files."""
     location: Location
     user_metadata: str | None
-    """The user's text for a commit."""
+    """The user's text that a commit records."""
     settings: Settings
     """The settings of the session."""
     session: Any
@@ -66,17 +66,17 @@ class Target(NamedTuple):
 
     snapshot: Snapshot
     user_metadata: str | None
-    """The user's text for a commit."""
+    """The user's text that a commit records."""
     settings: Settings
     """The settings of the session."""
     session: Any
     """The session of the JVM."""
     jvm: Jvm
     name: str
-    """What the caller has called the table."""
+    """The name by which the caller refers to the table."""
 
     def changed(self, version: int | None) -> None:
-        """Lets Spark know that the table has other rows and columns since the version that was committed."""
+        """Tells Spark that the rows and columns of the table have changed with the version that was committed."""
         refresh(self.jvm, self.session, self.snapshot.uri, version)
         self.jvm.static("EntryColumns", "update", self.session, self.name)
 
@@ -90,9 +90,9 @@ class Procedure(NamedTuple):
     """The parameters after the table."""
     output: StructType
     execute: Callable[..., Rows]
-    """Gets the target and the arguments in the order of the parameters."""
+    """The function of the procedure. It gets the target, and the arguments in the order of the parameters."""
     is_for_directory: bool = False
-    """Whether the first parameter is a directory. The function gets a `Place` then."""
+    """Whether the first parameter is a directory. If so, the function gets a `Place`."""
 
     def to_json(self) -> str:
         """Returns the procedure as `DeltalogProcedure.java` reads it."""
@@ -339,7 +339,7 @@ def timestamp_of(micros: int) -> datetime:
 def _alteration(
     name: str, description: str, parameters: Sequence[Parameter], execute: Callable[..., Rows]
 ) -> Procedure:
-    """Returns a procedure that changes the table and answers with its version."""
+    """Returns a procedure that changes the table and returns its version."""
     return Procedure(
         name, f"{description} Returns the version that the table has then.", parameters, _VERSION, execute
     )

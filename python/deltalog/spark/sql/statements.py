@@ -97,7 +97,7 @@ def create_as_select(jvm: Jvm, session: Any, definition: Definition, data: Any, 
         if replacing.replace(jvm, session, data, placed, entry.location, overwrites=True):
             entry.add(None, options)
             return
-        # A table that another writer creates from now on is not overwritten.
+        # If another writer creates the table in the meantime, its table is not overwritten.
         options, save_mode = options.without_replacing(), "ErrorIfExists"
     options.check_write()
     if definition.mode == "create":

@@ -1,4 +1,4 @@
-"""VACUUM on Spark. The driver lists and deletes the files with the core's own client of the store."""
+"""Executes VACUUM on Spark. The driver lists and deletes the files with the core's own client of the store."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -36,7 +36,7 @@ def plan(
 
 
 def is_lite(mode: str | None, default: bool) -> bool:
-    """Returns whether files are found by the log alone."""
+    """Returns whether files are found only through the log."""
     if mode is None:
         return default
     if mode.upper() not in ("LITE", "FULL"):
@@ -45,7 +45,7 @@ def is_lite(mode: str | None, default: bool) -> bool:
 
 
 def inventory_of(session: Any, text: str) -> "pyarrow.Table":
-    """Returns the rows of an inventory: of a table by its name, or of a query in parentheses."""
+    """Returns the rows of an inventory, which is the name of a table or a query in parentheses."""
     spark = python_session(session)
     query = text.strip()
     frame = spark.sql(query[1:-1]) if query.startswith("(") else spark.table(query)

@@ -24,7 +24,7 @@ from deltalog.spark.sql.names import is_connect
 if TYPE_CHECKING:
     from deltalog.spark.tables.delta_table import DeltaTable
 
-# Spark's names in the metadata of a column.
+# The keys in a column's metadata, as Spark names them.
 _GENERATED = "GENERATION_EXPRESSION"
 _START, _STEP, _EXPLICIT = "identity.start", "identity.step", "identity.allowExplicitInsert"
 
@@ -132,7 +132,7 @@ class DeltaTableBuilder:
 
     @raises_pyspark_errors
     def clusterBy(self, *cols: str | Iterable[str]) -> "DeltaTableBuilder":  # noqa: N802
-        """Sets the columns by which the table is clustered; those in structs as `struct.field`."""
+        """Sets the columns by which the table is clustered. A field of a struct is given as `struct.field`."""
         self._check_layout(self._cluster_by)
         self._cluster_by = _names(cols)
         return self

@@ -125,7 +125,9 @@ class Clones(TableHandle):
         return self._clone_at(place_of_name(self._spark, target)[0] if path is None else path, is_shallow)
 
     def _check_nameable(self, target: str) -> None:
-        """Raises an error if an entry in the catalog could not say how the store of a clone is accessed."""
+        """Raises an error for a target in the catalog whose entry could not record how the store of the clone is
+        accessed.
+        """
         if self._reached_by():
             raise UnsupportedFeatureError(
                 f"the clone {target} of a table whose store is reached by options of its own cannot have a name, "

@@ -43,9 +43,9 @@ class DeltaTable(Maintenance, Clones):
     ) -> "DeltaTable":
         """Returns the table at `path`.
 
-        `hadoopConf` says how its store is accessed, like options of a read: settings of Hadoop (`fs.…`, `dfs.…`) or
-        storage options. Under Spark Connect, it can have only storage options that are not secret. For a shallow clone
-        it has `allowedRoots`, the directory with the files of the source, or a JSON list of directories.
+        `hadoopConf` determines how the store is accessed, like options of a read: settings of Hadoop (`fs.…`, `dfs.…`)
+        or storage options. Under Spark Connect, it can have only storage options that are not secret. For a shallow
+        clone it has `allowedRoots`, the directory with the files of the source, or a JSON list of directories.
 
         Raises:
             NotATableError: there is no table.
@@ -104,8 +104,9 @@ class DeltaTable(Maintenance, Clones):
     ) -> "DeltaTable":
         """Converts a directory of Parquet files to a table, as `deltalog.convert_to_delta` does, and returns it.
 
-        A directory that is already a table is not changed. The driver lists the directory and reads the footers. A
-        table of Parquet files in the session catalog has the columns and partitions that the catalog says.
+        A directory that is already a table is not changed. The driver lists the directory and reads the footers. If the
+        directory belongs to a table of Parquet files in the session catalog, the catalog determines the columns and
+        partitions.
 
         Args:
             sparkSession: the session.
@@ -159,16 +160,16 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def alias(self, aliasName: str) -> "DeltaTable":  # noqa: N803
-        """Returns the same table under another name, by which conditions refer to its columns."""
+        """Returns the same table with a name that conditions can use to refer to its columns."""
         return DeltaTable(self._spark, self._path, aliasName, self._store, self._own, self._name)
 
     @raises_pyspark_errors
     def delete(self, condition: Condition | None = None) -> DataFrame:
-        """Deletes the rows for which `condition`, SQL text or a column, is true; without one, all rows.
+        """Deletes the rows for which `condition`, SQL text or a column, is true; without a condition, all rows.
 
-        With the table property `delta.enableDeletionVectors` the other rows of their files stay where they are.
-        Otherwise these files are rewritten. Returns one row with `num_affected_rows`. Nothing is committed if there is
-        no such row.
+        With the table property `delta.enableDeletionVectors`, the other rows of the affected files are not rewritten.
+        Otherwise these files are rewritten. Returns one row with `num_affected_rows`. Nothing is committed if no row is
+        deleted.
 
         Raises:
             CommitConflictError: another writer has changed one of these rows, or the table itself.
@@ -177,7 +178,7 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:  # noqa: A002
-        """Changes the rows for which `condition` is true; without one, all rows.
+        """Changes the rows for which `condition` is true; without a condition, all rows.
 
         `set` has the new values by the names of columns, as SQL text (`{"price": "price * 1.1"}`) or as columns.
         Returns one row with `num_affected_rows`. It raises the same errors as `delete`.
@@ -215,7 +216,8 @@ class DeltaTable(Maintenance, Clones):
 
     @raises_pyspark_errors
     def count(self, condition: str | None = None) -> int:
-        """Returns the number of rows of the newest version, or of those for which the SQL `condition` is true.
+        """Returns the number of rows of the newest version; with the SQL `condition`, only rows for which it is true
+        are counted.
 
         The number comes from the log if possible, as in Python's `DeltaTable.count`.
         """

@@ -1,4 +1,4 @@
-"""What `DeltaTable` keeps of its table, and how it asks the core or the server."""
+"""The state of a `DeltaTable`, and how it calls the core or the server."""
 
 import json
 from collections.abc import Mapping
@@ -42,7 +42,9 @@ class TableHandle:
         return self._spark.read.format("deltalog").options(**self._store)
 
     def _refresh(self, version: int | None) -> None:
-        """Makes Spark compute cached rows of the table again, which are out of date since the version was committed."""
+        """Makes Spark compute cached rows of the table again, because they are outdated after the commit of the
+        version.
+        """
         if not is_connect(self._spark):
             location, _ = location_in(self._spark, self._path, self._store)
             refresh(Jvm.of(self._spark), self._spark._jsparkSession, location.uri, version)
@@ -90,5 +92,5 @@ class TableHandle:
         return time
 
     def _reached_by(self) -> dict[str, str]:
-        """Returns the options that say how the store is reached."""
+        """Returns the options that determine how the store is accessed."""
         return {name: value for name, value in self._store.items() if name.lower() != "allowedroots"}

@@ -1,4 +1,4 @@
-"""Maintenance of a table, which moves or checks its files and leaves its rows as they are."""
+"""Maintenance of a table, which moves or checks its files and does not change its rows."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ class Maintenance(TableHandle):
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:  # noqa: N802, N803
         """Upgrades the protocol to at least these versions, with all features that they imply.
 
-        Nothing is lowered. The versions 3 and 7 have lists of features: they alone change nothing, and
-        `addFeatureSupport` adds a feature.
+        The protocol is never lowered. Versions 3 and 7 list their features: setting these versions alone changes
+        nothing; use `addFeatureSupport` to add a feature.
 
         Raises:
             InvalidArgumentError: the protocol has no such version.
@@ -61,7 +61,7 @@ class Maintenance(TableHandle):
         Args:
             featureName: the name of the feature.
             truncateHistory: delete the versions that use the feature, instead of protecting checkpoints. Such versions
-                must be a day old, so that a first call only prepares the drop, and its error says when to call again.
+                must be a day old. So the first call only prepares the drop, and its error states when to call again.
         """
         if truncateHistory is not None and not isinstance(truncateHistory, bool):
             raise InvalidArgumentError(f"truncateHistory must be True or False, not {truncateHistory!r}")
@@ -203,8 +203,8 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self, *, full: bool = False) -> DataFrame:  # noqa: N802
         """Merges small files into fewer, larger ones. Returns the table's path and the metrics.
 
-        In a table with clustering columns, clusters the rows of new files, or of all with `full`. Executors read and
-        write the files if these have 256 MiB or more; under Spark Connect, a process of the server does.
+        In a table with clustering columns, clusters the rows of new files, or of all files with `full`. Executors read
+        and write the files if their size is 256 MiB or more; under Spark Connect, a process of the server does.
         """
         return self._table._optimized(self._predicate, None, full=full)
 

@@ -33,7 +33,9 @@ Changed = DataFrame | ServerTarget | Target
 
 
 def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> DataFrame:
-    """Returns a frame of a table, by whose columns conditions and values of its statements may refer to the table."""
+    """Returns a frame of a table. Conditions and values of its statements may refer to the table by the frame's
+    columns.
+    """
     own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
 
@@ -64,7 +66,7 @@ def update(
 
 
 class DeltaMergeBuilder:
-    """The clauses of a MERGE, created by `DeltaTable.merge`. For each row, the first clause of a kind whose condition
+    """The clauses of a MERGE, created by `DeltaTable.merge`. For each row, the first clause of its kind whose condition
     is true applies.
     """
 
@@ -98,7 +100,7 @@ class DeltaMergeBuilder:
 
     @raises_pyspark_errors
     def whenMatchedUpdateAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
-        """Sets all columns of rows that match to the source's values of the same names."""
+        """Sets all columns of rows that match to the source's values with the same names."""
         return self._with(self._matched, MergeClause("update", condition))
 
     @raises_pyspark_errors
@@ -110,13 +112,13 @@ class DeltaMergeBuilder:
     def whenNotMatchedInsert(  # noqa: N802
         self, condition: Condition | None = None, values: Values | None = None
     ) -> "DeltaMergeBuilder":
-        """Inserts a row for rows of the source that match none. Columns without a value get their default."""
+        """Inserts a row for rows of the source without a match. Columns without a value get their default."""
         given = values_argument(values, "values")
         return self._with(self._not_matched, MergeClause("insert", condition, given))
 
     @raises_pyspark_errors
     def whenNotMatchedInsertAll(self, condition: Condition | None = None) -> "DeltaMergeBuilder":  # noqa: N802
-        """Inserts rows of the source that match none, by the names of the columns."""
+        """Inserts the rows of the source without a match, with columns assigned by name."""
         return self._with(self._not_matched, MergeClause("insert", condition))
 
     @raises_pyspark_errors
@@ -144,9 +146,9 @@ class DeltaMergeBuilder:
         return self
 
     def withSchemaEvolution(self) -> "DeltaMergeBuilder":  # noqa: N802
-        """Lets the merge add columns and fields of the source to the table, in the same commit: those that a clause
-        assigns, which `whenMatchedUpdateAll` and `whenNotMatchedInsertAll` do for all. Types become wider where the
-        table allows it.
+        """Lets the merge add columns and fields of the source to the table, in the same commit. A column or field is
+        added if a clause assigns it; `whenMatchedUpdateAll` and `whenNotMatchedInsertAll` assign all of them. Types
+        become wider where the table allows it.
         """
         self._evolves = True
         return self
@@ -183,7 +185,7 @@ def _given(value: Condition | None) -> Any:
 
 
 def _values(plans: Any, values: Values | None) -> str | None:
-    """Describes the values of columns for `VerbPlans.java`, which takes values other than text one by one."""
+    """Describes the values of columns for `VerbPlans.java`. Values other than text are passed to it one by one."""
     if values is None:
         return None
     described: list[tuple[str, str | None]] = []

@@ -1,7 +1,8 @@
-"""Whether the rows of a write are shuffled before they are written, so that its files have about the target size.
+"""Decides whether the rows of a write are shuffled before they are written, so that its files have about the target
+size.
 
-Without it, each task of a job writes a file of its own for each partition of the table. With it (`BalancedRows.java`),
-rows of the same partition come together, and tasks have about the same size.
+Without the shuffle, each task of a job writes its own file for each partition of the table. With it
+(`BalancedRows.java`), rows of the same partition are brought together, and tasks have about the same size.
 
 | option | session setting | table property |
 | --- | --- | --- |
@@ -10,13 +11,14 @@ rows of the same partition come together, and tasks have about the same size.
 An option takes precedence over the setting, and the setting over the property. Names and precedence are the same
 as in the JVM connector, and so are two more settings:
 
-- `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), as rows have it in
-  a shuffle. Without it, it is four times the target size of the table's files, which are smaller: 512 MiB.
+- - `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), measured as rows
+  in a shuffle. By default it is 512 MiB, four times the target size of the table's files, because rows take less space
+  in files.
 - `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: into how many parts rows are divided by the values of
   the partition columns, 2,000 by default, and at least as many as in the session's other shuffles. Partitions of the
   table that come into the same part may be divided into more files than by their own size.
 
-Spark needs its adaptive execution for it. Where that is off, the rows are written as they come, with a warning.
+Spark needs its adaptive execution for this. If it is off, the rows are written without a shuffle, with a warning.
 """
 
 import logging
@@ -33,14 +35,14 @@ _log = logging.getLogger("deltalog.spark")
 _PREFIX = "spark.databricks.delta.optimizeWrite."
 _PARTS = 2000
 _ROWS_TO_FILES = 4
-"""How many bytes of rows in a shuffle become one byte of a file, about."""
+"""The approximate number of bytes of rows in a shuffle that become one byte of a file."""
 _UNITS = {"": 20, "b": 0, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40}
 
 
 def balance(options: Options, settings: Settings, pending: SparkWrite) -> dict[str, Any] | None:
     """Describes how rows are shuffled, for `BalancedRows.java`; None if they are not.
 
-    Raises `InvalidArgumentError` for an option or a setting that has no meaning.
+    Raises `InvalidArgumentError` for an invalid value of an option or a setting.
     """
     size, parts = _size(settings), settings.size(f"{_PREFIX}maxShufflePartitions", least=1)
     wanted = options.is_true("optimizeWrite")

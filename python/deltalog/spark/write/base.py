@@ -1,16 +1,16 @@
 """The base of a write: the version of its own table from which its data was read, and the rows that were read.
 
-A DataFrame keeps the version that it was read from. If an overwrite with its rows replaced a newer version, the
-commits between the two would be lost. An append, and an overwrite of some rows, would add rows that no order of the
-commits explains. So a commit since that version conflicts if it changes the rows that were read, or adds such rows,
-depending on the table's isolation level. Rows that the plan does not read are not compared, so that an append of other
-rows is blind.
+A DataFrame keeps the version that it was read from. If an overwrite with its rows replaced a newer version, the commits
+between the two would be lost. If an append, or an overwrite of some rows, ignored these commits, it could add rows that
+do not fit any order of the commits. So a commit since that version conflicts if it changes the rows that were read, or
+adds such rows, depending on the table's isolation level. Rows that the plan does not read are not compared, so that an
+append of other rows is blind.
 
 - The option `baseVersion` names the base of an overwrite: a version, or `newest` for the newest version when the write
   begins.
 - Without the option, the base is found in the analyzed plan of a classic session, as long as the plan contains the
   table. This includes cached data, because Spark uses a cache only for a plan of the same version.
-- It is not known for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
+- - The base is unknown for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
   `toPandas` and `createDataFrame`. Then the base is the newest version when the write begins.
 - A version that the query requests explicitly (`versionAsOf`, `TIMESTAMP AS OF`) is not the base, because its rows
   are meant to be old: an overwrite with them restores a table.
@@ -63,14 +63,15 @@ class OwnRows(NamedTuple):
     base: Snapshot
     """The version on which the write is based: the oldest that was read."""
     filters: list[str]
-    """The conditions of the rows that were read; an empty one for all rows."""
+    """The conditions of the rows that were read; an empty condition is true for all rows."""
 
 
 def read_before(request: WriteRequest, mode: str) -> OwnRows | None:
-    """Returns what a write of a classic session is based on; None for the newest version, and none of its rows.
+    """Returns the base of a write of a classic session. None means that it is based on the newest version, and depends
+    on no rows.
 
-    It is the requested version, else what the plan of the rows reads of the table. `mode` is the name of Spark's
-    `SaveMode` in lower case.
+    The base is the requested version, or else the version that the plan of the rows reads from the table. `mode` is the
+    name of Spark's `SaveMode` in lower case.
     """
     if mode not in ("append", "overwrite"):
         return None

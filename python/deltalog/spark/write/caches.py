@@ -1,4 +1,4 @@
-"""Rows of a table that Spark keeps, after a commit."""
+"""Refreshes rows of a table that Spark has cached, after a commit."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from deltalog.spark.write.outcome import after_commit
 def refresh(jvm: Jvm, session: Any, uri: str, version: int | None) -> None:
     """Makes Spark compute the cached rows of a table again.
 
-    `version` is the one that was committed, which an error then names; None if nothing was.
+    `version` is the committed version, which errors then name; None if nothing was committed.
     """
     with after_commit(uri, version, "computing cached rows again", "REFRESH TABLE does it"):
         jvm.static("CachedTables", "refresh", session, uri)

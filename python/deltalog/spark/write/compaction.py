@@ -1,4 +1,4 @@
-"""The compaction of small files after a write, as the settings of a session ask for it.
+"""The compaction of small files after a write, if the settings of a session request it.
 
 | session setting, `spark.databricks.delta.autoCompact.…` | without it |
 | --- | --- |
@@ -17,12 +17,12 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.write.settings import Settings
 
 _PREFIX = "spark.databricks.delta.autoCompact."
-# The first two are the JVM connector's, the others Databricks' names of the same.
+# The values of the setting. The first two are the JVM connector's, the others are Databricks' names for `true`.
 _ENABLED = {"true": True, "false": False, "auto": True, "legacy": True}
 
 
 class AutoCompaction(NamedTuple):
-    """The settings that a session has; None for one that it does not have. Sizes are in bytes."""
+    """The settings of a session; None for a setting that it does not have. Sizes are in bytes."""
 
     enabled: bool | None
     max_file_size: int | None
@@ -32,7 +32,7 @@ class AutoCompaction(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> "AutoCompaction":
-        """Returns what the settings of a session say. Raises `InvalidArgumentError` for a value that has no meaning."""
+        """Reads the settings of a session. Raises `InvalidArgumentError` for an invalid value."""
         enabled = settings.delta.get(f"{_PREFIX}enabled")
         if enabled is not None and enabled.strip().lower() not in _ENABLED:
             raise InvalidArgumentError(

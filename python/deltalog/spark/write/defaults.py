@@ -1,4 +1,4 @@
-"""Properties that a session has for new tables."""
+"""The default properties of new tables that a session defines."""
 
 from deltalog.spark.write.settings import Settings
 
@@ -6,7 +6,7 @@ _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 def defaults_of(settings: Settings) -> dict[str, str]:
-    """Returns the properties that the session has for new tables.
+    """Returns the session's default properties of new tables.
 
     The settings are the JVM connector's: `spark.databricks.delta.properties.defaults.appendOnly` is the property
     `delta.appendOnly`.

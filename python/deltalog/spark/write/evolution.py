@@ -1,4 +1,4 @@
-"""Whether a write changes the schema of the table, and how a MERGE does.
+"""Decides whether a write or a MERGE changes the schema of the table.
 
 | option | session setting | what it does |
 | --- | --- | --- |
@@ -31,7 +31,9 @@ def schema_mode(options: Options, settings: Settings | None) -> str | None:
 
 
 def changed_columns(base: Snapshot, data_schema: str) -> str:
-    """Returns the columns that merging data of a schema adds to the table or changes, as the JSON of a schema."""
+    """Returns, as the JSON of a schema, the columns that are added or changed if data of this schema is merged into the
+    table.
+    """
     begun = SparkStatement.begin(base, data_schema=data_schema)
     write = None if isinstance(begun, AlreadyApplied) else begun[1]
     evolved = json.loads((write and write.table_schema_json) or base.schema_json)

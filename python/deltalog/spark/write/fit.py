@@ -1,4 +1,4 @@
-"""Conversion of the rows of a write to the table's schema, and to the columns of its files.
+"""Converts the rows of a write to the table's schema, and to the columns of its files.
 
 Columns are matched by name, types are cast according to Spark's store assignment (`ColumnFit.java`), and partition
 values become the log's text (`FileColumns.java`). A column that cannot be stored is an error here, before any file is
@@ -66,8 +66,8 @@ def check_partitions(pending: SparkWrite, names: list[str]) -> None:
 def file_columns(pending: SparkWrite, names: list[str], more: int = 0) -> dict[str, Any] | None:
     """Describes the columns of the table's files, for rows with the table's columns `names`.
 
-    The last `more` columns of the rows are not the table's, and stay as they are. Returns None if all columns do.
-    Raises an error for rows that files cannot hold.
+    The last `more` columns of the rows do not belong to the table, and are not changed. Returns None if no column has
+    to be changed. Raises an error for rows that files cannot hold.
     """
     lacks_void = pending.lacks_void()
     positions = partition_positions(pending, names)
@@ -85,7 +85,7 @@ def file_columns(pending: SparkWrite, names: list[str], more: int = 0) -> dict[s
 
 
 def text_columns(pending: SparkWrite) -> list[str]:
-    """Returns the names of the columns of the files that have the text of partition values."""
+    """Returns the names of the file columns that contain the text of partition values."""
     if pending.directory_columns is not None:
         return list(pending.directory_columns)
     if pending.physical_schema_json is not None:

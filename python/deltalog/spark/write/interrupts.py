@@ -64,7 +64,7 @@ class RunningWrite:
     def wait_for_tasks(self) -> None:
         """Waits until no task of the jobs runs, but not forever.
 
-        Spark reports that a job has failed while other tasks of it still run, which it has told to end.
+        Spark reports that a job has failed while some of its tasks still run; it has told them to end.
         """
         status = self._session.sparkContext().statusTracker()
         stages = [
@@ -98,8 +98,8 @@ class RunningWrite:
     def _cancel(self) -> None:
         """Cancels the jobs of the write repeatedly until it has ended, and for a while longer.
 
-        The interrupt may arrive before a job has started, and a write may have several jobs. If it ends the thread
-        that waits for the JVM, the JVM goes on: it may still be planning a job for which nothing waits any more.
+        The interrupt may arrive before a job has started, and a write may have several jobs. If it ends the thread that
+        waits for the JVM, the JVM continues: it may still be planning a job although no thread waits for it any more.
         """
         end = time.monotonic() + _JOBS_START_WITHIN_SECONDS
         while self in _running or time.monotonic() < end:
@@ -144,7 +144,7 @@ _previous: Any = signal.default_int_handler
 def install() -> None:
     """Installs our handler, which calls the current one.
 
-    Does nothing in threads other than the main thread, because only that one may set a handler.
+    Does nothing outside of the main thread, because only the main thread may set a handler.
     """
     global _previous
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,5 @@
-"""Execution of writes: the core checks, Spark's Parquet writer writes files, and the core commits what tasks report.
+"""Executes writes: the core checks, Spark's Parquet writer writes files, and the core commits the files that tasks
+report.
 
 - Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted is not committed.
@@ -53,7 +54,7 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str, locatio
 
 
 def new_table_properties(request: WriteRequest) -> dict[str, str]:
-    """Returns the properties that a table gets if the write creates it, by its options and by the session."""
+    """Returns the properties of a table that the write creates, from its options and from the session."""
     configuration = request.options.table_configuration()
     defaults = defaults_of(request.settings)
     if defaults and not table_exists(request.uri, request.location.storage_options):
@@ -117,7 +118,7 @@ def begin(request: WriteRequest, mode: str, table: TableOptions) -> SparkWrite |
 
 
 def begin_on(request: WriteRequest, mode: str, table: TableOptions, own: OwnRows | None) -> SparkWrite | None:
-    """Does the same for a write that is known to read these rows of the table; None if it reads none."""
+    """Does the same for a write when it is known which rows of the table it reads; None if it reads none."""
     options, settings, record = request.options, request.settings, request.record
     replaced = replaced_rows(options, settings)
     begun = SparkWrite.begin(
@@ -200,15 +201,15 @@ def run_job(
     running: RunningWrite,
     marked: Any | None = None,
 ) -> None:
-    """Writes rows of the JVM, as `job_text` describes it. `marked` is a `MarkedRows` of a kind of its own."""
+    """Writes rows of the JVM, as described by `job_text`. `marked` is a `MarkedRows` for rows of a special kind."""
     running.check()
     job = jvm.new("FileJob", session, rows, text, marked)
     receive(pending, job.run, job.reports)
 
 
 def receive(pending: SparkWrite, run: Callable[[], Any], reports: Callable[[], Any]) -> None:
-    """Runs a job, and passes the reports of its tasks to the write. If a job fails, the write needs these `reports` to
-    delete its files. Without them the files stay, and the job's own error is raised.
+    """Runs a job, and passes the reports of its tasks to the write. If a job fails, the write needs the `reports` to
+    delete the job's files. If they are not available, the files are not deleted, and the job's own error is raised.
     """
     try:
         found = run()

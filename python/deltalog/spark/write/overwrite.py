@@ -1,4 +1,4 @@
-"""Which rows an overwrite replaces, decided in the same way for all write APIs."""
+"""Decides which rows an overwrite replaces, in the same way for all write APIs."""
 
 from typing import NamedTuple
 
@@ -23,13 +23,15 @@ class Replaced(NamedTuple):
 
 
 def replaced_rows(options: Options, settings: Settings | None) -> Replaced:
-    """Returns what the options of a write say, else the settings of the session (None if they are unknown)."""
+    """Returns the rows that the options of a write select, or else the settings of the session (None if they are
+    unknown).
+    """
     option = options.values.get(OPTION.lower())
     if option is not None and option.strip().lower() not in ("static", "dynamic"):
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
     given = None if option is None else option.strip().lower()
     if options.replace_where is not None:
-        # As in the JVM connector, a setting of the session is overridden.
+        # As in the JVM connector, this overrides a setting of the session.
         return Replaced(given or "static", (options.replace_where, *_evaluation(settings)))
     if given is None and settings is not None:
         given = settings.partition_overwrite_mode.lower()

@@ -27,7 +27,7 @@ _log = logging.getLogger("deltalog.spark")
 
 
 class Record(NamedTuple):
-    """What to record with a commit."""
+    """The data to record with a commit."""
 
     app_transaction: tuple[str, int] | None
     user_metadata: str | None
@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of_session(cls, options: Options, settings: Settings) -> "Record":
-        """Returns what the options of a write say, else the settings of the session."""
+        """Returns the record that the options of a write request, or else the settings of the session."""
         record = cls.of_options(options)._replace(user_metadata=_user_metadata(options, settings))
         if record.app_transaction is None:
             pair = _pair(settings.delta.get(_APP_ID), settings.delta.get(_VERSION), (_APP_ID, _VERSION))
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of_batch(cls, options: Options, settings: Settings, batch: tuple[str, int]) -> "Record":
-        """Returns the record of a batch of a stream, for which an application of the session does not count."""
+        """Returns the record of a batch of a stream. An application that the session names does not apply to it."""
         return cls(batch, _user_metadata(options, settings))
 
     @classmethod
@@ -63,13 +63,13 @@ class Record(NamedTuple):
         return cls(pair, spark.conf.get(USER_METADATA, None), pair is not None)
 
     def forget(self, spark: Any) -> None:
-        """Forgets the version that a Connect session had for one write, if the session asks for that."""
+        """Unsets the version that a Connect session has set for one write, if the session requests that."""
         resets = str(spark.conf.get(_AUTO_RESET, "false")).strip().lower() == "true"
         if self.is_version_of_session and resets:
             spark.conf.unset(_VERSION)
 
     def finish(self, session: Any) -> None:
-        """Forgets the version that the session (of the JVM) had for one write, if the session asks for that."""
+        """Unsets the version that a session of the JVM has set for one write, if the session requests that."""
         if not self.is_version_of_session:
             return
         if str(session.conf().get(_AUTO_RESET, "false")).strip().lower() == "true":
@@ -77,7 +77,7 @@ class Record(NamedTuple):
 
 
 def started(begun: SparkWrite | AlreadyApplied | None, uri: str) -> SparkWrite | None:
-    """Returns the write if there is something to do. That an application has done it before is logged."""
+    """Returns the write if there is something to do. If an application has already done it, this is logged."""
     if not isinstance(begun, AlreadyApplied):
         return begun
     log_applied(begun, uri)
@@ -113,7 +113,7 @@ def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tu
 
 
 def change_metadata(settings: Settings) -> str | None:
-    """Returns the user's text for a change of a table, which is no write of an application."""
+    """Returns the user's text for a change of a table that is not a write of an application."""
     return _user_metadata(Options({}), settings)
 
 

@@ -1,4 +1,4 @@
-"""Errors of jobs that failed because the table refuses a row."""
+"""Errors of jobs that fail because a row breaks a rule of the table."""
 
 import re
 from typing import Any

@@ -72,9 +72,9 @@ class WriteRequest(NamedTuple):
 
     @property
     def given(self) -> set[str]:
-        """The names of the columns, in lower case, that the rows give.
+        """The names of the columns, in lower case, for which the rows have values.
 
-        A constant NULL counts as not given: in INSERT statements, Spark has filled the columns so that are left out.
+        A constant NULL does not count as a value: in INSERT statements, Spark fills omitted columns with it.
         """
         return {name.lower() for name in self.names} - {name.lower() for name in self.nulls}
 

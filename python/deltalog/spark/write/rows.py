@@ -1,4 +1,4 @@
-"""The rows of a write in the form of the table's files.
+"""Converts the rows of a write to the form of the table's files.
 
 All requirements of the table are described by one JSON text, from which `FileRows.java` builds projections in Spark's
 plan. So no row passes through Python, nothing is read twice, and the number of messages to the JVM does not depend on
@@ -17,7 +17,7 @@ from deltalog.spark.write.request import WriteRequest
 
 
 class FileRows(NamedTuple):
-    """How rows become the rows of files."""
+    """Describes how rows are converted to the form of files."""
 
     parts: dict[str, Any]
     """The description for `FileRows.java`; empty for rows that can be written unchanged."""
@@ -26,7 +26,7 @@ class FileRows(NamedTuple):
 
 
 def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
-    """Describes how the rows of a write become the rows of files."""
+    """Describes how the rows of a write are converted to the form of files."""
     names = request.names
     parts: dict[str, Any] = {}
     missing: set[str] = set()
@@ -39,7 +39,7 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
         names = schema.field_names(pending.table_schema_json)
         parts["numbers"] = numbers(counted, names)
     fit.check_partitions(pending, names)
-    # A new table has no rules yet, but an overwrite of some rows may have one.
+    # A new table has no rules of its own yet, but an overwrite of some rows may add one.
     parts["rules"] = rules.enforced(pending, names, missing)
     parts["files"] = fit.file_columns(pending, names)
     parts["balance"] = balance(request.options, request.settings, pending)
@@ -47,7 +47,7 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
 
 
 def described(pending: SparkWrite, parts: dict[str, Any]) -> FileRows:
-    """Describes how rows become the rows of files, by the parts of a description that there are."""
+    """Describes how rows are converted to the form of files, from the parts that the description has."""
     parts = {name: part for name, part in parts.items() if part}
     columns = fit.text_columns(pending)
     if balanced := parts.get("balance"):

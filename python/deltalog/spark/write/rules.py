@@ -1,6 +1,7 @@
-"""The rules of a table for its rows, as expressions in Spark's plan of a write (`RowRules.java`).
+"""Applies the rules of a table to rows, as expressions in Spark's plan of a write (`RowRules.java`).
 
-- A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
+- - A generated column that the data lacks is computed; one that the data contains is compared with the computed value
+  (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
 - A row that breaks a rule fails the job, so nothing is committed.
 - The expressions may come from a stranger. `RuleExpression.java` is the gate through which all of them pass.
@@ -41,11 +42,12 @@ def enforced(
     is_written: str | None = None,
     partly: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any] | None:
-    """Describes how missing columns are computed, and what all rows must meet, for rows with the columns `names`.
+    """Describes for rows with the columns `names` how missing columns are computed, and what conditions all rows must
+    meet.
 
-    With the condition `is_written`, only rows for which it is true are computed and checked. Of the columns `partly`,
-    only rows that meet the column's condition lack the value. Other columns stay as they are. Returns None if there
-    is nothing to compute and to check.
+    If there is a condition `is_written`, only rows for which it is true are computed and checked. `partly` names
+    columns that are computed only in rows that meet the column's condition. Other columns are not changed. Returns None
+    if there is nothing to compute and to check.
     """
     positions = {name.lower(): position for position, name in enumerate(names)}
     generated = [(column, positions[column.lower()], sql) for column, sql in pending.generated_columns]
