@@ -1,13 +1,13 @@
-"""The work after a commit: checkpoints, log compactions, and the removal of what has expired of a log.
+"""The work after a commit: checkpoints, log compactions, and the removal of expired parts of a log.
 
-It is done behind the commit, on threads of the process, so that a commit returns as soon as it is durable. Of a table,
-one thing at a time is done, and of several checkpoints that are due only the newest is written. A failure is logged and
+Threads of the process do this work after the commit, so that a commit returns as soon as it is durable. For each table,
+one thing is done at a time, and if several checkpoints are due, only the newest is written. A failure is logged and
 never fails a commit. When the interpreter exits, it waits for this work, for a minute at most; unfinished work is given
 up, and leaves nothing behind that readers know. Processes that were forked, or that `multiprocessing` has started, may
 end without waiting. Their commits do this work before they return.
 
-A program that deletes the directory of a table calls `wait` before: otherwise a file may appear in the directory while
-it is being deleted, and `shutil.rmtree` fails.
+A program that deletes the directory of a table should call `wait` before. Otherwise a file may appear in the directory
+while it is being deleted, and `shutil.rmtree` fails.
 """
 
 import sys
@@ -21,7 +21,7 @@ __all__ = ["run_in_background", "wait"]
 
 @checked
 def run_in_background(enabled: bool) -> None:
-    """Sets whether this process does the work behind its commits, or before they return.
+    """Sets whether this process does the work after its commits in the background, or before the commits return.
 
     Commits that do the work themselves always leave the same files, and a program that is killed right after a commit
     has its checkpoint.
@@ -31,9 +31,9 @@ def run_in_background(enabled: bool) -> None:
 
 @checked
 def wait(timeout: float | None = None) -> bool:
-    """Waits until nothing that follows a commit of this process is left to do.
+    """Waits until all work after this process's commits is done.
 
-    If other threads continue to commit, it also waits for what follows these commits.
+    If other threads continue to commit, this includes the work after their commits.
 
     Args:
         timeout: the longest time to wait, in seconds; None for no limit.

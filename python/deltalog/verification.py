@@ -1,4 +1,4 @@
-"""Whether a version is what its checksum file says."""
+"""Compares a version with its checksum file."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Difference:
     """A field of the checksum file that differs from the log."""
 
     field: str
-    """Its name in the checksum file."""
+    """The name of the field in the checksum file."""
     checksum: Any
     """The value in the checksum file."""
     replay: Any
@@ -35,7 +35,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found to differ."""
+        """Whether no difference was found."""
         return not self.differences
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How data files are encoded, by the names that `deltalake` has."""
+"""Settings for how data files are encoded, with the names of `deltalake`."""
 
 import json
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ __all__ = ["BloomFilterProperties", "ColumnProperties", "WriterProperties", "fil
 class BloomFilterProperties:
     """A Bloom filter of a column, which lets readers skip row groups for `=` and `IN`.
 
-    Numbers with a fraction and booleans have none. The table property `deltalog.bloomFilterColumns` asks all writers
-    for filters.
+    Columns of booleans and of numbers with a fraction have no filters. The table property `deltalog.bloomFilterColumns`
+    requests filters from all writers.
     """
 
     set_bloom_filter_enabled: bool | None
-    """Whether there is a filter; None for what the table says."""
+    """Whether there is a filter. None applies the table's property."""
     fpp: float | None = None
     """The rate of false positives, between 0 and 1."""
     ndv: int | None = None
-    """The number of distinct values of a row group that the filter is made for."""
+    """The expected number of distinct values in a row group."""
 
     def __post_init__(self) -> None:
         if self.fpp is not None and not (_is_number(self.fpp) and 0 < self.fpp < 1):
@@ -41,9 +41,9 @@ class ColumnProperties:
     """How a column is encoded."""
 
     dictionary_enabled: bool | None = None
-    """Whether values are put into a dictionary. By default as long as that pays."""
+    """Whether values are put into a dictionary. By default, as long as this saves space."""
     statistics_enabled: Literal["NONE", "CHUNK", "PAGE"] | None = None
-    """The statistics in the file. A column that the log has bounds for has at least statistics of chunks."""
+    """The statistics in the file. A column whose bounds are in the log has at least statistics of chunks."""
     bloom_filter_properties: BloomFilterProperties | None = None
     encoding: (
         Literal[
@@ -56,7 +56,7 @@ class ColumnProperties:
         ]
         | None
     ) = None
-    """The encoding of values outside of dictionaries. Other than `PLAIN`, it is for some types only."""
+    """The encoding of values outside of dictionaries. Encodings other than `PLAIN` are only possible for some types."""
 
     def __post_init__(self) -> None:
         bloom = self.bloom_filter_properties
@@ -69,19 +69,20 @@ class ColumnProperties:
 class WriterProperties:
     """How the files of a write or a statement are encoded.
 
-    The codec of all writers of a table is its property `delta.parquet.compression.codec`; without one it is Snappy.
+    The codec for all writers of a table is set by its property `delta.parquet.compression.codec`; without the property
+    it is Snappy.
     """
 
     data_page_size_limit: int | None = None
-    """The most bytes of a page, before compression."""
+    """The maximum size of a page in bytes, before compression."""
     dictionary_page_size_limit: int | None = None
-    """The most bytes of a dictionary."""
+    """The maximum size of a dictionary in bytes."""
     data_page_row_count_limit: int | None = None
-    """The most rows of a page."""
+    """The maximum number of rows in a page."""
     write_batch_size: int | None = None
     """The number of values after which the limits of pages are checked."""
     max_row_group_size: int | None = None
-    """The most rows of a row group; 1,048,576 by default, or fewer that have 128 MiB."""
+    """The maximum number of rows in a row group; by default 1,048,576, or fewer if they have 128 MiB."""
     compression: (
         Literal["UNCOMPRESSED", "NONE", "SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"] | None
     ) = None
@@ -93,7 +94,7 @@ class WriterProperties:
     default_column_properties: ColumnProperties | None = None
     """How columns are encoded."""
     column_properties: Mapping[str, ColumnProperties] | None = None
-    """How single columns are encoded, by name; fields of structs as `struct.field`."""
+    """How single columns are encoded, by their names; a field of a struct is given as `struct.field`."""
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
@@ -131,7 +132,7 @@ _NUMBERS = {
 
 
 def file_format_argument(writer_properties: WriterProperties | None) -> str | None:
-    """Returns what the binary takes of `writer_properties`."""
+    """Returns `writer_properties` in the form that the binary takes."""
     if writer_properties is None:
         return None
     if not isinstance(writer_properties, WriterProperties):
@@ -147,7 +148,7 @@ def file_format_argument(writer_properties: WriterProperties | None) -> str | No
 
 
 def _whole(number: int | None) -> int | None:
-    """Returns a number that was checked, which may be one of numpy, as one of Python."""
+    """Returns a checked number, which may be one of numpy's, as a Python number."""
     return None if number is None else int(number)
 
 

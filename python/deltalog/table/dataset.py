@@ -173,7 +173,7 @@ def _inside(path: str) -> str:
 
 
 def _known(file: dict[str, Any]) -> Any:
-    """Returns what is known about the rows of a file."""
+    """Returns an expression for the known properties of a file's rows."""
     import pyarrow.dataset
 
     conditions = []

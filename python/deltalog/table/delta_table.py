@@ -79,29 +79,29 @@ class DeltaTable(
 ):
     """A table at a version, for reads and changes.
 
-    - Reads are of the version that is open. It stays until `update_incremental()`, `load_as_version()`, or a change of
-      the table through this object.
+    - - Reads return the version that is open. The table stays at this version until `update_incremental()`,
+      `load_as_version()`, or a change of the table through this object.
     - Operations that change the table first read the log, and act on the newest version: `delete`, `update`, `merge`,
       `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
       `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
       at a later one with the same rows.
-    - An overwrite by `write_deltalake` or `create` replaces what was read through this object, from which its rows may
-      have been computed: the version that it opened, or that rows were read from since, and its own commits. If another
-      writer has changed the table after that, it is a conflict.
-    - A table that was opened by `version` or `timestamp`, or went to a version by `load_as_version()`, is pinned: it
-      refuses all that changes the table. `update_incremental()` goes to the newest version, and ends that.
+    - - An overwrite by `write_deltalake` or `create` replaces the version whose rows were read through this object,
+      because the new rows may have been computed from them. This is the version that it opened, or the last one that
+      rows were read from, with its own commits. If another writer has changed the table after that, it is a conflict.
+    - - A table that was opened with `version` or `timestamp`, or moved by `load_as_version()`, is pinned: it refuses
+      all operations that change the table. `update_incremental()` moves to the newest version and removes the pin.
 
-    Threads may share a table. It can be pickled: location, version, whether it is pinned, allowed roots and a function
-    as credential provider are, storage options are not, so that no secret leaves the process.
+    Threads may share a table. It can be pickled: with its location, version, whether it is pinned, allowed roots, and a
+    function as credential provider, but without storage options, so that no secret leaves the process.
 
     Args:
         table_uri: a path, or a URL with the scheme `file`, `s3` (also `s3a`), `gs` or `abfss` (also `az`).
         version: the version to open; the newest if neither this nor `timestamp` is given.
-        timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
+        timestamp: opens the version that was the newest at this time; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, by the names that `deltalake` has. They override the environment. For
-            local files they have no effect, so that a program can be tried on a local table.
-            For S3, `aws_profile` names a profile of the AWS tools. See `docs/stores.md`.
+        storage_options: options of the store, with the same names as in `deltalake`. They override the environment. For
+            local files they have no effect, so that a program can be tried on a local table. For S3, `aws_profile`
+            names a profile of the AWS tools. See `docs/stores.md`.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,
@@ -117,8 +117,8 @@ class DeltaTable(
         allowed_roots: paths or URLs below which data files and deletion vectors may lie, in addition to
             the table's own location. A shallow clone has files in the table that it was cloned from. A file outside all
             roots is refused.
-        max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
-            read, and the log is read in the background. It does not apply to other versions.
+        max_age: accepts a version that this process knows to have been the newest at most so many seconds ago. Then
+            nothing is read now, and the log is read in the background. Only applies if the newest version is opened.
 
     Raises:
         NotATableError: there is no table.
@@ -162,7 +162,7 @@ class DeltaTable(
         *,
         credential_provider: CredentialProvider | None = None,
     ) -> bool:
-        """Returns whether there is a Delta table, readable or not. A store that does not answer raises."""
+        """Returns whether there is a Delta table, readable or not. Raises an error if the store does not answer."""
         location = location_argument(table_uri)
         return _internal.table_exists(
             location, store_argument(location, storage_options, credential_provider)
@@ -201,20 +201,21 @@ class DeltaTable(
 
         Args:
             table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
-                allowed roots. The mode `overwrite` replaces exactly what was read through it, see `DeltaTable`: if
-                another writer has added or removed files since then, it raises `CommitConflictError`. Pass the table
-                that `data` are computed from. It is then at the version that was committed.
+                allowed roots. Pass the table that `data` are computed from. The mode `overwrite` then replaces exactly
+                the version that was read through it, see `DeltaTable`: if another writer has added or removed files
+                since, it raises `CommitConflictError`. Afterwards the table is at the committed version.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
-                `Schema` can be generated, have a default value, or be an identity column. None for the schema of
-                `data`.
-            mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
+                `Schema` can be generated, have a default value, or be an identity column. If None, the schema of `data`
+                is used.
+            mode: what to do if a table exists: fail (`error`), open it without changing it (`ignore`), or replace it
                 (`overwrite`).
             partition_by: columns to partition by. The log has no empty text: `""` in such a column is read as NULL
                 (protocol: "Partition Value Serialization").
             cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
                 partition columns. An empty list makes a table that can be clustered later.
             constraints: CHECK constraints by name: `{"positive": "price > 0"}`.
-            data: rows to write in the same commit, as for `write_deltalake`. If it fails, nothing is committed.
+            data: rows to write in the same commit, as for `write_deltalake`. If writing them fails, nothing is
+                committed.
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
@@ -287,7 +288,7 @@ class DeltaTable(
         )
 
     def clustering_columns(self) -> list[str]:
-        """Returns the columns that the table is clustered by, in order; those in structs as `struct.field`.
+        """Returns the columns that the table is clustered by, in order; a field of a struct is given as `struct.field`.
 
         The list is empty if the table is not clustered.
         """
@@ -334,10 +335,10 @@ class DeltaTable(
         its own directory.
 
         Args:
-            target_uri: a path, or a URL. It is neither inside of this table, nor this table inside of it. A
-                shallow clone is in the same store.
+            target_uri: a path, or a URL. The clone must not be inside of this table, nor this table inside of the
+                clone. A shallow clone must be in the same store.
             shallow: whether the clone refers to the files of this table.
-            mode: what to do if there is a table: fail (`error`), leave it as it is (`ignore`), or replace it in one
+            mode: what to do if a table exists: fail (`error`), leave it unchanged (`ignore`), or replace it in one
                 commit (`overwrite`).
             configuration: properties that the clone has instead of this table's.
             storage_options: options of the clone's store, see `DeltaTable`.
@@ -380,23 +381,24 @@ class DeltaTable(
     ) -> dict[str, int]:
         """Restores an earlier version as the newest one: its rows, schema, properties and clustering columns.
 
-        It is a commit like any other, so the versions in between stay readable, and it can be undone by restoring one
-        of them. Features of the protocol stay, and generated numbers (identity columns, row ids, column ids) continue.
-        The progress of applications stays, too.
+        The restore is a commit like any other, so the versions in between stay readable, and it can be undone by
+        restoring one of them. Features of the protocol are kept, and generated numbers (identity columns, row ids,
+        column ids) continue. The progress of applications is kept, too.
 
         Args:
             target: the version, or a time as in `DeltaTable(timestamp=...)`.
-            ignore_missing_files: whether files that are no longer there, because VACUUM has deleted them, are left out
-                together with their rows. Otherwise they are an error, and nothing is changed. So are files that a
-                VACUUM may still be deleting, which has begun within the last day and has not recorded its end.
+            ignore_missing_files: whether to leave out files that no longer exist, because VACUUM has deleted them,
+                together with their rows. Otherwise such files are an error, and nothing is changed. The same applies to
+                files that a VACUUM may still be deleting, because it has begun within the last day and has not recorded
+                its end.
             protocol_downgrade_allowed: whether the protocol of the earlier version is restored, too.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
             dry_run: whether nothing is committed. The metrics then say what would be done.
 
         Returns:
             The metrics by the names of the JVM connector: `tableSizeAfterRestore`, `numOfFilesAfterRestore`,
-            `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, those
-            that were left out. If the table already equals that version, nothing is committed.
+            `numRemovedFiles`, `numRestoredFiles`, `removedFilesSize`, `restoredFilesSize`; and `numMissingFiles`, the
+            number of files that were left out. If the table already equals that version, nothing is committed.
 
         Raises:
             VersionNotFoundError: there is no such version or time.
@@ -453,7 +455,7 @@ class DeltaTable(
         return table
 
     def __deepcopy__(self, _: dict[int, Any]) -> "DeltaTable":
-        """The same as `copy`: the parts that both share are immutable."""
+        """Does the same as `__copy__`, because the parts that both tables share are immutable."""
         return self.__copy__()
 
     def __repr__(self) -> str:
@@ -491,7 +493,9 @@ def target_argument(
     mode: str,
     name: str = "table_or_uri",
 ) -> tuple[str, StoreOptions, _internal.Snapshot | None]:
-    """Returns where to write with `mode`, how to open its store, and the version on which a table bases the write."""
+    """Returns the location to write to with `mode`, the options of its store, and the version on which the write is
+    based.
+    """
     if not isinstance(table_or_uri, DeltaTable):
         location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None

@@ -23,10 +23,12 @@ from deltalog.schema import Schema
 __all__ = ["Opened", "TableHandle", "caught_up"]
 
 _MOST_OWN_COMMITS = 100
-"""How many of its own commits a table remembers after other writers' commits, before it examines the latter."""
+"""The maximum number of its own commits that a table remembers while other writers' commits are among them, before it
+examines the latter.
+"""
 
 _MOST_COMMITS_BEHIND = 8
-"""How many of its own commits a table may leave unread when it appends again."""
+"""The maximum number of its own commits that a table may leave unread when it appends again."""
 
 # Held only while a table switches from one snapshot to another, never during I/O. In a forked child it is always free.
 _swap = threading.Lock()
@@ -39,11 +41,13 @@ class Opened(NamedTuple):
 
     snapshot: _internal.Snapshot
     seen: int
-    """The version whose rows the caller has read, or has committed on top of that. An overwrite replaces it."""
+    """The version whose rows the caller has read, or that the caller has committed on top of it. An overwrite replaces
+    it.
+    """
     is_pinned: bool = False
     """Whether the caller has chosen the version."""
     committed: int | None = None
-    """A later version, which the table has committed and not opened yet."""
+    """A later version that the table has committed but not opened yet."""
     own: tuple[int, ...] = ()
     """Versions after `seen` that the table has committed, with other writers' versions in between."""
 
@@ -63,9 +67,9 @@ class TableHandle:
 
     - A table that was opened without a version follows its location: operations that change it first read the log, and
       act on the newest version. A table at a version that the caller chose is pinned, and refuses changes.
-    - An overwrite replaces what the caller has seen. A change may move on to versions of other writers, which do not
-      count as seen until their rows are read.
-    - A version that was committed is opened only when it is read; until then it costs nothing.
+    - - An overwrite replaces the version that the caller has seen. A change may move the table on to versions of other
+      writers, which do not count as seen until their rows are read.
+    - - A committed version is opened only when it is read; until then it costs nothing.
     """
 
     _opened: Opened
@@ -80,7 +84,7 @@ class TableHandle:
 
     @property
     def _rows(self) -> _internal.Snapshot:
-        """The version that is open, whose rows the caller reads."""
+        """The version that is open, for a caller that reads its rows."""
         opened = self._opened
         if opened.committed is None and opened.seen == opened.snapshot.version:
             return opened.snapshot
@@ -107,16 +111,16 @@ class TableHandle:
         staged_commits: Iterable[StagedCommit] | None = None,
         max_age: float | timedelta | None = None,
     ) -> None:
-        """Goes to the newest version; reads only the commits that are new. A table that was pinned follows again.
+        """Goes to the newest version, reading only the commits that are new. A pinned table follows its location again.
 
-        Threads may call it at once: a slow call never moves the table back behind a version that another call has
-        opened.
+        Several threads may call it at the same time: a slow call never moves the table back behind a version that
+        another call has opened.
 
         Args:
-            staged_commits: what the table's catalog lists by now, if one manages the table.
-            max_age: accepts a version that was the newest so many seconds ago, or a later one. If the log was last read
-                within that time, the call returns at once, and the log is read in the background. If that fails, calls
-                raise the error once the last successful read is older than this; if the table was replaced, the next
+            staged_commits: the commits that the table's catalog lists by now, if a catalog manages the table.
+            max_age: accepts a version that was the newest at most so many seconds ago. If the log was last read within
+                that time, the call returns at once, and the log is read in the background. If that fails, calls raise
+                the error once the last successful read is older than `max_age`; if the table was replaced, the next
                 call raises it.
 
         Raises:
@@ -150,7 +154,7 @@ class TableHandle:
     def load_as_version(self, version: int | str | datetime) -> None:
         """Moves to another version of the table, older or newer, and pins the table to it.
 
-        `update_incremental()` ends that. Until then, changes of the table are refused.
+        `update_incremental()` removes the pin. Until then, changes of the table are refused.
 
         Args:
             version: the version, or a time as in `DeltaTable(timestamp=...)`.
@@ -181,8 +185,8 @@ class TableHandle:
     def _base_of_write(self, mode: str) -> _internal.Snapshot:
         """Returns the version that a write with this mode is based on.
 
-        An overwrite replaces what the caller has seen. An append extends the newest version. Its commit looks for that
-        version, so it need not be opened first.
+        An overwrite replaces the version that the caller has seen. An append extends the newest version. Its commit
+        finds that version itself, so it need not be opened first.
 
         Raises:
             InvalidArgumentError: the table is pinned to a version.
@@ -255,8 +259,8 @@ def caught_up(opened: Opened) -> Opened:
 
 
 def _settled(opened: Opened) -> Opened:
-    """Does the same as `caught_up` for a table in which the versions after `seen` come from other writers and change
-    it: own commits after these are not remembered.
+    """Does the same as `caught_up` for a table whose versions after `seen` come from other writers and change it. Own
+    commits after these versions are not remembered.
     """
     opened = caught_up(opened)
     if opened.seen == opened.snapshot.version:
@@ -268,7 +272,7 @@ def _newest(
     opened: Opened, staged_commits: "list[str | tuple[int, bytes]] | None" = None
 ) -> _internal.Snapshot:
     newest = opened.snapshot.refresh(staged_commits)
-    # A listing may lag behind.
+    # A listing of the log may not contain the newest commits yet.
     is_behind = opened.committed is not None and newest.version < opened.committed
     return caught_up(opened._replace(snapshot=newest)).snapshot if is_behind else newest
 

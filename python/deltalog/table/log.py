@@ -101,7 +101,7 @@ class TableLog(TableHandle):
         return map(Commit, self._snapshot.commits(first))
 
     def log_retention(self) -> timedelta:
-        """Returns how long the commits of the log are kept: `delta.logRetentionDuration`; 30 days without it.
+        """Returns how long the commits of the log are kept: `delta.logRetentionDuration`, 30 days if it is not set.
 
         Raises:
             UnsupportedFeatureError: the property is not a time span in weeks or smaller units.
@@ -111,7 +111,7 @@ class TableLog(TableHandle):
     def deleted_file_retention(self) -> timedelta:
         """Returns how long data files are kept after they were removed from the table.
 
-        This is the property `delta.deletedFileRetentionDuration`; 7 days without it.
+        This is the property `delta.deletedFileRetentionDuration`, 7 days if it is not set.
 
         Raises:
             UnsupportedFeatureError: the property is not a time span in weeks or smaller units.
@@ -191,7 +191,7 @@ class TableLog(TableHandle):
     def find_commit(self, transaction_id: str) -> int | None:
         """Finds the version that a transaction has committed, in the newest state of the log.
 
-        Returns the outcome of a write that raised `CommitStateUnknownError`; pass the error's `transaction_id`. If
+        Determines the outcome of a write that raised `CommitStateUnknownError`; pass the error's `transaction_id`. If
         the write was to create the table and opening it raises `NotATableError`, nothing was committed.
 
         Returns:

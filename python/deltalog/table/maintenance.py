@@ -40,15 +40,15 @@ class TableMaintenance(TableHandle):
         inventory: object | None = None,
         commit_properties: CommitProperties | None = None,
     ) -> list[str]:
-        """Deletes the files that the table no longer needs; by default, only returns which.
+        """Deletes the files that the table no longer needs. By default, only returns which files would be deleted.
 
-        A file is needed if it is a part of the newest version, or was removed from the table since the retention.
-        Other files are deleted if they were written before the retention, so that files of writes in progress stay.
-        Older versions can then no longer be read. Files and directories that begin with `_` or `.` are left alone,
-        apart from `_change_data` and partitions, and so are other tables in the table's directory.
+        A file is needed if it is part of the newest version, or was removed from the table within the retention. Other
+        files are deleted if they were written before the retention began, so that files of writes in progress are kept.
+        Older versions can then no longer be read. Files and directories that begin with `_` or `.` are never deleted,
+        apart from `_change_data` and partitions, and neither are other tables in the table's directory.
 
-        The table does not know its shallow clones elsewhere. They need its files, perhaps including some that were
-        removed here, and a VACUUM may break them.
+        The table does not know its shallow clones. They need its files, perhaps including some that were removed from
+        this table, and a VACUUM may break them.
 
         Args:
             retention_hours: how long files are kept after they were removed; without it the table's property
@@ -56,8 +56,8 @@ class TableMaintenance(TableHandle):
                 longest query of an old version.
             dry_run: delete nothing.
             enforce_retention_duration: refuses a retention that is shorter than the table's.
-            full: lists all files. Otherwise those are found that the log says were removed since the last VACUUM, but
-                not those that a failed write has left.
+            full: lists all files. Otherwise only files that were removed since the last VACUUM according to the log are
+                found, and files that a failed write has left are not.
             keep_versions: versions whose files are kept, however old they are.
             inventory: finds the files in an inventory of the store instead of listing it: an Arrow stream with the
                 columns `path` (full paths, not encoded), `length`, `isDir` and `modificationTime` (milliseconds since
@@ -65,8 +65,8 @@ class TableMaintenance(TableHandle):
             commit_properties: what to record with the commits `VACUUM START` and `VACUUM END`.
 
         Returns:
-            The paths of the files that were found, relative to the table's root, in no order. `vacuum_plan` tells their
-            sizes and why each may go.
+            The paths of the files that were found, relative to the table's root, in no particular order. `vacuum_plan`
+            also has their sizes, and the reasons why they may be deleted.
 
         Raises:
             InvalidArgumentError: the retention is shorter than the table's, the inventory is of another place, or
@@ -101,8 +101,7 @@ class TableMaintenance(TableHandle):
     ) -> VacuumPlan:
         """Finds the files that the newest version of the table no longer needs, with sizes and reasons.
 
-        Arguments and errors are the same as in `vacuum`. The plan can be looked at, and carried out with
-        `delete()`.
+        Arguments and errors are the same as in `vacuum`. The plan can be inspected, and carried out with `delete()`.
         """
         if inventory is not None and not full:
             refused = InvalidArgumentError("an inventory stands for a listing of all files")
@@ -128,22 +127,24 @@ class TableMaintenance(TableHandle):
     ) -> dict[str, Any]:
         """Computes statistics for files of the newest version that have none or poor ones.
 
-        Statistics are poor if they lack the number of rows or something of an indexed column
-        (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide
-        although no row is deleted. They come from the footer of a file, and from its rows where the footer does
-        not say enough. No data file is written, and readers of changes see nothing. Files that another writer
-        changes in the meantime are left out. A table of very many files needs several commits; those that were
-        made stay if something fails later.
+        Statistics are poor if they lack the number of rows, or lack values for an indexed column
+        (`delta.dataSkippingStatsColumns`, `delta.dataSkippingNumIndexedCols`), or if their bounds are wide although no
+        row is deleted. New statistics come from the footer of a file, and from its rows if the footer is not enough. No
+        data file is written, and readers of changes see nothing. Files that another writer changes in the meantime are
+        left out. A table with very many files needs several commits; commits that were made are kept if something fails
+        later.
 
-        Statements remove files unread by statistics that deltalog has computed, not by statistics of other
-        writers, and only the former show that doubles have no NaN. Statistics of another writer's file become
-        deltalog's own if they come from its rows, or from the footer of a file that Spark or deltalog has written.
+        Statements remove files without reading them only by statistics that deltalog has computed, not by statistics of
+        other writers, and only deltalog's show that doubles have no NaN. Statistics of another writer's file are
+        replaced by deltalog's own if these come from its rows, or from the footer of a file that Spark or deltalog has
+        written.
 
         Args:
             predicate: which partitions, as SQL on partition columns; all by default.
             all_files: whether statistics of all files are computed. Statistics of files with deletion vectors
                 become exact, which takes reading their rows.
-            dry_run: whether nothing is read and committed: `numFilesChosen` says how many files would be.
+            dry_run: whether to read and commit nothing. `numFilesChosen` is then the number of files that would be
+                read.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
 
         Returns:
@@ -162,7 +163,7 @@ class TableMaintenance(TableHandle):
         return metrics
 
     def check(self, level: Literal["files", "footers", "rows"] = "footers") -> _internal.ArrowStream:
-        """Checks whether the files of this version are there and are what the log says.
+        """Checks whether the files of this version exist and match the log.
 
         Nothing is changed. A file counts as missing only if the store says so: a request that fails otherwise is an
         error.
@@ -204,18 +205,18 @@ class TableMaintenance(TableHandle):
         drop_files_without_vectors: bool = False,
         commit_properties: CommitProperties | None = None,
     ) -> dict[str, Any]:
-        """Removes files from the newest version that are not there any more, in one commit, together with their rows.
+        """Removes files that no longer exist from the newest version, in one commit, together with their rows.
 
-        Look at `check()` or a dry run first, and bring files back if there are copies: their rows are lost otherwise.
-        Which rows these were cannot be known, so a change data feed of this version cannot be read. Nothing is deleted
+        Look at `check()` or a dry run first, and restore files if there are copies: otherwise their rows are lost. It
+        cannot be known which rows these were, so a change data feed of this version cannot be read. Nothing is deleted
         in the store.
 
         Args:
             dry_run: whether nothing is committed.
-            remove_damaged: whether files that are there and cannot be read as Parquet are removed as well. All
-                footers and deletion vectors are then read.
-            drop_files_without_vectors: whether files whose deletion vectors are not there (with `remove_damaged` also:
-                do not fit) are removed with all of their rows. Without their vectors, deleted rows would come back.
+            remove_damaged: whether files that exist but cannot be read as Parquet are removed as well. All footers and
+                deletion vectors are then read.
+            drop_files_without_vectors: whether files whose deletion vectors do not exist (with `remove_damaged` also:
+                do not fit) are removed with all of their rows. Without their vectors, deleted rows would reappear.
             commit_properties: what to record with the commit. Its `app_transactions` must be empty.
 
         Returns:

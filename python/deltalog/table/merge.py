@@ -38,10 +38,10 @@ class MergeArguments(NamedTuple):
 class TableMerger(Generic[_Result]):
     """A MERGE under construction, from `DeltaTable.merge`.
 
-    There may be several clauses for the same rows: the first one whose `predicate` is true applies. Only the last
-    one of them can be without a predicate. Values and predicates are SQL, in which columns are named by their
-    table, such as `source.price`, or alone if only one table has them. Expressions of `when_not_matched_insert`
-    read the source only, expressions of `when_not_matched_by_source_...` the table only.
+    There may be several clauses for the same rows: the first one whose `predicate` is true applies. Only the last one
+    of them can be without a predicate. Values and predicates are SQL, in which columns are named with their table, such
+    as `source.price`, or without it if only one table has them. Expressions of `when_not_matched_insert` can only read
+    the source, expressions of `when_not_matched_by_source_...` only the table.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ def _names(except_cols: Names | None) -> list[str]:
 
 
 def sql_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Checks that values by column are SQL."""
+    """Checks that all values are SQL texts."""
     expected = "SQL text by column, such as {'price': 'price * 1.1'}"
     if not isinstance(values, Mapping):
         raise wrong_argument("updates", values, expected)

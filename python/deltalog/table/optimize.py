@@ -23,12 +23,12 @@ __all__ = ["TableOptimizer"]
 class TableOptimizer:
     """Operations that rewrite the files of a table in a better layout; see `DeltaTable.optimize`.
 
-    Each first reads the log and acts on the newest version; a table that is pinned to a version refuses it. Rows are
-    moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep their
-    ids. Appends, and statements that delete rows by deletion vectors, may go on at the same time: rows that they delete
-    are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows there;
-    after `z_order` and `cluster` they conflict. Files that other writers have removed are left out, and the rest is
-    done (`numBinsGivenUp`).
+    Each operation first reads the log and acts on the newest version; a table that is pinned to a version refuses it.
+    Rows are moved to other files and never changed: a reader of changes sees nothing, and with row tracking, rows keep
+    their ids. Appends, and statements that delete rows by deletion vectors, may run at the same time: rows that they
+    delete are deleted in the new files as well. If `compact` or `purge` commits first, these statements find the rows
+    in the new files; after `z_order` and `cluster` they conflict. Files that other writers have removed are left out,
+    and the rest is done (`numBinsGivenUp`).
     """
 
     def __init__(self, table: "DeltaTable") -> None:
@@ -52,10 +52,10 @@ class TableOptimizer:
 
         In a table with clustering columns, does what `cluster` does.
 
-        Files are joined in the order in which they were added. Files of three quarters of the target size stay, unless
-        5 % of their rows or more are deleted by deletion vectors. A second run has something to do only if the new
-        files became much smaller than the old ones. Each commit replaces about 16 GiB of files, and what was committed
-        stays if something fails later.
+        Files are joined in the order in which they were added. Files that have at least three quarters of the target
+        size are not rewritten, unless 5 % of their rows or more are deleted by deletion vectors. A second run only has
+        something to do if the new files became much smaller than the old ones. Each commit replaces about 16 GiB of
+        files; commits that were made are kept if something fails later.
 
         Args:
             partition_filters: which partitions: SQL on partition columns such as `"day = '2026-11-24'"`, or tuples as
@@ -65,11 +65,11 @@ class TableOptimizer:
             max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
             max_spill_size: likewise.
             max_temp_directory_size: likewise.
-            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            min_commit_interval: the minimum time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
-            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            dry_run: whether to write nothing. The metrics then describe what would be done, with estimated sizes.
             writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
@@ -110,35 +110,35 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Clusters the rows of new files by the table's clustering columns, so that filters on them skip files.
 
-        The new files are ordered together, along Hilbert's curve, and are a cube then. The smallest cubes are
-        ordered with them, as long as they are together at most twice as large as the new files, or fill at most
-        eight files. So a run writes at most three times what was added, or little; a second run does nothing. The
-        more cubes there are, the fewer files a filter skips: `full` merges all cubes into one. Tables that the JVM
-        connector clusters ("liquid clustering") are continued, and it continues these. Files with 5 % deleted rows
-        or more are written again without them.
+        The new files are ordered together, along Hilbert's curve, and then form a cube. The smallest existing cubes are
+        ordered with them, as long as these are together at most twice as large as the new files, or fill at most eight
+        files. So a run writes at most three times the amount that was added, or little; a second run does nothing. The
+        more cubes there are, the fewer files a filter skips: `full` merges all cubes into one. deltalog and the JVM
+        connector ("liquid clustering") can continue each other's clustering of a table. Files with 5 % deleted rows or
+        more are rewritten without these rows.
 
-        After a change of the clustering columns, files that were clustered by others stay as they are until `full`.
-        Without clustering columns, `compact` treats them like all other files.
+        After a change of the clustering columns, files that were clustered by the old columns are not rewritten until
+        `full`. Without clustering columns, `compact` treats them like all other files.
 
-        Each commit has one cube or more, about 16 GiB of files if cubes are smaller. Rows that do not fit into
-        about 256 MiB of memory are written to a temporary file, in the directory that the environment variable
-        TMPDIR names.
+        Each commit has at least one cube, and about 16 GiB of files if cubes are smaller. Rows that do not fit into
+        about 256 MiB of memory are written to a temporary file, in the directory that the environment variable TMPDIR
+        names.
 
         Args:
-            full: whether all files are clustered by the present columns, except cubes that have two thirds of
-                `cube_size` already, or a single cube: `OPTIMIZE ... FULL`.
-            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
-            cube_size: the most bytes that are ordered together, and so the space that a temporary file may need several
-                times. 150 GiB if None, as in the JVM connector; that one orders smaller cubes again, all in each run.
-            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            full: whether all files are clustered by the current columns (`OPTIMIZE ... FULL`). Cubes that already have
+                two thirds of `cube_size`, or a single cube, are not rewritten.
+            target_size: the size of new files in bytes, estimated from the size of the old ones; as for `compact`.
+            cube_size: the maximum number of bytes that are ordered together. A temporary file may need several times
+                this space. 150 GiB if None, as in the JVM connector, which orders all smaller cubes again in each run.
+            min_commit_interval: the minimum time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
-            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            dry_run: whether to write nothing. The metrics then describe what would be done, with estimated sizes.
             writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
-            The metrics, as for `compact`, with `clusteringStats`, which say what was planned: the files in cubes
+            The metrics, as for `compact`, with `clusteringStats`, which describe the plan: the files in cubes
             (`inputZCubeFiles`) and the others (`inputOtherFiles`), the number of cubes (`inputNumZCubes`), the files
             that are clustered (`mergedFiles`), and the number of cubes that they become (`numOutputZCubes`).
 
@@ -169,11 +169,11 @@ class TableOptimizer:
         dry_run: bool = False,
         writer_properties: WriterProperties | None = None,
     ) -> dict[str, Any]:
-        """Writes files again that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
+        """Rewrites files that have deleted rows or dropped columns: `REORG ... APPLY (PURGE)`.
 
-        Files with deletion vectors are found by the log. Columns and fields that were dropped stay in files that were
-        written before; the footers of all other files are read to find them. A second run reads footers and has nothing
-        to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
+        Files with deletion vectors are found through the log. Files that were written before a column or field was
+        dropped still contain it; the footers of all other files are read to find them. A second run reads footers and
+        has nothing to do. The rows and columns are gone from the store when a VACUUM has deleted the old files.
 
         Arguments, results and errors are the same as in `compact`. A file that is not Parquet is a
         `CorruptDataError`.
@@ -207,25 +207,25 @@ class TableOptimizer:
     ) -> dict[str, Any]:
         """Orders the rows of each partition by several columns at once, so that filters on any of them skip files.
 
-        All files of the partitions are written again, each time it is called. The rows lie along a curve through
-        the ranks of the columns' values, so it does not matter how values are distributed, nor which of the
-        columns is first. The more columns, the fewer files each of them skips. Rows that do not fit into about 256
-        MiB of memory are written to a temporary file, in the directory that the environment variable TMPDIR names.
+        All files of the partitions are rewritten each time it is called. The rows are ordered along a curve through the
+        ranks of the columns' values, so the distribution of values and the order of the columns do not matter. The more
+        columns, the fewer files each of them skips. Rows that do not fit into about 256 MiB of memory are written to a
+        temporary file, in the directory that the environment variable TMPDIR names.
 
         Args:
-            columns: the columns, or a single one. They have numbers, strings, dates or timestamps, and may be fields of
-                structs (`struct.field`).
+            columns: the columns, or a single one. They must contain numbers, strings, dates or timestamps, and may be
+                fields of structs (`struct.field`).
             partition_filters: which partitions, as for `compact`.
-            target_size: the size of new files in bytes, by the size of the old ones; as for `compact`.
+            target_size: the size of new files in bytes, estimated from the size of the old ones; as for `compact`.
             max_concurrent_tasks: accepted for compatibility with `deltalake`; has no effect.
             max_spill_size: likewise.
             max_temp_directory_size: likewise.
-            curve: Hilbert's curve, or the Z-order of other implementations, whose files skip less.
-            min_commit_interval: the least time between two commits, in seconds or as a timedelta.
+            curve: Hilbert's curve, or the Z-order of other implementations, with which filters skip fewer files.
+            min_commit_interval: the minimum time between two commits, in seconds or as a timedelta.
             commit_properties: what to record with the commits. Its `app_transactions` must be empty.
             check_rows: whether the new files are read again, and their rows compared with the old ones by a hash,
                 before they are committed.
-            dry_run: whether nothing is written. The metrics then say what would be done, with estimated sizes.
+            dry_run: whether to write nothing. The metrics then describe what would be done, with estimated sizes.
             writer_properties: how the new files are encoded, as for `write_deltalake`.
 
         Returns:
@@ -292,7 +292,7 @@ class TableOptimizer:
 def _check_limits(
     max_concurrent_tasks: int | None, max_spill_size: int | None, max_temp_directory_size: int | None
 ) -> None:
-    """Checks limits that have no effect: memory is bounded without them."""
+    """Checks limits that have no effect, because memory is limited without them."""
     if max_concurrent_tasks is not None:
         whole_argument(max_concurrent_tasks, "max_concurrent_tasks", "a whole number from 1", 1)
     size_argument(max_spill_size, "max_spill_size")

@@ -1,4 +1,4 @@
-"""The files and the rows of a table, and what its log says about them."""
+"""The files and the rows of a table, and counts and bounds from its log."""
 
 import time
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class TableRows(TableHandle):
     def files(self, predicate: Filter | None = None, columns: Names | None = None) -> _internal.ArrowStream:
         """Returns the live data files as an Arrow stream with one row per file.
 
-        Only the columns asked for are decoded. They come in the order given.
+        Only the requested columns are decoded. They are returned in the given order.
 
         Columns: `path` (decoded, relative to the table), `size` (bytes), `modification_time`,
         `partition_values` (a typed struct), `num_records` (of the data file: rows that its deletion vector
@@ -65,12 +65,12 @@ class TableRows(TableHandle):
     ) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
-        Columns come in the order given. An empty list of columns gives a stream of row counts. With a
-        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold
-        one are not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a
-        backslash in a text is doubled. It may compute: arithmetic, casts, CASE, and functions of numbers,
-        strings, dates and times have the types and results of Spark in ANSI mode, so that an overflow or a
-        division by zero is an error. Tuples such as `[("month", "=", 7)]` are taken as well.
+        Columns are returned in the given order. An empty list of columns gives a stream of row counts. With a
+        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold one are
+        not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a backslash in a text is
+        doubled. It may compute: arithmetic, casts, CASE, and functions of numbers, strings, dates and times have the
+        types and results of Spark in ANSI mode, so that an overflow or a division by zero is an error. Tuples such as
+        `[("month", "=", 7)]` are accepted as well.
 
         With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
         updated or moved to another file; its commit version is the version of the last change to it. Only tables
@@ -80,12 +80,12 @@ class TableRows(TableHandle):
         This is faster for Polars, DuckDB and other libraries that know them. (Many functions of pyarrow do not
         yet.)
 
-        The rows of a file come in their order. Files come in any order, because several are read at once. (A
-        handful of small files is read in the order of the list.)
+        The rows of a file are returned in their order. Files are returned in any order, because several are read at
+        once. (A few small files are read in the order of the list.)
 
-        The first batch is read here, so that most failures are a `DeltaError` of this call. A later failure is
-        raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
-        a missing file is an `OSError`, a damaged file a `ValueError`.
+        The first batch is read by this call, so that most failures are raised here as a `DeltaError`. A later failure
+        is raised by the library that consumes the stream, as its own exception with the same message; with pyarrow a
+        missing file is an `OSError`, a damaged file a `ValueError`.
 
         Raises:
             InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows have no
@@ -111,8 +111,8 @@ class TableRows(TableHandle):
         """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
 
         Args:
-            partitions: a filter as `filters`; rows must meet both. `deltalake` has it for filters on
-                partition columns.
+            partitions: another filter like `filters`; rows must meet both. `deltalake` has it for filters on partition
+                columns.
             columns: the columns to read, in this order; all if None.
             filesystem: refused unless None, because deltalog reads files itself.
             filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
@@ -120,7 +120,7 @@ class TableRows(TableHandle):
 
         Raises:
             UnsupportedFeatureError: a `filesystem` or an `Expression` was given.
-            DeltaError: as `to_arrow`, and for what is read after the first batch an exception of pyarrow.
+            DeltaError: as `to_arrow`. For data that is read after the first batch, the exception is pyarrow's.
         """
         import pyarrow
 
@@ -158,30 +158,29 @@ class TableRows(TableHandle):
         return frame
 
     def count(self, predicate: Filter | None = None) -> int:
-        """Returns how many rows there are; with a `predicate`, for how many it is true. The count is exact.
+        """Returns the number of rows; with a `predicate`, the number of rows for which it is true. The count is exact.
 
-        It comes from the log: the record counts of the files less their deleted rows. Only the footers of
-        files whose statistics have no count are opened. A predicate on partition columns is answered in the
+        The count comes from the log: the number of rows of the files, minus their deleted rows. Only files whose
+        statistics have no count are opened, to read their footers. A predicate on partition columns is answered in the
         same way. For a predicate on other columns, those columns are read from the files that may match.
         """
         return self._rows.count(self._filter(predicate))
 
     def count_by_partition(self, predicate: Filter | None = None) -> _internal.ArrowStream:
-        """Returns how many rows each partition has, as an Arrow stream of the partition columns and `count`.
+        """Returns the number of rows of each partition, as an Arrow stream of the partition columns and `count`.
 
-        Partitions are in the order of their values, null first; those without rows are left out. A table
-        without partition columns has one row. The counts are exact, and as cheap as `count`.
+        Partitions are in the order of their values, null first; partitions without rows are left out. A table without
+        partition columns has one row. The counts are exact, and cost as little as `count`.
         """
         return self._rows.count_by_partition(self._filter(predicate))
 
     def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
-        """Returns the least and the greatest value of a column, or None if the log does not have them exactly.
+        """Returns the minimum and the maximum of a column, or None if the log does not have them exactly.
 
-        Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers,
-        decimals, dates and booleans whose statistics are complete and tight. It does not tell the bounds of
-        strings and timestamps, which are cut off, of floating-point numbers, which do not count NaN, nor any with
-        a `predicate` on other than partition columns. `(None, None)` says that there is no value. Rows are never
-        read.
+        Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers, decimals,
+        dates and booleans whose statistics are complete and tight. It does not have the bounds of strings and
+        timestamps, which are cut off, or of floating-point numbers, whose bounds ignore NaN, and none if the
+        `predicate` uses other than partition columns. `(None, None)` means that there is no value. Rows are never read.
 
         Raises:
             InvalidArgumentError: there is no such column.
@@ -207,9 +206,9 @@ class TableRows(TableHandle):
             starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
             ending_version: the last version; the table's newest, even if an older version is open, if neither this
                 nor `ending_timestamp` is given, or if it is beyond that.
-            starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
+            starting_timestamp: begins with the first version committed at this time or later; a `datetime` (without a
                 zone: UTC), or ISO 8601 text.
-            ending_timestamp: end with the last version committed then or earlier.
+            ending_timestamp: ends with the last version committed at this time or earlier.
             columns: as in `to_arrow`; the columns of the feed can be named too.
             predicate: as in `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
                 row, by their partition values or statistics, by version, time or `_change_type`, are not

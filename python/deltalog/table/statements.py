@@ -24,8 +24,8 @@ __all__ = ["TableStatements"]
 class TableStatements(TableHandle):
     """DELETE, UPDATE and MERGE.
 
-    A statement begins with a look at the log, acts on the newest version, and makes one commit. The table is then at
-    that version. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
+    A statement first reads the log, acts on the newest version, and makes one commit. The table is then at that
+    version. A table that is pinned to a version, by `version` or `timestamp` or `load_as_version()`, refuses it.
 
     If the table allows deletion vectors (`delta.enableDeletionVectors`), rows are deleted by them, and only changed
     rows are written. Otherwise the files that have such rows are written again. Two statements on different rows of one
@@ -66,19 +66,19 @@ class TableStatements(TableHandle):
         *,
         commit_properties: CommitProperties | None = None,
     ) -> Metrics | AlreadyApplied:
-        """Deletes the rows for which `predicate` is true; without it all rows.
+        """Deletes the rows for which `predicate` is true; without a predicate, all rows.
 
-        Files are removed unread if their partition values show that all of their rows match, or statistics that
-        deltalog has written. Files with statistics of other writers are read.
+        Files are removed without being read if their partition values, or statistics that deltalog has written, show
+        that all of their rows match. Files with statistics of other writers are read.
 
         Args:
             predicate: SQL such as `"delay > 60 OR delay IS NULL"`, or tuples as in `files()`.
-            writer_properties: how files with the other rows are encoded, as for `write_deltalake`.
+            writer_properties: how files with the remaining rows are encoded, as for `write_deltalake`.
             commit_properties: what to record with the commit.
 
         Returns:
-            The metrics. Of files that are removed unread, the rows are counted by statistics of deltalog or by the
-            footer; `numDeletedRows` is missing if such a footer cannot be read.
+            The metrics. The rows of files that are removed without being read are counted by deltalog's statistics or
+            by the footer; `numDeletedRows` is missing if such a footer cannot be read.
         """
         arguments, encoding = commit_arguments(commit_properties), file_format_argument(writer_properties)
         newest = self._newest_to_change()
@@ -116,7 +116,7 @@ class TableStatements(TableHandle):
         *,
         commit_properties: CommitProperties | None = None,
     ) -> Metrics | AlreadyApplied:
-        """Gives new values to columns of the rows for which `predicate` is true; without it of all rows.
+        """Assigns new values to columns of the rows for which `predicate` is true; without a predicate, of all rows.
 
         Values are computed from the row as it was. Partition columns may be changed. A generated column that is not
         among them is computed again.
@@ -189,7 +189,7 @@ class TableStatements(TableHandle):
         *,
         commit_properties: CommitProperties | None = None,
     ) -> TableMerger[Any]:
-        """Begins a MERGE, whose clauses and execution are methods of what it returns.
+        """Begins a MERGE. The returned object has methods for its clauses and its execution.
 
             merge = table.merge(updates, "target.id = source.id")
             merge.when_matched_update_all().when_not_matched_insert_all().execute()
@@ -201,8 +201,8 @@ class TableStatements(TableHandle):
 
         Values are stored as in `update`: a column of the source unchanged, or the MERGE is refused.
 
-        `execute()` merges into the version that is the newest then. Rows of the source that you have computed from
-        an older version do not know about later changes by other writers. If the source is a table, or a stream of
+        `execute()` merges into the newest version at that time. If you have computed rows of the source from an older
+        version, they do not reflect later changes by other writers. If the source is a table, or a stream of
         `to_arrow()`, and was read from this table, such a change is a conflict.
 
         Args:
@@ -234,7 +234,8 @@ class TableStatements(TableHandle):
             rows = stream._snapshot.scan() if isinstance(stream, TableHandle) else stream
             return self._done(_internal.merge_rows(newest, rows, merge, arguments, encoding, merge_schema))
 
-        # An iterator, or a reader of pyarrow or another library: read again, it would be without rows.
+        # Such a source is an iterator, or a reader of pyarrow or another library. It would have no rows if it were read
+        # again.
         reads_once = isinstance(source, Iterator) or hasattr(source, "read_next_batch")
         return TableMerger(run, predicate, source_alias, target_alias, reads_once=reads_once)
 

@@ -14,7 +14,7 @@ __all__ = ["VacuumArguments", "VacuumPlan", "VacuumResult", "retention_argument"
 
 
 class VacuumArguments(NamedTuple):
-    """What the binary takes of the arguments of `vacuum`."""
+    """The arguments of `vacuum`, as the binary takes them."""
 
     retention: timedelta | None = None
     enforce_retention_duration: bool = True
@@ -25,13 +25,15 @@ class VacuumArguments(NamedTuple):
 
 @dataclass(frozen=True)
 class VacuumResult:
-    """What a VACUUM has deleted."""
+    """The result of a VACUUM."""
 
     num_files: int
     size_in_bytes: int
-    """Their size, as far as it is known."""
+    """The total size of the deleted files, as far as it is known."""
     num_directories: int
-    """Directories that were removed because they had been empty for as long as the retention; only of local tables."""
+    """The number of directories that were removed because they had been empty for as long as the retention; only for
+    local tables.
+    """
     version: int
     """The version of the commit `VACUUM END`."""
 
@@ -50,12 +52,12 @@ class VacuumPlan:
 
     @property
     def size_in_bytes(self) -> int:
-        """Their size, as far as it is known."""
+        """The total size of the files, as far as it is known."""
         return self._plan.size_in_bytes
 
     @property
     def version(self) -> int:
-        """The version of the table that the plan was made of."""
+        """The version of the table for which the plan was made."""
         return self._plan.version
 
     @property
@@ -64,11 +66,11 @@ class VacuumPlan:
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=self._plan.cutoff_ms)
 
     def paths(self) -> list[str]:
-        """Returns the paths of the files, relative to the table's root, in no order."""
+        """Returns the paths of the files, relative to the table's root, in no particular order."""
         return self._plan.paths()
 
     def files(self) -> _internal.ArrowStream:
-        """Returns the files as an Arrow stream, one row per file, in no order.
+        """Returns the files as an Arrow stream, one row per file, in no particular order.
 
         The columns are `path`, `size`, `modification_time`, and `reason`: `removed` (from the table, before the
         retention), `unreferenced` (no version that the log still has needs it), `change data` or `deletion vector`.
@@ -77,10 +79,9 @@ class VacuumPlan:
         return self._plan.files()
 
     def delete(self) -> VacuumResult:
-        """Deletes the files, except for those that the table needs again by now.
+        """Deletes the files, except for files that the table needs again in the meantime.
 
-        Before that `VACUUM START` is committed, and afterwards `VACUUM END`, which is the version that the table is
-        then at.
+        Before this, `VACUUM START` is committed, and afterwards `VACUUM END`, which is the table's version then.
 
         Raises:
             DeltaError: some files may have been deleted. Run VACUUM again.
@@ -97,7 +98,7 @@ class VacuumPlan:
 
 
 def versions_argument(keep_versions: object) -> list[int]:
-    """Returns the versions to keep, which the caller may have left out."""
+    """Returns the versions to keep; the caller may have omitted them."""
     if keep_versions is None:
         return []
     if isinstance(keep_versions, (str, bytes)) or not isinstance(keep_versions, Iterable):
