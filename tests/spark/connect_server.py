@@ -23,6 +23,18 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
+# Spark gives the process of `foreachBatch` ten seconds to start, whatever else the machine does.
+STARTED = """
+def started(writer):
+    for _ in range(10):
+        try:
+            return writer.start()
+        except Exception as error:
+            if "failed to connect back" not in str(error):
+                raise
+    raise TimeoutError
+"""
+
 
 def run_client(code: str, directory: Path, *, is_pure: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs the code of a client. A pure one has only what `pyspark-client` has."""

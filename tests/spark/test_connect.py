@@ -2,6 +2,7 @@
 
 import base64
 import getpass
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltalog
-from tests.spark.connect_server import run_client, running_server
+from tests.spark.connect_server import STARTED, run_client, running_server
 from tests.stores.mini_hdfs import MiniHdfs
 from tests.stores.s3_server import S3Server
 
@@ -478,3 +479,47 @@ def test_a_table_in_hdfs(server: tuple[str, Path], hdfs: MiniHdfs, tmp_path: Pat
     done = run_client(code, tmp_path)
     assert done.stdout.splitlines() == ["[0, 1, 2]"], (done.stdout, done.stderr)
     assert deltalog.DeltaTable(uri).version() == 1
+
+
+@pytest.mark.thorough
+def test_streams_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
+    """Also a MERGE of each batch by `DeltaTable`, in a process of the server with a session of the client's kind."""
+    address, _ = server
+    for id_ in (1, 2):
+        deltalog.write_deltalake(tmp_path / "source", pa.table({"id": [id_]}), mode="append")
+    deltalog.write_deltalake(tmp_path / "merged", pa.table({"id": [1], "count": [10]}))
+    code = f"""
+        from pyspark.sql import SparkSession
+        from pyspark.sql import functions as sf
+        spark = SparkSession.builder.remote({address!r}).getOrCreate()
+        import deltalog.spark
+        deltalog.spark.enable(spark)
+        root = {str(tmp_path)!r}
+
+        def writer(checkpoint):
+            rows = spark.readStream.format("deltalog").load(f"{{root}}/source")
+            started = rows.writeStream.trigger(availableNow=True)
+            return started.option("checkpointLocation", f"{{root}}/{{checkpoint}}")
+
+        def merge(batch, number):
+            from deltalog.tables import DeltaTable
+            rows = batch.groupBy("id").count().alias("s")
+            table = DeltaTable.forPath(batch.sparkSession, f"{{root}}/merged").alias("t")
+            update = table.merge(rows, "t.id = s.id").whenMatchedUpdate(set={{"count": "t.count + s.count"}})
+            update.whenNotMatchedInsertAll().execute()
+
+        writer("copies").format("deltalog").start(f"{{root}}/copy").awaitTermination()
+        started(writer("merges").foreachBatch(merge)).awaitTermination()
+        query = writer("refused").format("deltalog").option("txnAppId", "x").start(f"{{root}}/wrong")
+        try:
+            query.awaitTermination()
+        except Exception as error:
+            print("error", "the option txnAppId is not for streams" in str(error))
+    """
+    done = run_client(STARTED + textwrap.dedent(code), tmp_path)
+    assert done.stdout.split() == ["error", "True"], done.stdout + done.stderr
+    copied = pa.table(deltalog.DeltaTable(tmp_path / "copy").to_arrow())["id"].to_pylist()
+    merged = pa.table(deltalog.DeltaTable(tmp_path / "merged").to_arrow()).to_pylist()
+    assert sorted(copied) == [1, 2]
+    assert sorted((row["id"], row["count"]) for row in merged) == [(1, 11), (2, 1)]
+    assert not (tmp_path / "wrong").exists()

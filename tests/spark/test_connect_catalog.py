@@ -11,7 +11,7 @@ import pytest
 
 import deltalog
 from deltalog.spark.configuration import jar
-from tests.spark.connect_server import run_client, running_server
+from tests.spark.connect_server import STARTED, run_client, running_server
 
 pytest.importorskip("grpc")
 pytest.importorskip("pandas")
@@ -235,3 +235,43 @@ said["refused"] = outcome(lambda: spark.readStream.format("deltalog").option("ve
     said = client(server, tmp_path, WITHOUT_DELTALOG, code)
     assert said["first"] == [0, 1, 2, 3]
     assert "versionAsOf does not apply to a stream" in said["refused"][1]
+
+
+STREAMS = """
+reading = spark.readStream.format("deltalog").option("maxFilesPerTrigger", 1)
+def writer(checkpoint):
+    started = reading.load(f"{root}/source").writeStream.trigger(availableNow=True)
+    return started.option("checkpointLocation", f"{root}/{checkpoint}")
+
+writer("copying").format("deltalog").toTable("copied").awaitTermination()
+said["copied"] = sorted(rows(spark.table("copied")))
+misspelled = spark.readStream.format("deltalog").option("maxFilesTrigger", 1)
+said["misspelled"] = outcome(lambda: misspelled.load(f"{root}/source").columns)
+said["update"] = outcome(lambda: writer("updates").format("deltalog").outputMode("update").start(f"{root}/x"))
+
+def merge(batch, number):
+    from deltalog.tables import DeltaTable
+    table = DeltaTable.forPath(batch.sparkSession, f"{root}/merged").alias("t")
+    merged = table.merge(batch.alias("s"), "t.id = s.id").whenMatchedUpdate(set={"n": "t.n + 1"})
+    merged.whenNotMatchedInsert(values={"id": "s.id", "n": "0"}).execute()
+    batch.createOrReplaceTempView("updates")
+    merge = f"MERGE INTO deltalog.`{root}/merged` t USING updates s ON t.id = s.id"
+    batch.sparkSession.sql(f"{merge} WHEN MATCHED THEN UPDATE SET n = n + 10")
+
+started(writer("merging").foreachBatch(merge)).awaitTermination()
+"""
+
+
+@pytest.mark.thorough
+def test_streams_of_a_client_are_written_by_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
+    """Also by statements and verbs on the batches, in a process of the server that is a client itself."""
+    for id_ in (1, 2):
+        deltalog.write_deltalake(tmp_path / "source", pa.table({"id": [id_]}), mode="append")
+    deltalog.write_deltalake(tmp_path / "merged", pa.table({"id": [1], "n": [5]}))
+    said = client(server, tmp_path, WITH_DELTALOG, f"root = {str(tmp_path)!r}\n{STARTED}{STREAMS}")
+    assert said["copied"] == [[1], [2]]
+    assert "did you mean maxFilesPerTrigger" in said["misspelled"][1]
+    assert "InvalidArgumentError" in said["misspelled"][0]
+    assert "does not have the output mode update" in said["update"][1]
+    merged = pa.table(deltalog.DeltaTable(tmp_path / "merged").to_arrow()).to_pylist()
+    assert sorted((row["id"], row["n"]) for row in merged) == [(1, 16), (2, 10)]
