@@ -94,7 +94,7 @@ fn answered_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<Str
 #[test]
 fn counts_equal_those_of_the_rows() {
     let (mut table, _) = table();
-    // Without row counts in the statistics, or without statistics, the footers are counted.
+    // If the statistics have no row counts, or are missing, the footers are counted.
     let ids =
         RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7, 8, 9])) as ArrayRef)]).unwrap();
     table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"minValues\":{}}"}));
@@ -155,7 +155,7 @@ fn bounds_are_returned_only_if_they_are_values() {
     );
     let none = min_max("id", Some("part = '1999-01-01'")).unwrap();
     assert!(none.min.is_null(0) && none.max.is_null(0));
-    // Truncated bounds, bounds that may omit a NaN, or a condition that bounds cannot decide.
+    // Bounds that are truncated or that may omit a NaN give no answer, nor does a condition that bounds cannot decide.
     assert!(
         min_max("name", None).is_none()
             && min_max("ratio", None).is_none()

@@ -51,7 +51,7 @@ fn footer(path: &Path) -> ParquetMetaData {
     ParquetMetaDataReader::new().parse_and_finish(&File::open(path).unwrap()).unwrap()
 }
 
-/// Returns the names of the columns with filters in each file, by the names of the table.
+/// Returns for each file the columns that have filters, under the table's names.
 fn filtered(directory: &Path, storage: &Storage) -> Vec<Vec<String>> {
     let snapshot = newest(storage);
     let files = listed_files(&snapshot, None).unwrap().into_iter();
@@ -83,8 +83,8 @@ fn directory() -> (tempfile::TempDir, Storage) {
     (directory, storage)
 }
 
-/// All writers of files follow the properties: appends, rewrites and statements. The properties follow when columns are
-/// renamed.
+/// All writers of files follow the properties: appends, rewrites and statements. If a column is renamed, the properties
+/// are changed with it.
 #[test]
 fn files_have_the_filters_that_properties_ask_for() {
     let (directory, storage) = directory();

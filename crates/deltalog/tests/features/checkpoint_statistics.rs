@@ -1,4 +1,4 @@
-//! Skipping by the statistics that a checkpoint has as structs.
+//! Files are skipped by the statistics that a checkpoint stores as structs.
 //!
 //! Protocol: "Checkpoint Schema", "Per-file Statistics".
 
@@ -63,7 +63,7 @@ fn table_of(texts: bool, spark: &str) -> tempfile::TempDir {
     let floats = |value: fn(i64) -> f64| {
         Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef
     };
-    // Column `n` had a narrower type once.
+    // Column `n` had a narrower type earlier.
     let ints = |value: fn(i64) -> i64| {
         Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef
     };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, listed, rows};
 
-/// The way in which the crafted files and log name columns.
+/// How the crafted files and the log name columns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mode {
     None,
@@ -216,7 +216,7 @@ fn a_new_column_with_an_old_name_is_null_in_old_files() {
         let mut changed = old.clone();
         let columns = changed["fields"].as_array_mut().unwrap();
         columns[0]["name"] = json!("renamed");
-        // Its logical name is the physical name of the old column in files and log.
+        // The logical name of the new column is the physical name of the old column in files and log.
         columns.push(field(&mode.physical("a"), json!("long"), mode.metadata("new", 20)));
         columns[1]["type"]["fields"][0] = field("a", json!("long"), mode.metadata("new-sa", 21));
         let mut table = table(mode);

@@ -168,7 +168,7 @@ fn columns_are_found_by_their_ids() {
         let mapping = json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": name});
         json!({"name": name, "type": "long", "nullable": true, "metadata": mapping})
     };
-    // Their names were swapped after the file was written.
+    // The names of the columns were swapped after the file was written.
     let fields = json!({"type": "struct", "fields": [in_table("a", 2), in_table("b", 1)]}).to_string();
     let mode = json!({"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"});
     let size = fs::metadata(&path).unwrap().len();

@@ -34,7 +34,7 @@ fn decimal(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
     )
 }
 
-/// Returns for each widening both types, and extreme values of the narrower type as each of them.
+/// Returns for each widening both types, and an array of extreme values in the narrower and in the wider type.
 fn widenings() -> Vec<(&'static str, &'static str, ArrayRef, ArrayRef)> {
     let bytes: ArrayRef = Arc::new(Int8Array::from(vec![i8::MIN, 0, i8::MAX]));
     let shorts: ArrayRef = Arc::new(Int16Array::from(vec![i16::MIN, 0, i16::MAX]));

@@ -1,4 +1,4 @@
-//! Expressions with small texts and large values cause an error within bounded memory, or return the right rows.
+//! An expression with a small text and large values either fails with bounded memory, or returns the right rows.
 
 use std::sync::Arc;
 

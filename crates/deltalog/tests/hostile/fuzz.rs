@@ -1,4 +1,4 @@
-//! Mutates real files one after the other until the time is up.
+//! Mutates real files, one mutation after the other, until the time is up.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -121,7 +121,7 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
         "(((((((((",
         "CAST(",
     ];
-    // Damage at the end hits footers, at the start magic numbers.
+    // Damage at the end of a file changes its footer; damage at the start changes its magic number.
     let length = bytes.len();
     let at = match random.below(4) {
         0 => length.saturating_sub(1 + random.below(64.min(length.max(1)))),

@@ -1,5 +1,5 @@
-//! The inputs to mutate. If the compiler counts what runs, inputs that reach new code are mutated as well, and kept for
-//! later runs in `target/tmp/fuzz-corpus`.
+//! The inputs to mutate. If the code was compiled so that it counts which parts run, inputs that reach new code are
+//! mutated as well, and kept for later runs in `target/tmp/fuzz-corpus`.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use deltalog_testkit::coverage::Coverage;
 
-/// Longer inputs are not mutated again: a short one reaches the same sooner.
+/// Longer inputs are not mutated again, because a short input reaches the same code sooner.
 const LONGEST: usize = 128 << 10;
 
 pub struct Guide {
@@ -17,7 +17,7 @@ pub struct Guide {
 }
 
 impl Guide {
-    /// Returns the inputs `corpus`, and those that were found before.
+    /// Returns the inputs of `corpus`, and the inputs that earlier runs have found.
     pub fn new(target: &str, corpus: &[Vec<u8>]) -> Self {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz-corpus").join(target);
         let mut inputs = corpus.to_vec();
@@ -35,14 +35,14 @@ impl Guide {
         &self.inputs
     }
 
-    /// Looks at what an input of [`Self::inputs`] reaches.
+    /// Records which code an input of [`Self::inputs`] reaches.
     pub fn learn(&mut self, run: impl FnOnce()) {
         Coverage::begin();
         run();
         self.covered.add();
     }
 
-    /// Runs a new input, and keeps it if it reaches more.
+    /// Runs a new input, and keeps it if it reaches new code.
     pub fn try_out(&mut self, input: &[u8], run: impl FnOnce()) {
         Coverage::begin();
         run();
@@ -54,7 +54,7 @@ impl Guide {
         }
     }
 
-    /// Returns what was reached, as text.
+    /// Describes which code was reached.
     pub fn reached(&self) -> String {
         if Coverage::is_counted() {
             format!(", {} edges, {} inputs to mutate", self.covered.edges(), self.inputs.len())

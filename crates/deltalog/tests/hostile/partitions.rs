@@ -50,7 +50,8 @@ fn many_partitions_in_turns_take_bounded_memory() {
     let bytes = batch.get_array_memory_size();
     let ((), peak) = measure(|| (0..BATCHES).for_each(|_| writer.write(&batch).unwrap()));
     assert!(writer.overflowed() as usize > BATCHES * bytes / 4, "{} bytes", writer.overflowed());
-    // In addition to the budget: the copy of a batch in the order of partitions, and the data about each partition.
+    // This allows, in addition to the budget, the copy of a batch in the order of partitions, and the data about each
+    // partition.
     assert!(peak < MEMORY + 3 * bytes, "{peak} bytes at once, for batches of {bytes}");
     writer.abort().unwrap();
 }
@@ -65,6 +66,6 @@ fn completing_many_partitions_takes_bounded_memory() {
     assert!(writer.overflowed() > 8 * MEMORY as u64, "{} bytes", writer.overflowed());
     let (files, peak) = measure(|| writer.finish().unwrap().len());
     assert_eq!(files, 200);
-    // In addition to the budget: 16 MiB of rows whose files are written at the same time, and these files.
+    // This allows, in addition to the budget, 16 MiB of rows whose files are written at the same time, and these files.
     assert!(peak < MEMORY + 3 * (16 << 20), "{peak} bytes at once");
 }

@@ -26,7 +26,7 @@ const AT_ONCE: u64 = 4;
 const MOST_LINES: u64 = 6;
 const LONGEST_MICROS: u64 = 20_000;
 
-/// The variables that pass its table, the options of the store, and its name to a child process.
+/// The environment variables that pass the table, the options of the store, and its own name to a child process.
 const TABLE: &str = "DELTALOG_KILLED_TABLE";
 const OPTIONS: &str = "DELTALOG_KILLED_OPTIONS";
 const NAME: &str = "DELTALOG_KILLED_NAME";
@@ -35,7 +35,7 @@ const NAME: &str = "DELTALOG_KILLED_NAME";
 pub struct Victims {
     pub table: String,
     pub options: Vec<(String, String)>,
-    /// How many processes are killed, unless `DELTALOG_KILLS` says otherwise.
+    /// How many processes are killed. `DELTALOG_KILLS` overrides this number.
     pub kills: usize,
     /// The ignored test that calls [`write_until_killed`].
     pub child: &'static str,
@@ -134,7 +134,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 began: time.parse().unwrap(),
                 ended: None,
                 intent: Intent::write(Write {
-                    // No rows were written to it.
+                    // The commit adds this file, to which no rows were written.
                     files: [(file.to_owned(), Vec::new())].into(),
                     replaces: base.parse().ok(),
                     ..Write::default()

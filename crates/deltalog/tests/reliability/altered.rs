@@ -1,5 +1,5 @@
-//! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
-//! "Row Tracking".
+//! Changes of a table's definition that conflict with commits of other writers. Protocol: "Creation of New Log
+//! Entries", "CHECK Constraints", "Row Tracking".
 
 use deltalog::engine::commit::{Committed, Transaction};
 use deltalog::engine::protocol::DomainMetadata;
@@ -12,7 +12,7 @@ use deltalog::{
 use crate::common::store::FaultyStore;
 use crate::common::{append, empty, environment, overwrite, schema, table};
 
-/// The commits of another writer since the table was read.
+/// What other writers have committed since the table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Winner {
     Append,
@@ -86,7 +86,7 @@ impl Change {
     }
 }
 
-/// Each change, and whether it depends on the rows of the table.
+/// Lists all changes, and for each whether it depends on the rows of the table.
 fn changes() -> Vec<(Change, bool)> {
     let column = || ColumnPath::new(["id"]);
     vec![
@@ -157,7 +157,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
                     Winner::Append | Winner::Overwrite => depends_on_rows,
                     Winner::Property => sets_metadata,
                     Winner::Feature => true,
-                    // The same domain, or the schema that the clustering columns are part of.
+                    // These changes affect the same domain, or the schema to which the clustering columns belong.
                     Winner::ClusterBy => {
                         sets_metadata || matches!(change, Change::Alter(TableChange::ClusterBy(_)))
                     }
@@ -186,7 +186,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     }
 }
 
-/// Conversely, files that were written for the earlier table are a conflict if the change affects them.
+/// Conversely, an append whose files were written for the earlier table conflicts with a change that affects them.
 #[test]
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
@@ -251,7 +251,7 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
     }
 }
 
-/// "Clustered Table": a table that is not clustered does not change, including its protocol.
+/// "Clustered Table": if a table that is not clustered stays so, it does not change, and neither does its protocol.
 #[test]
 fn clustering_by_nothing_needs_no_feature() {
     let (_, _, base) = empty_table();

@@ -27,7 +27,7 @@ const PARTITIONED: &str = r#"{"type":"struct","fields":[
     {"name":"id","type":"long","nullable":true,"metadata":{}},
     {"name":"p","type":"string","nullable":true,"metadata":{}}]}"#;
 
-/// Returns settings with which four small files are enough, changed by `set`.
+/// Returns settings under which four small files are compacted, changed by `set`.
 fn four(set: impl FnOnce(&mut AutoCompaction)) -> AutoCompaction {
     let mut settings = AutoCompaction::default();
     settings.least_files = 4;
@@ -135,7 +135,7 @@ fn the_session_decides_before_the_table() {
     }
 }
 
-/// Overwrites, the creation of a table, and statements that write rows.
+/// The writes are overwrites, the creation of a table, and statements that write rows.
 #[test]
 fn every_write_that_adds_files_starts_it() {
     let (_directory, storage) = table(&AUTO);
@@ -278,7 +278,7 @@ fn other_writers_come_in_between() {
     }
 }
 
-/// A change of the table is a conflict for the compaction, but not for the write.
+/// A change of the table's definition is a conflict for the compaction, but not for the write.
 #[test]
 fn a_conflict_gives_the_compaction_up() {
     let (_directory, storage) = table(&AUTO);

@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 const CHECKPOINT: &str = ".checkpoint";
 
-/// Lets the first write of some file begin only after a message, and reports that it is about to.
+/// Holds back the first write of a certain file until a message arrives. Reports when the write is about to begin.
 struct Gate {
     /// A part of the file's name.
     name: &'static str,
@@ -117,8 +117,8 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     append_times(&storage, 3, &environment);
     begun.recv_timeout(LONG).unwrap();
     let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
-    // A checkpoint is written after its commit, and the checkpoint of version 1 may have been skipped in favor of the
-    // one of version 3.
+    // The checkpoint is written after its commit. The checkpoint of version 1 may have been skipped because version 3
+    // has one.
     let began = std::time::Instant::now();
     while !has_checksum(3) && began.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));
@@ -128,7 +128,7 @@ fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
     assert_eq!([2, 3].map(has_checksum), [true, true]);
 }
 
-/// An error, no answer, a panic.
+/// The failures are an error, a missing answer, and a panic.
 #[test]
 fn a_failure_behind_a_commit_changes_nothing() {
     for fault in [Fault::Denied, Fault::LostBefore, Fault::CrashBefore] {
@@ -168,7 +168,7 @@ fn no_checksum_goes_into_the_log_of_another_table() {
     }
 }
 
-/// A checkpoint would make the dropped table reappear, or make its successor unreadable.
+/// If the checkpoint were written, the dropped table would reappear, or the table that replaces it could not be read.
 #[test]
 fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let classic = first_lines(&with_interval(4));
@@ -178,7 +178,7 @@ fn a_checkpoint_behind_a_commit_does_not_bring_a_dropped_table_back() {
     }
 }
 
-/// A compaction would do the same.
+/// A compaction must not do the same.
 #[test]
 fn a_compaction_behind_a_commit_does_not_bring_a_dropped_table_back() {
     let properties = [("delta.checkpointInterval", "100"), ("deltalog.logCompactionInterval", "4")];

@@ -1,5 +1,5 @@
-//! The base of a commit or a refresh: the log continues from the version that was read without a gap, and the
-//! table is still the same. Protocol: "Creation of New Log Entries", "Metadata Cleanup".
+//! A commit or a refresh checks its base: the log continues from the version that was read without a gap, and the table
+//! is still the same. Protocol: "Creation of New Log Entries", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,7 @@ fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
     }
 }
 
-/// The name of a commit that was cleaned up is free again, but readers do not read commits before the
-/// checkpoint.
+/// The name of a commit that was cleaned up is free, but readers would not read a commit before the checkpoint.
 #[test]
 fn commits_are_never_placed_before_a_checkpoint() {
     for base in [3, 7, 8, 9] {
@@ -96,8 +95,8 @@ fn progress_of_an_application_is_not_recorded_across_a_gap() {
     assert_eq!(reason(append.commit()), ConflictReason::LogCleanedUp);
 }
 
-/// Returns tables with the snapshot that was read. The commit of the snapshot's version may exist, or only
-/// its checkpoint.
+/// Returns tables with the snapshot that was read. For the snapshot's version, the log has the commit, or only a
+/// checkpoint.
 fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
     [(3, false), (CHECKPOINT, false), (CHECKPOINT, true), (11, true)].into_iter().map(
         |(version, cleaned_up)| {
@@ -191,7 +190,7 @@ fn an_append_costs_a_listing_and_a_put() {
     assert_eq!(calls, [Op::List, Op::Create]);
 }
 
-/// Later commits are read, and no version that is known to exist is put.
+/// Commits after the base are read, and no version that is known to exist is put.
 #[test]
 fn an_append_reads_the_commits_after_its_base() {
     let (store, storage) = log();

@@ -1,5 +1,5 @@
-//! Bloom filters in an object store: the number of requests of a look-up, and the effect of a failing one. Parquet:
-//! "Bloom Filter".
+//! Bloom filters in an object store: how many requests a look-up takes, and what happens if one fails. Parquet: "Bloom
+//! Filter".
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn a_look_up_of_an_absent_key_takes_two_requests() {
     }
 }
 
-/// A store that does not answer is an error. The rows are not considered absent.
+/// If the store does not answer, there is an error. The rows are not considered absent.
 #[test]
 fn a_filter_that_cannot_be_read_is_an_error() {
     let (store, storage) = table(300_000);

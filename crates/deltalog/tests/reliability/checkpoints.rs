@@ -420,7 +420,7 @@ fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
     let before = live(&held).unwrap();
     storage.put(&files[0], by_the_first_spec).unwrap();
     v2[1..].iter().for_each(|sidecar| storage.delete(sidecar).unwrap());
-    // Nothing else contains this version.
+    // Only the checkpoint contains this version now.
     clean_up_to(&storage, 4);
     write_commit(&storage, 6, &[add_line("6.parquet")]);
     let (warnings, found) = warnings(|| held.refresh().and_then(|newer| live(&newer)));

@@ -73,7 +73,8 @@ fn daily(versions: u64, checkpoints: &[(u64, Form)]) -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Returns the version of the newest commit not newer than the cut-off, by the naive reading of the protocol.
+/// Returns the version of the newest commit that is not newer than the cut-off, as a naive reading of the protocol
+/// finds it.
 fn cutoff_commit(times: &[i64], cutoff_ms: i64) -> Option<u64> {
     let mut last = i64::MIN;
     let mut found = None;
@@ -92,7 +93,7 @@ fn readable(storage: &Storage, versions: u64) -> BTreeMap<u64, Vec<(String, Opti
     (0..versions).filter_map(open).collect()
 }
 
-/// A checkpoint is written for a version whose commit is deleted next.
+/// A checkpoint is written for a version whose commit the clean-up deletes next.
 #[test]
 fn a_checkpoint_that_is_written_meanwhile_is_deleted() {
     let (store, storage) = daily(8, &[(5, Form::Classic)]);
@@ -179,7 +180,8 @@ proptest! {
     }
 }
 
-/// With a fault at each request, every retained version reads the same, and a repetition completes the work.
+/// A fault occurs at each request. Every retained version then still reads the same, and a repetition completes the
+/// work.
 #[test]
 fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
     let (prepared, storage) = daily(
@@ -356,7 +358,7 @@ fn heads_under_unknown_names_protect_their_sidecars() {
     assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.json")), Form::UuidParquet(2)), 2);
 }
 
-/// A writer that is killed leaves the file that it has not renamed yet.
+/// A writer that is killed leaves a temporary file, which it has not renamed yet.
 #[test]
 fn incomplete_checkpoints_are_deleted_after_a_day() {
     let now = 40 * DAY_MS + HOUR_MS;

@@ -1,5 +1,5 @@
-//! Versions of tables that become tables of their own. Protocol: "Add File and Remove File", "Deletion Vector
-//! Descriptor Schema", "Row Tracking", "Change Metadata".
+//! Clones of tables. Protocol: "Add File and Remove File", "Deletion Vector Descriptor Schema", "Row Tracking", "Change
+//! Metadata".
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -78,7 +78,7 @@ fn source(properties: &[(&str, &str)]) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// The rows, the schema and the properties come from the source, at any of its versions.
+/// The rows, the schema and the properties are the same as in the cloned version of the source, whichever that is.
 #[test]
 fn each_version_can_be_cloned_both_ways() {
     let (_kept, from) = source(&[("mine", "a"), ("delta.enableChangeDataFeed", "true")]);
@@ -107,7 +107,7 @@ fn each_version_can_be_cloned_both_ways() {
                             .into_iter()
                             .all(|vector| vector.storage_type == DeletionVectorStorage::AbsolutePath)
                     );
-                    // A reader that has not allowed the root gets an error that says to allow it.
+                    // A reader that has not allowed the root gets an error whose hint is to allow it.
                     let error = TableScan::new(&newest(&to))
                         .read()
                         .and_then(|rows| rows.collect::<Result<Vec<_>>>())
@@ -132,7 +132,7 @@ fn each_version_can_be_cloned_both_ways() {
     }
 }
 
-/// "Commit Provenance Information", by the names of the JVM implementation.
+/// "Commit Provenance Information", with the names of the JVM implementation.
 #[test]
 fn the_commit_says_what_was_done() {
     let (_kept, from) = source(&[]);
@@ -258,7 +258,7 @@ fn clones_can_be_cloned() {
         reader = reader.allow_root(root).unwrap();
     }
     assert_eq!(ids(&reader.open().unwrap()), expected);
-    // A deep clone of it needs no roots, and reads only files that its caller allows.
+    // A deep clone of the shallow clone needs no roots, and reads only files that its caller allows.
     let (directory, third) = place();
     let error = clone_table(&newest(&first), &third, CloneRequest::new(false), &environment()).unwrap_err();
     assert!(
@@ -270,7 +270,8 @@ fn clones_can_be_cloned() {
     assert_eq!(ids(&newest(&third)), expected);
 }
 
-/// The files of a shallow clone of a deep clone are not copies, although other writers keep the tag that says so.
+/// Files that a shallow clone of a deep clone refers to are not copies, although other writers keep the tag that marks
+/// them as copies.
 #[test]
 fn a_deep_clone_has_no_files_elsewhere() {
     let (_kept, from) = source(&[]);

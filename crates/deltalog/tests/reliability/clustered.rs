@@ -1,5 +1,5 @@
-//! Clustered tables whose rows are clustered step by step, while other writers commit. Protocol: "Clustered Table",
-//! "Add File and Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
+//! OPTIMIZE of clustered tables, step by step, while other writers commit. Protocol: "Clustered Table", "Add File and
+//! Remove File", "Deletion Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -197,13 +197,13 @@ fn files_say_how_they_are_clustered() {
     assert_eq!(info["operationParameters"]["clusterBy"], r#"["a","b"]"#);
     assert_eq!(info["operationParameters"]["isFull"], false);
     assert_eq!(info["operationParameters"]["zOrderBy"], "[]");
-    // Filters on either column skip files, which they did not before.
+    // Filters on either column skip files now, unlike before.
     for condition in ["a = 500", "b = 'text 500'"] {
         assert_eq!(files_with(&base, condition), 2);
         let read = files_with(&new, condition);
         assert!(read * 2 <= clustered.len(), "{condition}: {read} of {}", clustered.len());
     }
-    // A second run does nothing, even a run for all files.
+    // A second run does nothing. The same is true for a run for all files.
     for request in [with_target(1_000), full()] {
         let again = run(&storage, request);
         assert_eq!((again.commits.len(), newest(&storage).version()), (0, new.version()));
@@ -418,7 +418,7 @@ fn a_dry_run_writes_nothing() {
     assert_eq!((newest(&storage).version(), files()), before);
 }
 
-/// The clustering columns come from the version that its commit follows.
+/// The clustering columns are taken from the version on which the commit is based.
 #[test]
 fn a_change_of_the_clustering_columns_is_a_conflict() {
     let (directory, storage) = table(&["a"]);
@@ -511,7 +511,7 @@ proptest! {
         }
     }
 
-    /// Exactly the rows that other writers delete while it runs are deleted.
+    /// Exactly the rows that other writers delete while OPTIMIZE runs are deleted.
     #[test]
     fn deletes_of_others_are_carried_over(
         before in prop::collection::btree_set(0..160_i64, 0..20),

@@ -1,5 +1,5 @@
-//! The requests that a commit makes: one listing, one read of each winner, one put of the commit, and one put of its
-//! checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
+//! The requests that a commit makes: one listing, one read of each commit that was faster, one put of the commit, and
+//! one put of its checksum. Protocol: "Creation of New Log Entries", "Version Checksum File".
 
 use std::collections::BTreeMap;
 
@@ -68,11 +68,11 @@ fn each_winner_is_read_once() {
     assert_eq!(found, ["Get 11.json", "Get 12.json", "Get 13.json"]);
 }
 
-/// A winner that is discovered only when its version is put is not read again, either.
+/// The commit of a faster writer is not read twice, either, if it is discovered only when its version is put.
 #[test]
 fn the_winner_of_a_race_is_read_once() {
     let (store, storage, base) = opened();
-    // The listing does not show it.
+    // The listing does not show this commit.
     append(&base, "k", &other_ids()).commit_or_fail().unwrap();
     store.hide("11.json");
     store.hide("11.crc");
@@ -107,7 +107,8 @@ fn a_creation_reads_nothing() {
     assert_eq!(found.iter().filter(|call| call.starts_with("Get")).count(), 0, "{found:?}");
 }
 
-/// A winner with more file actions than are kept for the checksum: the checksum is left out, and no file is read.
+/// A faster writer has committed more file actions than are kept for the checksum. The checksum is then left out, and
+/// no file is read.
 #[test]
 fn a_checksum_is_left_out_after_a_winner_with_very_many_files() {
     let (store, storage, base) = opened();
@@ -168,7 +169,7 @@ fn commits_that_are_too_large_are_not_read_for_a_compaction() {
         append(&base, "b", &other_ids()).commit_or_fail().unwrap();
         let calls = store.take_calls();
         let gets = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(".json")).count();
-        // Two commits are read, and finally a request checks whether the commit of the base still exists.
+        // Two commits are read. The last request checks whether the commit of the base still exists.
         assert_eq!(gets, if is_read { 3 } else { 0 }, "{calls:?}");
     }
 }

@@ -23,7 +23,7 @@ fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
     });
 }
 
-/// Appends while the first `times` creates meet `fault`; checks that the commit exists once, as version 2.
+/// Appends while the first `times` creates fail with `fault`. Checks that the commit exists once, as version 2.
 fn commits_once_after(times: usize, fault: Fault) {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
@@ -110,7 +110,7 @@ fn a_lost_answer_may_hide_the_commit_of_another_writer() {
     let (store, storage) = table(&["a"]);
     let base = Snapshot::open(&storage, None).unwrap();
     append(&base, "winner", &environment()).commit_or_fail().unwrap();
-    // A listing that shows the winner would make version 3 the first that is put.
+    // If a listing showed the commit of the other writer, version 3 would be the first one that is put.
     store.hide("02.json");
     let transaction = append(&base, "b", &uuids_from(100));
     fail_creates(&store, 1, Fault::LostAfter);
@@ -125,7 +125,7 @@ fn uuids_from(first: u128) -> deltalog::Environment {
     deltalog::Environment::new(|| crate::common::NOW_MS, move || uuid::Uuid::from_u128(first))
 }
 
-/// Appends to version 1 while the first create meets `fault` and every read of version 2 meets `reads`.
+/// Appends to version 1 while the first create fails with `fault`, and every read of version 2 with `reads`.
 fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     let (store, storage) = table(&["a"]);
     storage.put("b", "data".into()).unwrap();
@@ -145,7 +145,8 @@ fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     (storage, error)
 }
 
-/// This includes the answer "already exists", which a retrying client receives because of its own first put.
+/// The faults include the answer "already exists", which a client that retries receives because its own first put
+/// succeeded.
 #[test]
 fn the_state_is_unknown_if_reading_back_fails() {
     let faults = [
@@ -163,7 +164,7 @@ fn the_state_is_unknown_if_reading_back_fails() {
             assert_eq!(error.reason(), Some(reason), "{error}");
             assert!(error.to_string().contains(FIRST_ID), "{error}");
             assert!(error.hint().unwrap().contains("find_commit"), "{error}");
-            // The hint shows how to find out.
+            // The hint names a function that finds out.
             let found = find_commit(&storage, error.transaction_id().unwrap()).unwrap();
             assert_eq!(found, is_committed.then_some(2));
             assert_eq!(versions_with(&storage, FIRST_ID), if is_committed { vec![2] } else { vec![] });
@@ -325,7 +326,7 @@ fn a_commit_succeeds_even_if_its_checkpoint_panics() {
     assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
 }
 
-/// A stray file may have any version. It may be a copy of a commit.
+/// A stray file may have any version in its name, and may be a copy of a commit.
 #[test]
 fn commits_are_found_below_a_stray_file() {
     let (_, storage) = table(&["a", "b"]);

@@ -15,7 +15,7 @@ use crate::common::{
 };
 use crate::histories::{contents, expected, history, write_history};
 
-/// Returns the newest action for each key of the commits from `start` to `end`, as a compaction contains it.
+/// Returns for each key the newest action in the commits from `start` to `end`. A compaction contains the same actions.
 fn reconciled(storage: &Storage, start: u64, end: u64) -> Vec<String> {
     let mut keys = std::collections::BTreeSet::new();
     let mut kept = Vec::new();
@@ -52,7 +52,7 @@ fn compact(storage: &Storage, start: u64, end: u64, lines: &[String]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// With any compactions, every version agrees with the naive replay.
+    /// Whatever compactions there are, every version agrees with the naive replay.
     #[test]
     fn compactions_change_nothing(
         history in history(), ranges in vec((0..10u64, 1..6u64), 0..5), torn in any::<prop::sample::Index>(),
@@ -90,8 +90,8 @@ fn lines_of(storage: &Storage, start: u64, end: u64) -> Option<Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with it.
-    /// The compactions replace the commits, which are damaged but keep their sizes.
+    /// Our compactions have the actions that a naive reconciliation keeps, and every version reads the same with them.
+    /// To check that they replace the commits, these are damaged, but keep their sizes.
     #[test]
     fn written_compactions_stand_for_their_commits(
         history in history(), start in any::<prop::sample::Index>(), length in 1..6u64,
@@ -228,7 +228,7 @@ fn commits_covered_by_a_compaction_are_not_read() {
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(live(&snapshot).unwrap().len(), 29);
     let calls = store.take_calls();
-    // The hint, commits 0, 1, 27, 28, 29, and the compaction.
+    // The requests are for the hint, commits 0, 1, 27, 28, 29, and the compaction.
     assert_eq!(calls.iter().filter(|call| call.op == Op::Get).count(), 7, "{calls:?}");
     assert_eq!(
         Snapshot::open(&storage, Some(10)).unwrap().segment().compactions.len(),

@@ -12,7 +12,7 @@ use crate::common::{
 };
 
 /// Runs `test` twice. The first time, the listing shows the commits of other writers, so they are found before the
-/// first put. The second time, the listing lags behind, so only the put finds them.
+/// first put. The second time, the listing lags behind, so they are found only by the put.
 fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
     test(&|_| {});
     test(&|store| (1..6).for_each(|version| store.hide(&format!("{version:020}.json"))));
@@ -77,7 +77,7 @@ fn an_overwrite_that_changes_nothing_conflicts_with_an_append() {
     });
 }
 
-/// The commits of other writers are read one after another, after the put lost.
+/// After the put has failed, the commits of other writers are read one after another.
 #[test]
 fn an_overwrite_conflicts_with_a_commit_after_the_first_one() {
     found_early_and_late(|hide| {

@@ -1,4 +1,4 @@
-//! Directories of Parquet files that become tables. Protocol: "Add File and Remove File", "Partition Value
+//! Conversions of directories of Parquet files to tables. Protocol: "Add File and Remove File", "Partition Value
 //! Serialization", "Per-file Statistics", "Delta Data Type to Parquet Type Mappings".
 
 use std::fs;
@@ -130,7 +130,7 @@ fn a_directory_becomes_a_table_where_it_is() {
     write.commit(Vec::new(), deltalog::Operation::new("WRITE")).unwrap();
 }
 
-/// "Commit Provenance Information", by the names of the JVM implementation.
+/// "Commit Provenance Information", with the names of the JVM implementation.
 #[test]
 fn the_commit_says_what_was_done() {
     let (directory, storage) = directory();
@@ -401,7 +401,7 @@ fn a_table_is_not_converted() {
     assert_eq!(newest(&storage).version(), table.version());
 }
 
-/// "Per-file Statistics": values that a footer does not state for certain are left out.
+/// "Per-file Statistics": values that are not certain by the footer are left out.
 #[test]
 fn statistics_are_bounds() {
     let (directory, storage) = directory();

@@ -1,4 +1,4 @@
-//! The numbers of requests for opening and refreshing a snapshot.
+//! How many requests opening and refreshing a snapshot takes.
 
 use std::collections::BTreeMap;
 

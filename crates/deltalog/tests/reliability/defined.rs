@@ -1,4 +1,4 @@
-//! Tables that are created and replaced. Protocol: "Table Features for New and Existing Tables", "Supported Features",
+//! Creation and replacement of tables. Protocol: "Table Features for New and Existing Tables", "Supported Features",
 //! "Creation of New Log Entries".
 
 use deltalog::engine::commit::Transaction;
@@ -30,7 +30,7 @@ fn file(path: &str) -> Add {
     file
 }
 
-/// The content of a definition, and the features that it requires.
+/// A part of a definition, and the features that it requires.
 type Part = (fn(&mut TableDefinition), &'static [&'static str]);
 
 const PARTS: [Part; 8] = [
@@ -87,7 +87,7 @@ fn features(snapshot: &Snapshot) -> Vec<String> {
 #[test]
 fn features_are_those_that_definitions_require() {
     let all = 1 << PARTS.len();
-    // Each definition occurs once as the first and once as the second one, in very different pairs.
+    // Each definition is used once as the first and once as the second one, in very different pairs.
     for parts in 0..all {
         let (_, storage) = empty();
         let (first, required) = definition(parts);
@@ -117,7 +117,7 @@ fn features_are_those_that_definitions_require() {
     }
 }
 
-/// The concurrent operations of another writer while a table is replaced.
+/// What another writer does while a table is replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Other {
     Append,
@@ -157,7 +157,7 @@ impl Other {
     }
 }
 
-/// The first operation wins, and the other one has read a table that no longer exists.
+/// The operation that commits first wins. The other one fails, because it has read a table that no longer exists.
 #[test]
 fn replacements_conflict_with_everyone() {
     for other in OTHERS {
@@ -201,7 +201,7 @@ fn creations_conflict_with_creations() {
     assert_eq!((outcome.version(), Snapshot::open(&storage, None).unwrap().version()), (None, 0));
 }
 
-/// Protocol: "Transaction Identifiers". Two runs of one job create the table at once.
+/// Protocol: "Transaction Identifiers". Two runs of one job create the table at the same time.
 #[test]
 fn a_creation_that_was_done_meanwhile_has_no_effect() {
     let definition = TableDefinition::new(schema());
@@ -253,7 +253,7 @@ fn a_replacement_of_an_older_version_conflicts() {
     assert!(matches!(again, WriteOutcome::AlreadyApplied(_)), "{again:?}");
 }
 
-/// "Clustered Table": a new table without rows would be clustered by a column of the old one.
+/// "Clustered Table": otherwise a new table without rows would be clustered by a column of the old one.
 #[test]
 fn a_replacement_conflicts_with_a_change_of_the_clustering_columns() {
     let (_, storage) = table(&[]);

@@ -33,7 +33,7 @@ use crate::common::{drop_table, empty, first_of, storage_in, write_commit};
 /// with `DELTALOG_ALL_RACES`, all requests.
 const STEP: usize = 29;
 
-/// The operations of another process on the table.
+/// An operation of another process on the table.
 type Work = fn(&Storage) -> Result<()>;
 
 fn others() -> Environment {
@@ -236,7 +236,7 @@ fn another_drop_meanwhile_does_no_harm() {
     race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
 }
 
-/// A writer that enables the feature again wins, and may drop it later.
+/// If a writer enables the feature again, the drop fails, and can be repeated later.
 #[test]
 fn a_use_meanwhile_is_no_loss() {
     let enable = |storage: &Storage| {
@@ -286,7 +286,7 @@ fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
     Ok(files)
 }
 
-/// "Protocol: Change Metadata". What to drop from another table is unknown.
+/// "Protocol: Change Metadata". It is not known what would have to be dropped from another table.
 #[test]
 fn a_table_that_replaces_another_one_is_left_alone() {
     let replace = |storage: &Storage| {
@@ -313,7 +313,7 @@ fn a_table_that_is_created_anew_is_left_alone() {
         define(storage, PrimitiveType::Long, property, CreationMode::ErrorIfExists, &[7, 8]);
         Ok(())
     };
-    // The drop cannot notice changes between reading the log and writing a file of it.
+    // The drop cannot notice a change between reading the log and writing a file into it, so only listings are tried.
     let looks = |at: &usize| matches!(calls[*at].op, Op::List);
     for at in (0..calls.len()).filter(looks) {
         let store = prepared.copy();

@@ -80,7 +80,7 @@ fn meanwhile(
     });
 }
 
-/// A checkpoint has the contents of commits that a clean-up deletes while they are read.
+/// A clean-up deletes commits while they are read. Their contents are then read from a checkpoint.
 #[test]
 fn a_clean_up_meanwhile_hides_nothing() {
     let (store, storage) = log(5, 1..3);
@@ -110,7 +110,7 @@ fn a_gap_hides_nothing() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
 }
 
-/// Existing checkpoints hide versions just as new ones do.
+/// Existing checkpoints hide versions just as well as new ones.
 #[test]
 fn only_missing_checkpoints_are_written() {
     let (_, storage) = log(8, 1..3);
@@ -120,7 +120,7 @@ fn only_missing_checkpoints_are_written() {
     assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (9, Some(9)));
 }
 
-/// The protected version is the version of the commit, even if it moves to a later one.
+/// The protected version is the version of the commit, even if another commit takes the version that was planned.
 #[test]
 fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     let (store, storage) = log(5, 1..3);

@@ -1,5 +1,5 @@
-//! Clones whose data files an engine copies: its report is compared with the plan, and its copies are deleted if they
-//! are not committed.
+//! Clones whose data files are copied by an engine. Its report is compared with the plan, and its copies are deleted if
+//! they are not committed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +34,7 @@ fn planned(from: &Storage, to: &Storage) -> ClonePlan {
     plan_clone(&newest(from), to, request, &environment()).unwrap()
 }
 
-/// Does the work of an engine.
+/// Copies files as an engine would.
 fn copied(plan: &ClonePlan, from: &TempDir, to: &TempDir) -> Vec<CopiedFile> {
     let copy = |(number, file): (usize, deltalog::engine::clone::FileCopy<'_>)| {
         let LogPath::Relative(path) = file.from else { panic!("{} is elsewhere", file.from) };
@@ -139,15 +139,14 @@ fn copies_that_are_not_there_are_not_committed() {
     assert_eq!(Snapshot::open(&to, None).unwrap_err().kind(), ErrorKind::NotATable);
 }
 
-/// The copies of a clone that fails are deleted, and the copies of a clone whose commit has succeeded are
-/// not.
+/// The copies of a failed clone are deleted. The copies of a clone whose commit has succeeded are kept.
 #[test]
 fn copies_without_a_commit_are_deleted() {
     let (from_directory, from) = source(&[]);
     let (directory, to) = place();
     let plan = planned(&from, &to);
     copied(&plan, &from_directory, &directory);
-    // Hadoop's checksum of a copy, and files of other writers.
+    // Next to a copy, there are Hadoop's checksum of it, and files of other writers.
     let copy = stored(&directory).pop_first().unwrap();
     fs::write(directory.path().join(format!(".{copy}.crc")), "").unwrap();
     fs::write(directory.path().join("0-other.parquet"), "").unwrap();

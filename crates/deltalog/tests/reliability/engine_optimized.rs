@@ -57,7 +57,7 @@ fn rows_of(base: &Snapshot, file: &ListedFile) -> Vec<i64> {
     batches.flat_map(|batch| values(batch.unwrap())).collect()
 }
 
-/// Does the work of an engine's tasks.
+/// Writes files as an engine's tasks would.
 fn written(base: &Snapshot, plan: &OptimizePlan, batch: usize) -> Reported {
     let mut reported = Reported::default();
     let (listed, mut first) = (plan.files(batch).collect::<Vec<_>>(), 0);
@@ -110,8 +110,8 @@ fn what_the_tasks_report_is_committed() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// Each batch is a commit, which takes other commits since the plan into account. Earlier commits are kept if a later
-/// one fails.
+/// Each batch is one commit, which takes into account the commits of other writers since the plan was made. Earlier
+/// batches stay committed if a later one fails.
 #[test]
 fn batches_are_commits_of_their_own() {
     let (_directory, storage) = four_files();
@@ -259,7 +259,7 @@ fn ordered(base: &Snapshot) -> OptimizePlan {
     plan
 }
 
-/// Does the work of the tasks of an engine that sorts rows backwards.
+/// Writes files as the tasks of an engine would that sorts rows backwards.
 fn sorted(base: &Snapshot, plan: &OptimizePlan) -> Reported {
     let [output] = plan.outputs(0).try_into().unwrap();
     assert!(output.is_ordered && output.new_files == plan.tasks() && output.rows == Some(40), "{output:?}");
@@ -299,12 +299,12 @@ fn tasks_may_order_rows() {
     let new = newest(&storage);
     assert_eq!((ids(&new), new.totals().unwrap().files), (ids(&base), 3));
     assert!(new.verify().unwrap().is_ok());
-    // A statement that began before it does not find its rows.
+    // A statement that began before the commit does not find its rows.
     let error = delete(&base, Some("id = 1"), Request::new(&environment())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
 }
 
-/// Returns where the tasks of [`sorted`] have written rows, which are given by their files and positions.
+/// Returns where the tasks of [`sorted`] have written rows. The rows are given by their old files and positions.
 fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let mut written: Vec<(i64, u32)> = Vec::new();
     for (number, file) in plan.files(0).enumerate() {
@@ -313,7 +313,7 @@ fn find(base: &Snapshot, plan: &OptimizePlan, rows: &[(u32, u64)]) -> Vec<(u32, 
     written.sort_by(|a, b| b.cmp(a));
     let of_file = written.len().div_ceil(plan.tasks());
     let place = |(file, row): &(u32, u64)| {
-        // The rows of each file have consecutive ids; the file may have begun with deleted ones.
+        // The rows of each file have consecutive ids. Some of the first rows may be deleted.
         let id = rows_of(base, plan.files(0).nth(*file as usize).unwrap())[0] / ROWS * ROWS + *row as i64;
         let at = written.iter().position(|(other, _)| *other == id).unwrap();
         (u32::try_from(at / of_file).unwrap(), (at % of_file) as u64)

@@ -1,5 +1,5 @@
-//! Writes that merge the schema of their rows into the table's. Protocol: "Change Metadata", "Type Widening",
-//! "Metadata Cleanup".
+//! Writes that add the columns of their rows to the table's schema, or widen its types. Protocol: "Change Metadata",
+//! "Type Widening", "Metadata Cleanup".
 
 use std::sync::Arc;
 

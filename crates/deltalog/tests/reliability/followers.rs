@@ -1,5 +1,5 @@
-//! Handles that follow a table for a long time, while checkpoints are written after they have read further, and the log
-//! behind them is cleaned up. Protocol: "Checkpoints", "Metadata Cleanup".
+//! Handles that follow a table for a long time. In the meantime, checkpoints are written for versions that they have
+//! already read past, and the log before them is cleaned up. Protocol: "Checkpoints", "Metadata Cleanup".
 
 use std::ops::RangeInclusive;
 
@@ -100,7 +100,7 @@ fn a_follower_survives_clean_ups_below_it() {
     }
 }
 
-/// The checkpoint was not written before the log was cleaned up, so the old version can no longer be read.
+/// The checkpoint was not written before the log was cleaned up, so the handle's version can no longer be read.
 #[test]
 fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
     for commits in [20, 150] {
@@ -116,7 +116,7 @@ fn a_follower_whose_checkpoint_is_gone_finds_the_next_one() {
         if commits < 100 {
             assert!(has_checkpoint(&refreshed, 10));
         }
-        // Checking all files costs more requests if there are many, so it is done only when a file is missing.
+        // Checking all files takes many requests if there are many files, so it is done only when one is missing.
         if !has_checkpoint(&refreshed, 10) {
             let kinds = [refreshed.totals().map(drop), crate::common::live(&refreshed).map(drop)];
             assert!(kinds.into_iter().all(|found| found.unwrap_err().kind() == ErrorKind::FileNotFound));

@@ -1,4 +1,4 @@
-//! Fragments come from a worker of the write, or they are refused; a write deletes its own files and no others.
+//! Fragments that do not come from a worker of the write are refused. A write deletes its own files and no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn begin(storage: &Storage) -> DistributedWrite {
     DistributedWrite::new(pending).unwrap()
 }
 
-/// Does the work of a worker in another process, which gets and returns text.
+/// Writes ids as a worker in another process would. Both the task and the fragment are text.
 fn work(task: &str, ids: &[i64]) -> String {
     let task = WriteTask::from_json(task).unwrap();
     let storage = Storage::open(task.table_url(), []).unwrap();
@@ -300,7 +300,7 @@ fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
     let write = counting(&storage, false);
     let tasks = write.tasks(2).unwrap();
     let first = counted(&storage, &tasks[0], &[1], None).unwrap();
-    // The same worker again, and one with a different number.
+    // The same worker runs again, and another one has a different number.
     let again = counted(&storage, &tasks[0], &[1], None).unwrap();
     let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
     for (fragments, expected) in [
@@ -367,7 +367,7 @@ fn a_task_counts_only_the_rows_that_lack_a_value() {
         assert_eq!(mixed.is_ok(), accepts_values);
         let fragment = task.fragment(writer).unwrap();
         assert_eq!(fragment.num_rows(), if accepts_values { 4 } else { 2 });
-        // More rows than values are a sign of a damaged fragment where all values are generated.
+        // If all values are generated, a fragment with more rows than values must be damaged.
         let mut forged: Value = serde_json::from_str(&fragment.to_json().unwrap()).unwrap();
         *forged.pointer_mut("/counted/values/n").unwrap() = json!([10, 10]);
         let forged = write.check(&[Fragment::from_json(&forged.to_string()).unwrap()]);

@@ -21,7 +21,7 @@ use crate::common::{
 const LONG: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A table of four versions, a clock that is moved by hand, and a handle that was just opened.
+/// A table of four versions with a clock that the test moves, and a handle that was just opened.
 struct Watched {
     store: FaultyStore,
     storage: Storage,
@@ -46,7 +46,7 @@ impl Watched {
         self.clock.fetch_add(milliseconds, Ordering::Relaxed);
     }
 
-    /// Returns the version of an answer that may be one second old, and waits for the background work.
+    /// Returns the version of a snapshot that may be one second old. Waits for the background work.
     fn recent(&self) -> deltalog::Result<u64> {
         let found = self.table.recent_snapshot(SECOND).map(|snapshot| snapshot.version());
         assert!(self.background.settle(LONG));
@@ -130,7 +130,8 @@ fn a_replaced_table_is_seen_by_the_next_call() {
     }
 }
 
-/// Reports when a listing is done, and returns it only after a message. Affects a single listing, after it was armed.
+/// Holds back a listing: reports when it is done, and returns it only after a message. Only affects the first listing
+/// after it was armed.
 #[derive(Default)]
 struct SlowListing(Mutex<Option<(Sender<()>, Receiver<()>)>>);
 
@@ -217,7 +218,7 @@ fn a_handle_never_goes_back() {
     assert_eq!(watched.table.snapshot().unwrap().version(), 23);
 }
 
-/// Without a `Background`, the same answers always come in the same order.
+/// Without a `Background`, the answers do not depend on timing.
 #[test]
 fn without_a_background_a_recent_answer_is_refreshed_when_it_is_too_old() {
     let (_, storage) = empty();

@@ -1,4 +1,4 @@
-//! Random histories: the crate's replay compared with a naive one. Protocol: "Action Reconciliation",
+//! The crate's replay of random histories is compared with a naive one. Protocol: "Action Reconciliation",
 //! "Checkpoints".
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,7 +188,7 @@ pub fn unexpired(table: &Table) -> BTreeSet<Key> {
     let retention = match table.configuration.get("delta.deletedFileRetentionDuration").map(String::as_str) {
         None => WEEK_MS,
         Some("interval 1 hour") => HOUR_MS,
-        // An invalid retention: no tombstone with a time expires.
+        // With an invalid retention, no tombstone that has a time expires.
         Some(_) => i64::MAX,
     };
     let kept = |(_, time): &(u64, Option<i64>)| time.is_some_and(|time| NOW_MS - time <= retention);

@@ -23,7 +23,7 @@ const V3: &str = "delta.enableIcebergCompatV3";
 const VECTORS: &str = "delta.enableDeletionVectors";
 const MAPPED: (&str, &str) = ("delta.columnMapping.mode", "name");
 
-/// Appends rows of two partitions to a table that is created with these properties if there is none.
+/// Appends rows of two partitions to a table. Creates the table with these properties if it does not exist.
 fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
     let schema = StructType::try_new(vec![
         StructField::new("p", PrimitiveType::String, true),
@@ -47,7 +47,7 @@ fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
     pending.commit_or_fail(files, Operation::new("WRITE")).map(drop)
 }
 
-/// Returns the id of each column and part of a file, by the path of physical names; repeated groups have none.
+/// Returns the ids of columns and their parts in a file, by the paths of physical names. Repeated groups have no ids.
 fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
     for field in group.get_fields() {
         let (info, place) = (field.get_basic_info(), format!("{parent}{}", field.name()));

@@ -1,4 +1,4 @@
-//! The clean-up that follows commits: how much it deletes, when it begins, and when it stops.
+//! The clean-up that commits do: how much it deletes, when it begins, and when it stops.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -19,7 +19,7 @@ fn slow() -> Environment {
     Environment::new(move || time.fetch_add(1000, Ordering::Relaxed), Uuid::new_v4)
 }
 
-/// Returns the number of deletions since the last time.
+/// Returns the number of deletions since the last call.
 fn take_deletions(store: &FaultyStore) -> usize {
     store.take_calls().iter().filter(|call| call.op == Op::Delete).count()
 }
@@ -91,7 +91,8 @@ fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
 }
 
-/// The retention may have become longer since a clean-up began. The files that are left must then be kept.
+/// The table's retention may have become longer since a clean-up began. Files that it has not deleted yet must then be
+/// kept.
 #[test]
 fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     for (retention, expected) in [
@@ -116,7 +117,7 @@ fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
     }
 }
 
-/// After the end of a `Background`, and in a forked child, a commit does the work itself, again only for a short time.
+/// If the `Background` has ended, or in a forked child, a commit does the work itself, again only for a short time.
 #[test]
 fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);

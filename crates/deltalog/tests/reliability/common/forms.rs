@@ -1,4 +1,4 @@
-//! The same checkpoint in every form of the protocol. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
+//! Writes the same checkpoint in every form of the protocol. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
 
 use std::io::Cursor;
 use std::sync::Arc;

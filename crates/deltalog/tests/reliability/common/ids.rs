@@ -1,4 +1,4 @@
-//! Tables in a directory, with rows that have an id.
+//! Creates tables in a directory. Their rows have an id.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,8 +22,8 @@ pub fn environment() -> Environment {
     Environment::system().with_sleep(|_| {})
 }
 
-/// Returns an environment in which `work` is done once, when more than `ids_before` ids were drawn. Each new file draws
-/// one id, so this is after the files were written and before they are committed.
+/// Returns an environment that runs `work` once, as soon as more than `ids_before` ids were drawn. Each new file draws
+/// one id, so `work` runs after the files were written and before they are committed.
 pub fn meanwhile(work: impl FnOnce() + Send + 'static, ids_before: usize) -> Environment {
     let state = Mutex::new((Some(work), 0));
     let draw = move || {

@@ -31,7 +31,8 @@ pub fn environment() -> Environment {
     counting_from(1)
 }
 
-/// Returns where a sample of every `step`-th begins, so that the samples of other trees in CI have the others.
+/// Returns the start of a sample with every `step`-th item. It differs between trees in CI, so that their samples
+/// together contain all items.
 pub fn first_of(step: usize) -> usize {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse::<usize>().ok());
     seed.unwrap_or_default() % step

@@ -1,4 +1,4 @@
-//! Changes of a table without data.
+//! Changes of a table's definition.
 
 use deltalog::engine::commit::Transaction;
 use deltalog::{ColumnPath, Operation, Result, Snapshot, Storage, TableChange, alter_table};
@@ -17,7 +17,7 @@ fn set(properties: &[&str]) -> TableChange {
     TableChange::SetProperties(properties.collect())
 }
 
-/// The change is rebased over an append, and records the version with which in-commit timestamps begin.
+/// The change moves to the version after an append, and records the version from which in-commit timestamps are used.
 #[test]
 fn a_change_of_properties_is_atomic() {
     let set = set(&["delta.enableInCommitTimestamps", "delta.enableDeletionVectors"]);

@@ -63,7 +63,7 @@ fn a_deep_clone_by_an_engine_is_atomic() {
         let plan = plan_clone(&Snapshot::open(&source, None)?, storage, CloneRequest::new(false), &hasty())?;
         let mut told = Vec::new();
         let copied = plan.copies().enumerate().try_for_each(|(number, file)| {
-            // The same names in each run, so that states can be compared.
+            // The names are the same in each run, so that states can be compared.
             let unique = number as u64 + 1;
             let bytes = source.read(&file.from.to_string())?;
             let name = format!("{}{unique:016x}-{}", file.start, file.name);

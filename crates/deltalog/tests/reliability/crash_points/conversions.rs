@@ -1,4 +1,4 @@
-//! Directories of files that become tables.
+//! Conversions of directories of files to tables.
 
 use std::sync::Arc;
 

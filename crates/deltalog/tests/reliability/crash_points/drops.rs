@@ -1,5 +1,5 @@
-//! The drop of a feature, which makes several commits. After each failure the rows are the same at every version, and
-//! dropping the feature once more does the rest.
+//! The drop of a feature, which makes several commits. After each failure, every version has the same rows as before,
+//! and dropping the feature again completes the work.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,5 +1,5 @@
-//! The tables that failed operations leave, as files in a build directory, each with the result of a naive replay.
-//! `tests/interop/test_crashed_tables.py` compares that with another implementation.
+//! Keeps the tables that failed operations leave, as files in a build directory, each with the result of a naive
+//! replay. `tests/interop/test_crashed_tables.py` compares these results with another implementation.
 //!
 //! ```text
 //!   target/tmp/crashed-tables/<operation>/<number>/table/_delta_log/…
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::common::store::FaultyStore;
 
-/// The different tables that one operation leaves.
+/// The different tables that an operation leaves.
 pub struct Left {
     directory: PathBuf,
     kept: HashSet<u64>,

@@ -1,5 +1,5 @@
-//! Every operation, with every fault at each of its requests: afterwards the table is in the old or in the new state,
-//! and can be written again.
+//! Runs every operation, with every fault at each of its requests. Afterwards the table is in the old or in the new
+//! state, and can be written again.
 //!
 //! A request fails with each fault of its kind, once or permanently, and the process ends before or after the request
 //! takes effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The

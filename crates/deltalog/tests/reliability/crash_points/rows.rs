@@ -1,4 +1,4 @@
-//! Commits whose rows are really written, and read when they are replaced.
+//! Commits of rows that are actually written, and read again when they are replaced.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
     }
 }
 
-/// Protocol: "Identity Columns". The values are generated, and the mark is part of the commit.
+/// Protocol: "Identity Columns". The values are generated, and the high water mark is part of the commit.
 #[test]
 fn an_append_that_counts_up_is_atomic() {
     let prepare = || {

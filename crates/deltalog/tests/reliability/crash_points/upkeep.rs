@@ -35,7 +35,7 @@ fn a_second_checkpoint_is_atomic() {
     );
 }
 
-/// The second checkpoint uses the sidecars of the first one again.
+/// The second checkpoint refers to the sidecars of the first one.
 #[test]
 fn a_checkpoint_with_sidecars_is_atomic() {
     let mut limits = CheckpointLimits::default();
@@ -123,7 +123,7 @@ fn an_append_that_cleans_up_is_atomic() {
     fail_at_each_request(old_log, append, false);
 }
 
-/// The commit returns first. Another thread does the work after it, or it is never done.
+/// The commit returns first. Another thread does the clean-up later, or it is never done.
 #[test]
 fn a_clean_up_behind_an_append_is_atomic() {
     let append = |storage: &Storage| {

@@ -9,7 +9,7 @@ use super::{append_row, change, drop_from, files, ids, set, supports, using};
 use crate::common::storage_in;
 use crate::common::store::Op;
 
-/// The requests of a drop between two appends of a steady writer.
+/// The number of requests of a drop between two appends of the other writer.
 const REQUESTS_PER_APPEND: usize = 8;
 
 /// Another process adds a row every few requests of the drop: more often than a drop starts over.
@@ -44,7 +44,7 @@ fn a_drop_goes_on_while_others_append() {
     }
 }
 
-/// Each commit is read once for its history, no matter how often the drop starts over.
+/// Each commit is read only once for its history, no matter how often the drop starts over.
 #[test]
 fn a_drop_that_begins_anew_reads_no_commit_again() {
     let (store, storage) = using("typeWidening");

@@ -8,7 +8,7 @@ use super::{append_as, change, define, drop_from, finish, ids, race_from, restor
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{empty, storage_in};
 
-/// A table without the property of the feature, with a file of shorts and a file of integers, which is the type of the
+/// A table without the property of the feature. One file has shorts and one has integers, which is the type of the
 /// column. The rows are 0, 2 and 4.
 fn widened_once() -> FaultyStore {
     let (store, storage) = empty();
