@@ -13,12 +13,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from deltalog import DeltaTable
+from deltalog._internal import SparkWrite
+from deltalog.errors import TableAlreadyExistsError
 from deltalog.spark.errors import (
     DeltaError,
     InvalidArgumentError,
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from deltalog.spark.streams import sink
 from tests.spark.streams.batches import Batches, ended, files, history, repeat_batch, write, written
 
 
@@ -363,3 +366,33 @@ def test_batches_are_balanced_and_compacted_as_other_writes(
             spark.conf.unset(f"spark.databricks.delta.autoCompact.{name}")
     assert history(path)[3:] == ["STREAMING UPDATE", "OPTIMIZE"]
     assert len(written(path)) == 121
+
+
+def test_two_streams_that_create_one_clustered_path(
+    spark: SparkSession, batches: Batches, checkpoint: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one has begun before the first has committed. It fails, and appends when it is started again."""
+    numbers(batches, 0, 10)
+    frame = batches.read(spark)
+    others = iter([checkpoint / "first"])
+
+    class Slow:
+        """Lets the other stream create the table in the meantime."""
+
+        @staticmethod
+        def define(*arguments: Any) -> Any:
+            begun = SparkWrite.define(*arguments)
+            for other in others:
+                ended(write(frame, other).clusterBy("id").start(path))
+            return begun
+
+    monkeypatch.setattr(sink, "SparkWrite", Slow)
+    second = write(frame, checkpoint / "second").clusterBy("id")
+    expected = "has created the table in the meantime .* nothing was committed; start the query again"
+    with pytest.raises(TableAlreadyExistsError, match=expected) as raised:
+        ended(second.start(path))
+    assert "append to the table, or choose" not in str(raised.value)
+    assert (DeltaTable(path).version(), len(written(path)), files(path)) == (1, 6, 2)
+    ended(second.start(path))
+    assert sorted(written(path)) == sorted(2 * [(id_,) for id_ in (0, 1, 2, 10, 11, 12)])
+    assert DeltaTable(path).version() == 3

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from deltalog._internal import Snapshot, SparkWrite, TableChange, alter_table
 from deltalog.arguments import TableOptions
 from deltalog.commit import commit_arguments
+from deltalog.errors import TableAlreadyExistsError, hinted
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
@@ -125,7 +126,12 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
     is_shuffled = balance(options, request.settings, pending) is not None
     computed = sink.rows(rows, is_shuffled)
     request = request._replace(rows=computed, session=computed.sparkSession())
-    run(request, pending, "STREAMING UPDATE", batch.parameters, sink.ensureWanted)
+    try:
+        run(request, pending, "STREAMING UPDATE", batch.parameters, sink.ensureWanted)
+    except TableAlreadyExistsError as error:
+        error.args = (str(error).removesuffix(f"; {error.hint}"),)
+        hinted(error, "nothing was committed; start the query again, which then appends to the table")
+        raise
 
 
 def _begun(request: WriteRequest, stream: Stream) -> SparkWrite | None:
