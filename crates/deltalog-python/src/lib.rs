@@ -24,6 +24,8 @@
 //! | `stream` | Arrow streams out |
 //! | `batch` | the batches of a stream, one by one |
 //! | `encoder` | rows as the bytes of a file |
+//! | `decoder` | rows from the bytes of a file |
+//! | `parquet_file` | rows of a file that belongs to no table |
 //! | `several` | rows from lists and generators of batches |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_batches` | the rows of a stream, written while the source makes the next ones |
@@ -68,6 +70,7 @@ mod clone;
 mod commit_arguments;
 mod convert;
 mod create;
+mod decoder;
 mod distributed;
 mod encoder;
 mod error;
@@ -81,6 +84,7 @@ mod logging;
 mod manifest;
 mod optimize;
 mod panics;
+mod parquet_file;
 mod repair;
 mod restore;
 mod several;
@@ -135,6 +139,8 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::ArrowStream>()?;
     module.add_class::<batch::ArrowBatch>()?;
     module.add_class::<encoder::Encoder>()?;
+    module.add_class::<decoder::Decoder>()?;
+    module.add_function(wrap_pyfunction!(parquet_file::read_parquet, module)?)?;
     module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;
     module.add_class::<convert::ConversionPlan>()?;

@@ -13,6 +13,7 @@ from deltalog._internal.commit_arguments import AlreadyApplied as AlreadyApplied
 from deltalog._internal.convert import ConversionPlan as ConversionPlan
 from deltalog._internal.convert import plan_conversion as plan_conversion
 from deltalog._internal.create import create_table as create_table
+from deltalog._internal.decoder import Decoder as Decoder
 from deltalog._internal.distributed import DistributedWrite as DistributedWrite
 from deltalog._internal.distributed import Fragment as Fragment
 from deltalog._internal.distributed import WriteTask as WriteTask
@@ -52,6 +53,7 @@ from deltalog._internal.handle import table_exists as table_exists
 from deltalog._internal.log_store import register_log_store as register_log_store
 from deltalog._internal.manifest import generate_manifests as generate_manifests
 from deltalog._internal.optimize import optimize as optimize
+from deltalog._internal.parquet_file import read_parquet as read_parquet
 from deltalog._internal.repair import check_files as check_files
 from deltalog._internal.repair import repair as repair
 from deltalog._internal.restore import restore as restore
@@ -92,6 +94,7 @@ __all__ = [
     "ConversionPlan",
     "CorruptDataError",
     "CorruptLogError",
+    "Decoder",
     "DeltaError",
     "DistributedWrite",
     "Encoder",
@@ -144,6 +147,7 @@ __all__ = [
     "plan_conversion",
     "plan_vacuum",
     "read_fragment",
+    "read_parquet",
     "recompute_statistics",
     "register_log_store",
     "repair",

@@ -7,9 +7,17 @@ from deltalog.arrow_types import ArrowSchemaExportable
 
 @final
 class Encoder:
-    """Encodes batches of one schema as JSON lines or as a stream of Arrow IPC."""
+    """Encodes batches of one schema as JSON lines, CSV, a stream of Arrow IPC, or Parquet."""
 
-    def __new__(cls, form: Literal["json", "arrow"], schema: ArrowSchemaExportable) -> Encoder: ...
+    def __new__(
+        cls,
+        form: Literal["json", "csv", "arrow", "parquet"],
+        schema: ArrowSchemaExportable,
+        delimiter: str = ",",
+        null: str = "",
+        has_names: bool = True,
+    ) -> Encoder:
+        """Begins a file. The delimiter, the text for NULL and the line of names belong to CSV."""
     def encode(self, batch: ArrowBatch) -> bytes:
         """Returns the bytes of a batch."""
     def finish(self) -> bytes:

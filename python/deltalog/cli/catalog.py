@@ -36,12 +36,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "checkpoint": ("health", "write a checkpoint of the log"),
         "restore": ("health", "make an earlier version the newest one"),
     },
+    "Move rows": {
+        "append": ("exchange", "append rows from CSV, JSON lines, Parquet or Arrow"),
+        "export": ("exchange", "write rows to such a file"),
+    },
     "Define it": {
         "create": ("definition", "create a table"),
         "convert": ("copies", "turn a directory of Parquet files into a table"),
         "clone": ("copies", "copy a version to another location"),
         "alter": ("alteration", "change properties, columns, constraints or features"),
         "drop-feature": ("alteration", "drop a table feature"),
+    },
+    "Use it in a shell": {
+        "completion": ("completion", "print a script that completes commands, for bash, zsh or fish"),
     },
 }
 """By group and command: the module, and the summary."""

@@ -13,7 +13,7 @@ from deltalog.cli.layout import Style, listed, tabular
 if TYPE_CHECKING:
     from deltalog._internal import ArrowBatch, ArrowStream
 
-__all__ = ["Output", "objects", "style_of_terminal"]
+__all__ = ["Output", "first_rows", "objects", "style_of_terminal"]
 
 
 def style_of_terminal() -> Style:
@@ -43,9 +43,14 @@ class Output:
     def __init__(self, form: str = "table") -> None:
         self.form = form
         self.style = style_of_terminal()
-        if form == "arrow" and sys.stdout.isatty():
+        if form == "arrow":
+            self.ensure_no_terminal("--arrow")
+
+    def ensure_no_terminal(self, option: str) -> None:
+        """Refuses an option that writes bytes to a terminal."""
+        if sys.stdout.isatty():
             raise UsageError(
-                "--arrow writes bytes, and standard output is a terminal; redirect it to a file or a pipe"
+                f"{option} writes bytes, and standard output is a terminal; redirect it to a file or a pipe"
             )
 
     @property
@@ -94,7 +99,7 @@ class Output:
 
         If there are no rows, and `has_empty_head` is true, people see the names of the columns.
         """
-        counted = Counted(_first(stream, most))
+        counted = Counted(first_rows(stream, most))
         if self.is_for_people:
             lines = tabular(stream.column_names, _texts(counted), self.style)
             first = next(lines, None)
@@ -123,7 +128,7 @@ class Counted:
             yield batch
 
 
-def _first(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
+def first_rows(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
     """Yields the first rows of a stream. The remaining rows are not read."""
     for batch in stream:
         if most is not None and batch.num_rows >= most:

@@ -49,6 +49,8 @@ class Verb(NamedTuple):
     """Help in addition to the summary."""
     has_arrow: bool = False
     """Whether the command can write its result as Arrow."""
+    has_json: bool = True
+    """Whether the command can print its result as JSON."""
 
 
 def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:

@@ -1,14 +1,14 @@
-//! `Encoder`: rows as the bytes of a file, for output that needs no Arrow library.
+//! JSON lines: an object per row, with all columns.
 //!
-//! - JSON lines: an object per row, with all columns. Decimals are numbers with all of their digits, times have the
-//!   form of RFC 3339, and bytes are hexadecimal. As Spark writes them, `NaN`, `Infinity` and `-Infinity` are texts,
-//!   since JSON has no such numbers. A map is an object; keys that are not text are written as text.
-//! - Arrow: a stream of Arrow IPC without compression.
+//! Decimals are numbers with all of their digits, times have the form of RFC 3339, and bytes are hexadecimal. As Spark
+//! writes them, `NaN`, `Infinity` and `-Infinity` are texts, since JSON has no such numbers. A map is an object; keys
+//! that are not text are written as text.
 
-use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Field, FieldRef, Fields, Float16Type, Float32Type, Float64Type, Schema, SchemaRef,
@@ -16,80 +16,11 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::json::writer::{LineDelimited, NullableEncoder};
 use arrow::json::{Encoder as ValueEncoder, EncoderFactory, EncoderOptions, WriterBuilder};
-use arrow_ipc::writer::StreamWriter;
-use deltalog::{Error, Result};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use pyo3_arrow::PySchema;
 
-use crate::batch::ArrowBatch;
-use crate::call::call;
-use crate::error::IntoPython;
-
-/// Encodes batches of one schema.
-#[pyclass(frozen, module = "deltalog._internal")]
-pub(crate) struct Encoder(Mutex<Form>);
-
-/// The format of the output, with the state of its encoder.
-enum Form {
-    Json { schema: SchemaRef },
-    Arrow(Box<StreamWriter<Vec<u8>>>),
-}
-
-#[pymethods]
-impl Encoder {
-    #[new]
-    fn new(form: &str, schema: PySchema) -> PyResult<Self> {
-        Form::new(form, schema.into_inner()).map(|form| Self(Mutex::new(form))).into_python()
-    }
-
-    /// Returns the bytes of a batch.
-    fn encode<'py>(&self, py: Python<'py>, batch: &Bound<'py, ArrowBatch>) -> PyResult<Bound<'py, PyBytes>> {
-        let batch = batch.get();
-        let bytes = call(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).encode(&batch.0))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// Returns the bytes after the last batch.
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = call(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).finish())?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-}
-
-impl Form {
-    fn new(form: &str, schema: SchemaRef) -> Result<Self> {
-        match form {
-            "json" => Ok(Self::Json { schema: with_text_keys(&schema) }),
-            "arrow" => StreamWriter::try_new(Vec::new(), &schema)
-                .map(|writer| Self::Arrow(Box::new(writer)))
-                .map_err(not_encoded),
-            _ => Err(Error::invalid_argument(format!("there is no format {form:?}"))
-                .with_hint("pass 'json' or 'arrow'")),
-        }
-    }
-
-    fn encode(&mut self, batch: &RecordBatch) -> Result<Vec<u8>> {
-        match self {
-            Self::Json { schema } => json_lines(schema, batch),
-            Self::Arrow(writer) => writer.write(batch).map(|()| mem::take(writer.get_mut())),
-        }
-        .map_err(not_encoded)
-    }
-
-    fn finish(&mut self) -> Result<Vec<u8>> {
-        match self {
-            Self::Json { .. } => Ok(Vec::new()),
-            Self::Arrow(writer) => writer.finish().map(|()| mem::take(writer.get_mut())).map_err(not_encoded),
-        }
-    }
-}
-
-fn not_encoded(failure: ArrowError) -> Error {
-    Error::invalid_argument("rows cannot be written in this format").with_source(failure)
-}
-
-fn json_lines(schema: &SchemaRef, batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowError> {
+pub(super) fn json_lines(
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> std::result::Result<Vec<u8>, ArrowError> {
     let columns = batch
         .columns()
         .iter()
@@ -99,7 +30,7 @@ fn json_lines(schema: &SchemaRef, batch: &RecordBatch) -> std::result::Result<Ve
     let rows = RecordBatch::try_new_with_options(
         Arc::clone(schema),
         columns,
-        &arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows())),
+        &RecordBatchOptions::new().with_row_count(Some(batch.num_rows())),
     )?;
     let mut writer = WriterBuilder::new()
         .with_explicit_nulls(true)
@@ -110,7 +41,7 @@ fn json_lines(schema: &SchemaRef, batch: &RecordBatch) -> std::result::Result<Ve
 }
 
 /// Returns the schema in which the keys of all maps are text, as JSON has no others.
-fn with_text_keys(schema: &SchemaRef) -> SchemaRef {
+pub(super) fn with_text_keys(schema: &SchemaRef) -> SchemaRef {
     let fields: Fields = schema.fields().iter().map(field_with_text_keys).collect();
     Arc::new(Schema::new(fields))
 }

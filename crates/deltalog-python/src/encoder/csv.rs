@@ -1,0 +1,97 @@
+//! Rows as CSV (RFC 4180), so that `Decoder` reads the same rows again.
+//!
+//! - NULL is a text of the caller's without quotes, nothing by default. A text that looks like it is in quotes, also an
+//!   empty one.
+//! - Times have the form of RFC 3339, and bytes are hexadecimal.
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use deltalog::{Error, Result};
+
+/// What writes CSV.
+pub(super) struct CsvWriter {
+    schema: SchemaRef,
+    delimiter: u8,
+    null: String,
+    /// Whether the names of the columns are still to be written.
+    needs_names: bool,
+}
+
+impl CsvWriter {
+    /// # Errors
+    /// `Unsupported` for a column whose values have parts.
+    pub(super) fn new(schema: SchemaRef, delimiter: &str, null: String, has_names: bool) -> Result<Self> {
+        let &[delimiter] = delimiter.as_bytes() else {
+            return Err(Error::invalid_argument("the delimiter is not a single character of ASCII"));
+        };
+        if matches!(delimiter, b'"' | b'\n' | b'\r') {
+            return Err(Error::invalid_argument("the delimiter cannot be a quote or an end of line"));
+        }
+        if null.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
+            return Err(Error::invalid_argument(
+                "the text for NULL has the delimiter, a quote or an end of line",
+            ));
+        }
+        if let Some(field) = schema.fields().iter().find(|field| field.data_type().is_nested()) {
+            return Err(Error::unsupported(format!(
+                "column '{}' has values with parts, which CSV cannot have",
+                field.name()
+            ))
+            .with_hint("leave it out, or use JSON lines, Parquet or Arrow"));
+        }
+        Ok(Self { schema, delimiter, null, needs_names: has_names })
+    }
+
+    /// Returns the line with the names of the columns, if it is still to be written.
+    pub(super) fn names(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        if std::mem::take(&mut self.needs_names) {
+            for (at, field) in self.schema.fields().iter().enumerate() {
+                self.push(&mut out, at, Some(field.name()));
+            }
+            out.push(b'\n');
+        }
+        out
+    }
+
+    pub(super) fn encode(&mut self, batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowError> {
+        let mut out = self.names();
+        let options = FormatOptions::new().with_display_error(false);
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| Ok((ArrayFormatter::try_new(column, &options)?, column.logical_nulls())))
+            .collect::<std::result::Result<Vec<_>, ArrowError>>()?;
+        for row in 0..batch.num_rows() {
+            for (at, (formatter, nulls)) in columns.iter().enumerate() {
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                    self.push(&mut out, at, None);
+                    continue;
+                }
+                self.push(&mut out, at, Some(&formatter.value(row).try_to_string()?));
+            }
+            out.push(b'\n');
+        }
+        Ok(out)
+    }
+
+    /// Writes a value, or NULL.
+    fn push(&self, out: &mut Vec<u8>, at: usize, value: Option<&str>) {
+        if at > 0 {
+            out.push(self.delimiter);
+        }
+        let Some(value) = value else { return out.extend_from_slice(self.null.as_bytes()) };
+        let needs_quotes = value == self.null
+            || value.is_empty()
+            || value.bytes().any(|byte| byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r'));
+        if needs_quotes {
+            out.push(b'"');
+            out.extend_from_slice(value.replace('"', "\"\"").as_bytes());
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(value.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,94 @@
+"""Files of rows: their formats, and how they are opened.
+
+A file that is written appears under its name when it is whole. `-` is standard input or output.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from deltalog.cli.failures import UsageError
+
+__all__ = ["FORMATS", "format_of", "opened", "written"]
+
+FORMATS = ("csv", "jsonl", "parquet", "arrow")
+
+_SUFFIXES = {
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".csv": "csv",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".json": "jsonl",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+
+
+def format_of(name: str, chosen: str | None) -> str:
+    """Returns the format that was chosen, or that the name of a file says."""
+    if chosen is not None:
+        return chosen
+    path = Path(name)
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"the name {name!r} does not say which format it has; pass --format")
+    return _SUFFIXES[suffix.lower()]
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    """Opens a file to read its bytes; one that ends with `.gz` is decompressed."""
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    with open(name, "rb") as file:  # noqa: PTH123 (`Path` would take `.` for the empty name)
+        if name.endswith(".gz"):
+            import gzip
+
+            with gzip.open(file) as content:
+                yield cast(IO[bytes], content)
+        else:
+            yield file
+
+
+@contextmanager
+def written(name: str, *, replaces: bool) -> Iterator[IO[bytes]]:
+    """Opens a file to write its bytes. After a failure, nothing is left of it."""
+    if name == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    target = Path(name)
+    if not replaces and os.path.lexists(target):
+        raise UsageError(f"the file {name!r} exists; pass --replace to replace it")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            if name.endswith(".gz"):
+                import gzip
+
+                with gzip.GzipFile(target.stem, "wb", fileobj=file) as content:
+                    yield cast(IO[bytes], content)
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if replaces:
+            part.replace(target)
+        else:
+            _publish(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _publish(part: Path, target: Path) -> None:
+    """Gives a file its name, unless another file has got it in the meantime."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise UsageError(f"the file {str(target)!r} exists; pass --replace to replace it") from None
