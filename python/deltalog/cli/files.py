@@ -36,7 +36,8 @@ def format_of(name: str, chosen: str | None) -> str:
     path = Path(name)
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"the name {name!r} does not say which format it has; pass --format")
+        shown = "a pipe" if name == "-" else f"the name {name!r}"
+        raise UsageError(f"{shown} does not say which format it has; pass --format")
     return _SUFFIXES[suffix.lower()]
 
 

@@ -29,14 +29,18 @@ def parser_of(name: str, verb: Verb) -> Parser:
         allow_abbrev=False,
     )
     verb.define(parser)
-    forms = parser.add_mutually_exclusive_group()
     if verb.has_json:
+        forms = parser.add_mutually_exclusive_group()
         forms.add_argument(
             "--json", dest="form", action="store_const", const="json", help="print JSON, an object per line"
         )
-    if verb.has_arrow:
-        forms.add_argument(
-            "--arrow", dest="form", action="store_const", const="arrow", help="write a stream of Arrow IPC"
-        )
+        if verb.has_arrow:
+            forms.add_argument(
+                "--arrow",
+                dest="form",
+                action="store_const",
+                const="arrow",
+                help="write a stream of Arrow IPC",
+            )
     parser.set_defaults(form="table")
     return parser

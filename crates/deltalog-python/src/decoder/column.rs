@@ -245,7 +245,7 @@ impl Column {
         }
     }
 
-    /// Returns the values so far, and begins anew.
+    /// Returns the values so far, and starts over.
     pub(super) fn finish(&mut self) -> std::result::Result<ArrayRef, ArrowError> {
         Ok(match &mut self.values {
             Values::Boolean(values) => Arc::new(values.finish()),

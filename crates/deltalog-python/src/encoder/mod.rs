@@ -33,7 +33,7 @@ enum Form {
     Json { schema: SchemaRef },
     Csv(CsvWriter),
     Arrow(Box<StreamWriter<Vec<u8>>>),
-    Parquet(Option<ArrowWriter<Drained>>, Drained),
+    Parquet(Box<Option<ArrowWriter<Drained>>>, Drained),
 }
 
 /// The bytes that a writer has written, and that were not taken yet.
@@ -95,7 +95,7 @@ impl Form {
             "parquet" => {
                 let written = Drained::default();
                 let writer = ArrowWriter::try_new(written.clone(), schema, Some(properties()));
-                Ok(Self::Parquet(Some(writer.map_err(not_encoded)?), written))
+                Ok(Self::Parquet(Box::new(Some(writer.map_err(not_encoded)?)), written))
             }
             _ => Err(Error::invalid_argument(format!("there is no format {form:?}"))
                 .with_hint("pass 'json', 'csv', 'arrow' or 'parquet'")),
@@ -109,10 +109,10 @@ impl Form {
             Self::Arrow(writer) => {
                 writer.write(batch).map(|()| mem::take(writer.get_mut())).map_err(not_encoded)
             }
-            Self::Parquet(Some(writer), written) => {
-                writer.write(batch).map(|()| written.take()).map_err(not_encoded)
-            }
-            Self::Parquet(None, _) => Err(Error::invalid_argument("the file has ended")),
+            Self::Parquet(writer, written) => match writer.as_mut() {
+                Some(writer) => writer.write(batch).map(|()| written.take()).map_err(not_encoded),
+                None => Err(Error::invalid_argument("the file has ended")),
+            },
         }
     }
 
