@@ -1,7 +1,7 @@
-//! Which edges of the control flow have run, if the compiler counts them.
+//! Records which edges of the control flow have run, if the code was compiled with counters.
 //!
-//! - With the options of `scripts/coverage_rustc.sh`, which a stable compiler has, LLVM gives each edge a counter of
-//!   eight bits, and calls [`__sanitizer_cov_8bit_counters_init`] with all of them before `main`.
+//! - - The options in `scripts/coverage_rustc.sh`, which work with a stable compiler, make LLVM give each edge a
+//!   counter of eight bits, and call [`__sanitizer_cov_8bit_counters_init`] with all counters before `main`.
 //! - Without these options there are no counters, and nothing is ever new.
 #![allow(unsafe_code, reason = "counters that compiled code counts")]
 
@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 static COUNTERS: OnceLock<&'static [AtomicU8]> = OnceLock::new();
 
-/// Takes the counters of the program. Each object file that has counters calls it, always with the counters of all.
+/// Takes the counters of the program. It is called for each object file that has counters, always with the counters of
+/// the whole program.
 ///
 /// # Safety
-/// From `start` to `end` must be the counters, which stay where they are.
+/// `start` to `end` must be the counters, which must not move.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *const u8, end: *const u8) {
     COUNTERS.get_or_init(|| {
@@ -23,17 +24,17 @@ pub unsafe extern "C" fn __sanitizer_cov_8bit_counters_init(start: *const u8, en
     });
 }
 
-/// The edges that some runs have taken, and about how often.
+/// The edges that some runs have taken, with a rough count for each.
 #[derive(Debug, Default)]
 pub struct Coverage(Vec<u8>);
 
 impl Coverage {
-    /// Returns whether the compiler counts.
+    /// Returns whether the code was compiled with counters.
     pub fn is_counted() -> bool {
         COUNTERS.get().is_some_and(|counters| !counters.is_empty())
     }
 
-    /// Begins a run: nothing is counted yet.
+    /// Begins a run by resetting all counters.
     pub fn begin() {
         for word in words() {
             if word.load(Ordering::Relaxed) != 0 {
@@ -42,7 +43,8 @@ impl Coverage {
         }
     }
 
-    /// Adds the run since [`Self::begin`]; returns whether it took an edge that no other run has taken about as often.
+    /// Ends the run that [`Self::begin`] has begun. Returns whether it took an edge that no other run has taken, or
+    /// took one more often.
     pub fn add(&mut self) -> bool {
         let mut is_new = false;
         self.0.resize(words().len() * 8, 0);
@@ -73,7 +75,7 @@ fn words() -> &'static [AtomicU64] {
     unsafe { counters.align_to::<AtomicU64>().1 }
 }
 
-/// Returns the bit of a count: 1, 2, 3, up to 7, 15, 31, 127, or more.
+/// Returns the bit for a class of counts: 1, 2, 3, up to 7, 15, 31, 127, or more.
 fn class_of(count: u8) -> u8 {
     match count {
         0 => 0,

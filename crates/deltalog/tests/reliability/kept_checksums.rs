@@ -22,7 +22,7 @@ use crate::common::{
 /// An operation on a table.
 #[derive(Debug, Clone)]
 enum Step {
-    /// This crate appends files with these sizes, and perhaps records progress.
+    /// This crate appends files with these sizes, and possibly records the progress of an application.
     Append(Vec<i64>, Option<(usize, i64)>),
     /// This crate replaces all files with files of these sizes.
     Overwrite(Vec<i64>),
@@ -37,7 +37,7 @@ enum Step {
 enum Foreign {
     Append,
     Progress,
-    /// Marks rows of a file that the same commit adds without a vector before.
+    /// Adds a deletion vector to a file that the same commit adds without one.
     DeletionVector,
     /// Adds a live file again, with other statistics.
     Statistics,
@@ -186,15 +186,15 @@ fn start(storage: &Storage) {
     let file = files(0, &[11]).remove(0);
     let file = deltalog::engine::protocol::Action::Add(file).to_json_line().unwrap();
     write_commit(storage, 0, &[protocol.to_string(), metadata_line(&properties), file]);
-    // The first commit of this crate counts the files.
+    // To write the checksum of its first commit, this crate counts the files.
     append(&Snapshot::open(storage, None).unwrap(), "first", &environment()).commit_or_fail().unwrap();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Whatever this crate and other writers commit, an existing checksum agrees with the log in every field, and every
-    /// version of this crate that follows its own versions has one.
+    /// Whatever this crate and other writers commit, every checksum agrees with the log in every field. Every version
+    /// of this crate that follows one of its own versions has a checksum.
     #[test]
     fn every_checksum_agrees_with_the_log(steps in vec((step(), any::<bool>()), 1..25)) {
         let (_, storage) = empty();
@@ -284,7 +284,7 @@ fn a_checksum_needs_no_listing_and_no_file_list() {
     assert_eq!(read(&storage, 12), None);
 }
 
-/// A table without checksums gets them at the next checkpoint, whose files are counted.
+/// A table without checksums gets them at the next checkpoint, for which the files are counted.
 #[test]
 fn a_missing_checksum_is_made_up_for_at_the_next_checkpoint() {
     let (_, storage) = empty();
@@ -298,7 +298,7 @@ fn a_missing_checksum_is_made_up_for_at_the_next_checkpoint() {
     }
 }
 
-/// The commits of a table without a checkpoint are in memory.
+/// If a table has no checkpoint, its commits are in memory.
 #[test]
 fn a_small_table_without_checksums_gets_them_at_once() {
     let (_, storage) = empty();
@@ -307,8 +307,8 @@ fn a_small_table_without_checksums_gets_them_at_once() {
     assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
 }
 
-/// Unknown fields of another writer's file are left out until a checkpoint counts them. The JVM implementation treats a
-/// histogram with different bins as damaged.
+/// Unknown fields in another writer's checksum are left out until a checkpoint computes them. The JVM implementation
+/// treats a histogram with different bins as damaged.
 #[test]
 fn fields_of_others_are_carried_on_only_if_they_are_understood() {
     let (_, storage) = empty();
@@ -404,7 +404,7 @@ fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {
     assert!(read(&storage, 8).is_none_or(|checksum| checksum["numFiles"] == 8));
 }
 
-/// Which identifiers have expired depends on the time at which the file is read.
+/// Whether an identifier has expired depends on the time at which the checksum is read.
 #[test]
 fn identifiers_that_expire_are_left_out() {
     let (_, storage) = empty();
@@ -415,7 +415,7 @@ fn identifiers_that_expire_are_left_out() {
     assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
 }
 
-/// A checksum belongs to a version, but there may be files for versions that do not exist.
+/// A checksum belongs to a version, but there may be checksums for versions that do not exist.
 #[test]
 fn a_checksum_without_a_version_is_no_base() {
     let (_, storage) = table(&["a", "b"]);
@@ -443,7 +443,7 @@ fn statistics_that_are_computed_again_change_no_total() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// The same holds if another process has computed them after the version on which a commit is based.
+/// Totals are also kept if another process has computed statistics again, after the version on which a commit is based.
 #[test]
 fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     let (_, storage) = empty();
@@ -459,7 +459,7 @@ fn totals_are_carried_over_statistics_that_others_have_computed_again() {
     assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
 }
 
-/// What other writers mean by their actions is not known: they may add live files again.
+/// It is not known what other writers mean by an `add`: they may add live files again.
 #[test]
 fn totals_are_carried_over_a_commit_of_another_writer_while_all_files_are_listed() {
     for files in [3, 30] {

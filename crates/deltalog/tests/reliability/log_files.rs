@@ -201,7 +201,7 @@ fn foreign_files_are_ignored() {
         "zzz",
     ];
     for name in names {
-        // Not every store accepts all of these names.
+        // A store may refuse some of these names.
         let _ = storage.put(&format!("_delta_log/{name}"), "x".into());
     }
     let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -285,7 +285,7 @@ fn a_gap_below_a_checkpoint_is_no_damage() {
             let error = newest.commits(start).map(drop).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::VersionNotFound, "{error}");
         }
-        // Above the checkpoint, the newest version needs every commit.
+        // Every commit between the checkpoint and the newest version is needed.
         storage.delete(&LogFileName::Commit(11).path()).unwrap();
         for version in [None, Some(11), Some(12)] {
             let error = failure(&storage, version);

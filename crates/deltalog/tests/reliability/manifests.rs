@@ -58,7 +58,7 @@ fn commit(storage: &Storage, files: &[Add], removed: &str) -> Result<()> {
     transaction.commit_or_fail().map(drop)
 }
 
-/// Returns the lines of manifests by their paths.
+/// Returns all manifests: their paths with their lines.
 fn manifests(storage: &Storage) -> BTreeMap<String, Vec<String>> {
     let listed = storage.list_after("_symlink_format_manifest", "").unwrap();
     let text = |name: &str| {
@@ -114,7 +114,7 @@ fn manifests_are_kept() {
     assert_eq!(manifests(&storage), expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b"])]));
     store.take_calls();
     commit(&storage, &[file("c", Some("2"), Some("1"))], "").unwrap();
-    // Only the affected partition is written.
+    // Only the manifest of the affected partition is written.
     let puts =
         store.take_calls().into_iter().filter(|call| call.op == Op::Put && call.path.contains("symlink"));
     let puts: Vec<String> = puts.map(|call| call.path).collect();
@@ -123,7 +123,7 @@ fn manifests_are_kept() {
         manifests(&storage),
         expected(&[("p=1/q=1/manifest", &["a"]), ("p=2/q=1/manifest", &["b", "c"])])
     );
-    // Manifests by a writer that has seen an older version also include the files of other writers.
+    // A writer that has only seen an older version also includes the files of other writers in its manifests.
     let mut late = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
     late.add_files(&[file("d", Some("3"), None)]).unwrap();
     late.commit_or_fail().unwrap();
@@ -221,8 +221,8 @@ fn append_to(storage: &Storage) -> u64 {
     version
 }
 
-/// If another writer commits each time that a manifest is written, the update still ends: GENERATE with an error, and
-/// the update after a commit with a warning.
+/// Another writer commits each time that a manifest is written. The update still ends: GENERATE with an error, and the
+/// update after a commit with a warning.
 #[test]
 fn an_update_ends_though_others_go_on_committing() {
     let busy = || {

@@ -30,7 +30,7 @@ pub fn request() -> OptimizeRequest {
     OptimizeRequest::default()
 }
 
-/// Returns a request with what `set` sets.
+/// Returns a request that `set` has changed.
 pub fn with(set: impl FnOnce(&mut OptimizeRequest)) -> OptimizeRequest {
     let mut request = request();
     set(&mut request);
@@ -72,7 +72,7 @@ fn small_files_become_one_with_the_same_rows_in_their_order() {
     assert_eq!(newest(&storage).version(), new.version());
 }
 
-/// The description of the commit has the names of the JVM implementation.
+/// The commit is described with the names of the JVM implementation.
 #[test]
 fn the_commit_says_what_was_done() {
     let (_directory, storage) = small_files(3, &[]);
@@ -173,7 +173,7 @@ fn deletes_of_others_are_carried_over() {
     }
 }
 
-/// Each of several commits takes other commits since the files were read into account, not only the first one.
+/// Each of several commits takes into account other commits since the files were read, not only the first one does.
 #[test]
 fn deletes_of_others_are_carried_over_to_each_commit() {
     let (_directory, storage) = small_files(4, &[]);
@@ -305,7 +305,7 @@ fn a_purge_leaves_no_vector() {
     assert_eq!(info["operationMetrics"]["numDeletionVectorsRemoved"], "2");
 }
 
-/// "Clustered Tables": the rows of clustered files are not mixed with others.
+/// "Clustered Tables": the rows of clustered files are not mixed with other rows.
 #[test]
 fn a_purge_keeps_clustered_files_apart() {
     let (_directory, storage) = table(&[]);
@@ -330,7 +330,7 @@ fn a_purge_keeps_clustered_files_apart() {
     assert_eq!(clustered.count(), 2);
 }
 
-/// "Column Mapping": dropped columns stay in files until then, and a new column of the same name does not show their
+/// "Column Mapping": files contain dropped columns until a purge, and a new column of the same name does not show their
 /// values.
 #[test]
 fn a_purge_leaves_no_dropped_column() {

@@ -1,5 +1,5 @@
-//! Statements during which an OPTIMIZE commits: they follow the rows that it has moved. Protocol: "Deletion Vectors",
-//! "Row Tracking".
+//! An OPTIMIZE commits while a statement runs: the statement finds the rows that were moved. Protocol: "Deletion
+//! Vectors", "Row Tracking".
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,8 @@ fn statements_that_are_overtaken_follow_the_rows() {
         let storage = storage.clone();
         meanwhile(
             move || {
-                // A row that is in a vector when the OPTIMIZE begins, and one that is deleted while it writes.
+                // One row is in a vector when the OPTIMIZE begins. Another row is deleted while the OPTIMIZE writes
+                // files.
                 let other = storage.clone();
                 let environment = meanwhile(move || delete_rows(&other, "id = 5"), 1);
                 let done = optimize(&newest(&storage), request(), &environment).unwrap();
@@ -89,7 +90,7 @@ fn an_update_that_is_overtaken_follows_the_rows() {
     assert!(new.verify().unwrap().is_ok());
 }
 
-/// A writer that follows a wrong tag would delete other rows, so any mismatch is a conflict.
+/// A writer that followed a wrong tag would delete other rows, so any mismatch is a conflict.
 #[test]
 fn a_tag_that_cannot_be_right_is_not_followed() {
     let wrong: [(&str, &str, &str); 6] = [
@@ -157,7 +158,7 @@ proptest! {
             delete_rows(&storage, &condition(&before));
         }
         let base = newest(&storage);
-        // They may include all rows of a file.
+        // The deleted rows may include all rows of a file.
         let own: BTreeSet<i64> =
             rows.into_iter().chain(whole.into_iter().flat_map(|file| file * ROWS..(file + 1) * ROWS)).collect();
         let (live, size) = (ids(&base), u64::try_from(adds(&base)[0].size).unwrap());
@@ -187,7 +188,7 @@ proptest! {
             }
             Err(error) => {
                 prop_assert_eq!(error.kind(), ErrorKind::CommitConflict);
-                // Two deletes of a row are a conflict.
+                // A conflict is only allowed if two writers deleted the same row.
                 prop_assert!(live.iter().any(|id| own.contains(id) && gone.contains(id)), "{error}");
                 false
             }

@@ -75,7 +75,7 @@ fn is_blind(storage: &Storage) -> bool {
     info["commitInfo"]["isBlindAppend"].as_bool().unwrap()
 }
 
-/// The JVM connector says the same: no rows were read, and no files were removed.
+/// These commits are blind because no rows were read and no files were removed; the JVM connector records the same.
 #[test]
 fn new_tables_and_changes_of_metadata_are_blind() {
     let storage = table("Serializable");
@@ -85,7 +85,7 @@ fn new_tables_and_changes_of_metadata_are_blind() {
     assert!(is_blind(&storage));
 }
 
-/// The overwrites of some rows. All of them replace partition 1, or the existing part of it.
+/// Returns overwrites of some rows. Each of them replaces partition 1, or the existing part of it.
 fn overwrites() -> Vec<WriteRequest> {
     let mut by_predicate = computed(SaveMode::Overwrite, "p = 2");
     by_predicate.replace_where = Some(ReplaceWhere::new("p = 1"));
@@ -163,7 +163,7 @@ fn all_rows_are_those_of_every_file() {
     assert_eq!(reason(write(&read, request, &[(4, 4)])), "concurrent_append");
 }
 
-/// Without the version that was read, nothing can be compared with it.
+/// If it is unknown which version was read, later changes cannot be compared with it.
 #[test]
 fn what_was_read_has_a_version() {
     let storage = table("WriteSerializable");

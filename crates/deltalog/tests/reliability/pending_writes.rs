@@ -222,14 +222,14 @@ fn an_application_that_created_the_table_does_not_write_the_same_version_again()
     }
 }
 
-/// Begins a write that is `version` of the application `a`.
+/// Begins a write as number `version` of the application `a`.
 fn begin_as(storage: &Storage, mode: SaveMode, version: i64) -> PendingWrite {
     let mut request = request(mode);
     request.app_transactions = vec![SetTransaction::new("a", version)];
     PendingWrite::begin(storage, request, &Environment::system()).unwrap().unwrap()
 }
 
-/// Commits a write that has no effect; returns its version, what was recorded, and at which version of the table.
+/// Commits a write that has no effect. Returns its number, the recorded number, and the version of the table.
 fn applied(write: PendingWrite) -> (i64, i64, u64) {
     let files = files(&write);
     match write.commit(files, Operation::new("WRITE")).unwrap() {
@@ -238,8 +238,8 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
     }
 }
 
-/// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode, and by the commit
-/// if it was made in between; neither the mode nor the other changes of that commit matter.
+/// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode. If it was made
+/// after that, the commit finds it. Neither the mode nor the other changes of that commit matter.
 #[test]
 fn a_write_that_was_done_before_has_no_effect() {
     let (_, storage) = empty();
@@ -315,7 +315,7 @@ fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
     }
 }
 
-/// The state of the first commit may have been unknown to its writer, who repeats it with the same files.
+/// The first commit may have succeeded without its writer knowing it. The writer then repeats it with the same files.
 #[test]
 fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeated() {
     let (_, storage) = empty();
@@ -334,11 +334,11 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     first.commit(shared.clone(), Operation::new("WRITE")).unwrap();
     let error = again.commit([shared, own].concat(), Operation::new("WRITE")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
-    // The file of the append remains until VACUUM, and the file that only the second overwrite had was deleted.
+    // The file of the append remains until VACUUM. The file that only the second overwrite had was deleted.
     assert_eq!((data_files(&storage), rows()), (2, 1));
 }
 
-/// Engines omit an entry of the history that contains no change, as the JVM connector does.
+/// Engines leave out commits that contain no change, as the JVM connector does.
 #[test]
 fn a_write_that_changes_nothing_can_be_left_out() {
     let (_, storage) = empty();
@@ -364,7 +364,7 @@ fn a_write_that_changes_nothing_can_be_left_out() {
     assert_eq!(commit(write, files), Some(2));
     assert_eq!(commit(begin_partly(), Vec::new()), None);
     assert_eq!(commit(begin(&storage, SaveMode::Overwrite), Vec::new()), Some(3));
-    // Other callers want to see each write in the history.
+    // Other callers want to see every write in the history.
     let write = begin(&storage, SaveMode::Append);
     assert_eq!(write.commit(Vec::new(), Operation::new("WRITE")).unwrap().version(), Some(4));
 }

@@ -1,5 +1,5 @@
-//! Commits that are prepared again for each attempt: the parts that depend on earlier versions are right, no matter
-//! which writer wins. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
+//! A commit is prepared again for each attempt. Its parts that depend on earlier versions are correct, no matter which
+//! writer is faster. Protocol: "In-Commit Timestamps", "Row Tracking", "Domain Metadata".
 
 use std::collections::BTreeMap;
 
@@ -176,7 +176,7 @@ fn what_was_read_is_not_moved_to_another_version() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// The files that are removed were chosen by what the base had.
+/// The files to remove were chosen from the files of the base.
 #[test]
 fn removals_are_not_moved_to_another_version() {
     let (_, storage) = table(&["a"]);

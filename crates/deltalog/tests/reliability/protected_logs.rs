@@ -124,7 +124,7 @@ fn a_brief_clean_up_looks_at_a_part_of_the_history() {
     }
 }
 
-/// Files that a clean-up has postponed are kept if the table begins to protect its checkpoints.
+/// A clean-up has left files for later. They are kept if the table begins to protect its checkpoints in the meantime.
 #[test]
 fn a_protection_that_comes_later_counts() {
     for (protected, expected) in [(0, [1, 1, 1, 1]), (8, [1, 0, 0, 0])] {

@@ -23,7 +23,7 @@ fn adds(snapshot: &Snapshot) -> Vec<Add> {
     adds
 }
 
-/// Adds the files of the table again, without a change of the data, after `change`.
+/// Adds the files of the table again, changed by `change` but with the same data.
 fn add_again(storage: &Storage, change: impl Fn(&mut Add)) {
     let base = newest(storage);
     let mut files = adds(&base);
@@ -60,7 +60,8 @@ fn all(request: &mut RecomputeRequest) {
     request.all_files = true;
 }
 
-/// Returns the least and the greatest id and the number of rows in the statistics of each file, in their order.
+/// Returns the minimum and the maximum of the ids and the number of rows in the statistics of each file, in their
+/// order.
 fn bounds(storage: &Storage) -> Vec<(i64, i64, i64)> {
     let bounds = |add: Add| {
         let stats: Value = serde_json::from_str(add.stats.as_deref()?).unwrap();
@@ -131,7 +132,8 @@ fn good_statistics_stay() {
     assert_eq!(newest(&storage).version(), version);
 }
 
-/// Protocol: "Per-file Statistics". Bounds become tight, and the number of rows is the data file's.
+/// Protocol: "Per-file Statistics". Bounds become tight. The number of rows remains the data file's, including deleted
+/// rows.
 #[test]
 fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     let (_directory, storage) = table(&[]);
@@ -144,7 +146,7 @@ fn statistics_of_files_with_deleted_rows_are_those_of_the_others() {
     assert_eq!((&stats["tightBounds"], &stats["nullCount"]["id"]), (&json!(true), &json!(0)));
     assert_eq!(ids(&newest(&storage)), [3, 4, 5, 6, 7, 8]);
     assert_eq!(check_files(&newest(&storage), CheckLevel::Rows).unwrap().batch().unwrap().num_rows(), 0);
-    // More deleted rows make them wide again.
+    // If more rows are deleted, the bounds are wide again.
     delete_rows(&storage, "id = 8");
     let [add] = adds(&newest(&storage)).try_into().unwrap();
     assert!(add.stats.as_deref().unwrap().contains("\"tightBounds\":false"), "{:?}", add.stats);
@@ -214,7 +216,7 @@ fn what_others_do_meanwhile_stays() {
             (updated, given_up),
             "{name}: {done:?}"
         );
-        // The same holds without it.
+        // The result is the same as without the new statistics.
         let (_alone, expected) = with_statistics(&[], Some(numbered));
         work(&expected);
         assert_eq!(ids(&newest(&storage)), ids(&newest(&expected)), "{name}");
@@ -232,7 +234,8 @@ fn what_others_do_meanwhile_stays() {
     }
 }
 
-/// A DELETE that began before still deletes its rows, and a file that loses rows keeps the new statistics.
+/// A DELETE that began before the new statistics still deletes its rows, and a file that loses rows keeps the new
+/// statistics.
 #[test]
 fn statements_that_are_overtaken_are_committed() {
     for (condition, left) in [("id in (3, 15)", 28), ("id < 10 or id = 15", 19), ("id >= 10", 10)] {
@@ -266,7 +269,7 @@ fn row_ids_are_kept() {
     run(&storage, |_| {}, &environment()).unwrap();
     assert_eq!(tracked(&storage), before);
     assert_eq!(bounds(&storage), EXPECTED[..2]);
-    // Row ids rely on the number of rows.
+    // With a wrong number of rows in the statistics, row ids would be wrong.
     add_again(&storage, |add| add.stats = Some(r#"{"numRecords":9}"#.to_owned()));
     let error = run(&storage, |_| {}, &environment()).unwrap_err();
     assert_eq!((error.kind(), error.path().is_some()), (ErrorKind::CorruptData, true), "{error}");
@@ -282,7 +285,7 @@ fn a_change_of_the_table_is_a_conflict() {
     };
     let error = run(&storage, |_| {}, &meanwhile(work, 0)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
-    // An append-only table gets statistics: no row is removed.
+    // Statistics are also computed for an append-only table, because no row is removed.
     assert_eq!(run(&storage, |_| {}, &environment()).unwrap().metrics.updated_files, 3);
 }
 

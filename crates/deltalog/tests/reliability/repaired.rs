@@ -26,7 +26,7 @@ use crate::common::{self, newest, overwrite, paths, storage_in};
 
 const LEVELS: [CheckLevel; 3] = [CheckLevel::Files, CheckLevel::Footers, CheckLevel::Rows];
 
-/// Returns a request with what `set` sets.
+/// Returns a request that `set` has changed.
 fn with(set: impl FnOnce(&mut RepairRequest)) -> RepairRequest {
     let mut request = RepairRequest::default();
     set(&mut request);
@@ -237,8 +237,8 @@ fn wrong_statistics_are_found() {
     }
 }
 
-/// Statistics with `tightBounds` false bound the rows of a file with a vector, and bounds of live rows do not bound
-/// deleted ones.
+/// If `tightBounds` is false, statistics also bound the deleted rows of a file with a vector. Otherwise they bound only
+/// the live rows.
 #[test]
 fn deleted_rows_do_not_count() {
     let (directory, storage) = table(&[]);
@@ -270,7 +270,7 @@ fn files_that_no_action_names_are_reported_and_stay() {
     assert!(repaired.committed.is_none() && orphan.exists());
 }
 
-/// A check of an old version knows the files of newer versions, and the files that only the old version has.
+/// A check of an old version does not report files of newer versions, or files that only the old version has.
 #[test]
 fn files_of_other_versions_are_referenced() {
     let (directory, storage) = two_files();
@@ -285,7 +285,7 @@ fn files_of_other_versions_are_referenced() {
     assert_eq!(names(&storage, CheckLevel::Footers), ["missing file"]);
 }
 
-/// The commit has the metrics, and removes rows: `dataChange` is true.
+/// The commit has the metrics, and states that it removes rows: `dataChange` is true.
 #[test]
 fn missing_files_are_removed_by_one_commit() {
     let (directory, storage) = two_files();
@@ -325,7 +325,7 @@ fn damaged_files_are_removed_on_request_only() {
     assert!(other.exists());
 }
 
-/// Rows that were deleted never come back.
+/// Deleted rows must never reappear.
 #[test]
 fn files_without_their_vectors_are_dropped_on_request_only() {
     for damages in [false, true] {
@@ -354,7 +354,7 @@ fn files_without_their_vectors_are_dropped_on_request_only() {
     }
 }
 
-/// An encrypted file, or one of a newer writer, may be whole.
+/// A file that is encrypted, or that a newer writer has written, may be intact.
 #[test]
 fn a_file_that_cannot_be_read_here_is_not_damaged() {
     let (directory, storage) = two_files();
@@ -399,7 +399,7 @@ fn append_only_tables_are_not_repaired() {
     assert_eq!(names(&storage, CheckLevel::Files), ["missing file"]);
 }
 
-/// Another writer's commit between the check and the repair.
+/// Another writer commits between the check and the repair.
 #[test]
 fn other_writers() {
     let meanwhile = |work: Box<dyn FnOnce() + Send>| {
@@ -418,7 +418,7 @@ fn other_writers() {
         std::fs::remove_file(first).unwrap();
         let other = storage.clone();
         let environment = meanwhile(Box::new(move || match removes {
-            // Both remove the same file.
+            // Both repairs remove the same file.
             true => repaired(&other, RepairRequest::default()).map(drop).unwrap(),
             false => append(&other, 20..30),
         }));
@@ -432,7 +432,7 @@ fn other_writers() {
     }
 }
 
-/// With every fault at each request, and if the process ends there, existing files are kept, and the next repair
+/// Every fault occurs at each request, and the process may end there. Existing files are kept, and the next repair
 /// completes the work.
 #[test]
 fn a_request_that_fails_never_makes_a_file_a_missing_one() {
@@ -528,7 +528,7 @@ fn a_repair_looks_at_the_newest_version() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// After a repair the table has the rows of the files that can be read, and a check finds nothing else.
+    /// After a repair, the table has the rows of all files that can be read, and a check finds no more problems.
     #[test]
     fn a_repaired_table_has_the_rows_of_its_whole_files(damages in prop::collection::vec(0..5_u8, 4)) {
         let (directory, storage) = table(&[]);

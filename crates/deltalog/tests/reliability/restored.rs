@@ -1,4 +1,4 @@
-//! Earlier versions that become the newest one again. Protocol: "Add File and Remove File", "Change Metadata".
+//! RESTORE makes an earlier version the newest one again. Protocol: "Add File and Remove File", "Change Metadata".
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn each_version_of_a_history_can_be_restored() {
         let totals = newest(&storage).totals().unwrap();
         assert_eq!((metrics.table_files, metrics.table_bytes), (totals.files, totals.bytes));
     }
-    // The version before the last one was just restored.
+    // The version before the newest one was just restored.
     let (again, before) = (newest(&storage).version(), newest(&storage));
     assert_eq!(
         restored(&storage, again - 3).unwrap().committed.map(|committed| committed.version),
@@ -178,7 +178,7 @@ fn the_table_is_described_as_it_was() {
     };
     assert_eq!(id(&after), id(&before));
     assert!(after.domain_metadata().unwrap().iter().all(|domain| domain.domain != "mine"));
-    // And back again.
+    // The later version can be restored again.
     restored(&storage, before.version()).unwrap();
     assert_eq!(newest(&storage).schema(), before.schema());
     assert!(newest(&storage).domain_metadata().unwrap().contains(&domain));
@@ -209,7 +209,8 @@ fn identity_values_go_on() {
     assert!(mark(&newest(&storage)), "{}", newest(&storage).metadata().schema_string);
 }
 
-/// If the newest version is append-only, no row may be removed; an earlier append-only version may be restored.
+/// If the newest version is append-only, a RESTORE may not remove rows. An earlier version that was append-only may be
+/// restored.
 #[test]
 fn append_only_tables_are_those_that_are_so_now() {
     let (_directory, storage) = table(&[]);
@@ -261,7 +262,7 @@ fn a_vacuum_in_between_is_a_conflict() {
     restored(&storage, 0).unwrap();
 }
 
-/// "Row Tracking": newly assigned ids are not mixed with earlier ids.
+/// "Row Tracking": if rows have other ids now, these are not mixed with the earlier ids.
 #[test]
 fn rows_that_have_other_ids_now_are_not_mixed() {
     let (_directory, storage) = table(&[("delta.enableRowTracking", "true")]);
@@ -309,7 +310,7 @@ fn rows_from_before_row_tracking_get_ids_by_counts_that_are_certain() {
     }
 }
 
-/// A commit after the version that the caller has seen would be undone without being noticed.
+/// Without a conflict, a commit after the version that the caller has seen would be undone without being noticed.
 #[test]
 fn a_domain_that_was_set_in_between_is_a_conflict() {
     let (_directory, storage) = table(&[]);

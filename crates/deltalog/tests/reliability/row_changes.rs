@@ -1,5 +1,5 @@
-//! Statements that are committed as changes of rows: DELETE, UPDATE and MERGE, no matter how the rows were found.
-//! Protocol: "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
+//! Commits of statements that change rows: DELETE, UPDATE and MERGE, no matter how the rows were found. Protocol:
+//! "Deletion Vectors", "Add CDC File", "Commit Provenance Information".
 
 use deltalog::engine::commit::{Committed, Operation, SaveMode};
 use deltalog::engine::dml::{Request, RowChange, RowChangeOutcome, RowCounts, Statement, delete, update};
@@ -94,7 +94,7 @@ fn the_commit_says_what_was_done() {
     for name in ["numDeletionVectorsAdded", "numDeletionVectorsRemoved", "numDeletionVectorsUpdated"] {
         assert_eq!(metric(&metrics, name), 1, "{name}");
     }
-    // The remaining rows.
+    // This deletes all remaining rows.
     let (_, metrics) = committed(deleting(&newest(&storage), &[2, 4, 5, 6, 7, 8, 9], "true"), &counts);
     for (name, value) in [("numRemovedFiles", 1), ("numDeletionVectorsAdded", 0)] {
         assert_eq!(metric(&metrics, name), value, "{name}");
@@ -110,7 +110,7 @@ fn a_statement_that_changes_nothing_commits_nothing() {
     assert!(matches!(outcome, RowChangeOutcome::Unchanged(_)), "{outcome:?}");
     assert_eq!(newest(&storage).version(), 0);
 
-    // Its application must not repeat it once there are rows.
+    // The commit records the application's progress, so that it does not repeat the statement when there are rows.
     let mut change = deleting(&newest(&storage), &[], "id = 77");
     change.record([SetTransaction::new("job", 1)]);
     committed(change, &RowCounts::default());
@@ -146,7 +146,7 @@ fn statements_conflict_on_common_rows_only() {
     assert_eq!(ids(&newest(&storage)), [0, 3, 4, 5, 6, 7, 8, 9, 101, 102]);
 }
 
-/// Blind appends may be ordered before or after a statement. Rows that another statement adds may not.
+/// A blind append may be ordered before or after a statement. The rows that another statement adds are a conflict.
 #[test]
 fn only_rows_that_a_statement_adds_concern_what_was_read() {
     let (_directory, storage) = table(&[]);
@@ -178,7 +178,7 @@ fn only_rows_that_a_statement_adds_concern_what_was_read() {
     assert_eq!(error.reason(), Some("concurrent_delete_read"));
 }
 
-/// Positions count the rows that were deleted before. "Deletion Vector Format".
+/// Positions also count rows that were deleted before. "Deletion Vector Format".
 #[test]
 fn rows_are_found_behind_deleted_ones() {
     let (_directory, storage) = table(&[]);
@@ -220,13 +220,13 @@ fn change_files_are_committed_or_deleted() {
         r#"{"cdc":{"path":"_change_data/cdc-0.parquet","partitionValues":{},"size":4,"dataChange":false}}"#;
     assert!(commit.lines().any(|line| line == expected), "{commit}");
 
-    // The same statement again fails, and the version keeps its files.
+    // Committing the same statement again fails, and the files of the version are kept.
     let mut change = deleting(&base, &[1], "id = 1");
     change.add_changes([changes()]);
     change.commit(&delete_statement(), Operation::default(), &RowCounts::default()).unwrap_err();
     assert!(is_there());
 
-    // For a statement on the version that has these rows, they are new.
+    // For a statement on the version that has these rows, they are no conflict.
     let mut change = deleting(&newest(&storage), &[1], "id = 1");
     change.add_changes([changes()]);
     change.abort();

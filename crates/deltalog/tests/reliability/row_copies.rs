@@ -30,7 +30,7 @@ fn write(storage: &Storage, predicate: Option<&str>, rows: &[(i64, i64)]) -> del
     pending.commit_or_fail(files, Operation::new("WRITE")).map(|committed| committed.version)
 }
 
-/// Returns class, row id and row commit version of each row.
+/// Returns the class, the row id and the row commit version of each row.
 fn tracked(storage: &Storage) -> BTreeMap<i64, [i64; 3]> {
     let newest = Snapshot::open(storage, None).unwrap();
     let mut found = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Rows that are deleted by deletion vectors, by several transactions at once. Protocol: "Deletion Vectors".
+//! Several transactions delete rows by deletion vectors at the same time. Protocol: "Deletion Vectors".
 
 use std::collections::BTreeSet;
 
@@ -109,7 +109,8 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
     );
 }
 
-/// The old vector of another commit may have been removed. Whether its file has new rows is then unknown.
+/// The old vector of another commit may have been removed. It is then unknown whether that commit added rows to the
+/// file.
 #[test]
 fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
     let (directory, storage) = table(&[]);
@@ -158,7 +159,7 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     assert_eq!(reader.commit_or_fail().unwrap().version, 2);
 }
 
-/// Otherwise the rows of a removed file would come back.
+/// If both were possible, the rows of a removed file would reappear.
 #[test]
 fn a_file_is_removed_or_loses_rows_but_not_both() {
     let (_directory, storage) = table(&[]);

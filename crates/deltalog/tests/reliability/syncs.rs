@@ -9,7 +9,7 @@ use deltalog::{Environment, Operation, PendingWrite, SaveMode, Storage, WriteReq
 
 use crate::common::{add, creation, schema};
 
-/// The variable that passes its table to the child process.
+/// The environment variable that passes the table to the child process.
 const TABLE: &str = "DELTALOG_SYNCED_TABLE";
 
 /// Appends a file to the table.
@@ -54,7 +54,7 @@ impl Traced {
     }
 }
 
-/// Returns the path that a file will have, which has a temporary name until it is complete: `.name.<uuid>.tmp`.
+/// Returns the final path of a file, which has a temporary name until it is complete: `.name.<uuid>.tmp`.
 fn unstaged(path: &str) -> String {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp")?.rsplit_once('.')) {
@@ -63,7 +63,7 @@ fn unstaged(path: &str) -> String {
     }
 }
 
-/// Returns the syncs and the renamings of an append, in their order. Returns `None` without a tracer of system calls.
+/// Returns the syncs and renamings of an append, in their order; `None` if no tracer of system calls is installed.
 fn traced_append(table: &Path) -> Option<Vec<Traced>> {
     let trace = table.with_extension("trace");
     let status = Command::new("strace")
@@ -91,13 +91,13 @@ fn traced_append(table: &Path) -> Option<Vec<Traced>> {
     Some(text.lines().filter_map(|line| Traced::of(line, root)).collect())
 }
 
-/// Returns the calls of a trace in their order, and the number of those that had not returned at its end.
+/// Returns the calls of a trace in their order, and the number of calls that had not returned when it ended.
 fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
     let mut unfinished = BTreeSet::new();
     let mut calls = Vec::new();
     for line in trace {
         match line {
-            // The call may not concern the table.
+            // This may be the end of a call that does not concern the table.
             Traced::Finished { thread } => drop(unfinished.remove(thread)),
             Traced::Call { thread, text, is_finished } => {
                 if !is_finished {
@@ -121,7 +121,7 @@ fn everything_that_is_acknowledged_was_synced_before() {
     creation(&storage, &Environment::system()).commit_or_fail().unwrap();
     append(&table, "p=1/first");
     let Some(trace) = traced_append(&table.canonicalize().unwrap()) else {
-        // `make` reports it when it checks the installed programs.
+        // If the tracer is missing, `make` reports it when it checks the installed programs.
         return;
     };
     let (commit, checksum) = ("_delta_log/00000000000000000002.json", "_delta_log/00000000000000000002.crc");

@@ -143,8 +143,8 @@ fn errors_of_time_travel_mention_a_cleanup() {
     assert_eq!(version_at(&storage, 9000), 8);
 }
 
-/// The newest version at a time between cleaned-up commits is unknown. It is not the last readable version before that
-/// time.
+/// If the commits around a time were cleaned up, it is unknown which version was the newest at that time. It is not the
+/// last readable version before that time.
 #[test]
 fn a_time_at_which_commits_are_missing_is_that_of_no_version() {
     let (directory, storage) = local();

@@ -1,4 +1,4 @@
-//! Deleting files that are no longer needed. Protocol: "Add File and Remove File", "VACUUM Protocol Check".
+//! VACUUM deletes files that are no longer needed. Protocol: "Add File and Remove File", "VACUUM Protocol Check".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,7 +52,7 @@ const FILES: [&str; 14] = [
     "_delta_log/x.parquet",
 ];
 
-/// The files that are not considered.
+/// Hidden files, which VACUUM ignores.
 const HIDDEN: [&str; 6] = [
     "_hidden/x.parquet",
     "d=1/.x.parquet.crc",
@@ -105,7 +105,7 @@ pub(super) fn planned(plan: &VacuumPlan) -> BTreeSet<String> {
 fn files_of(keys: impl IntoIterator<Item = Key>) -> BTreeSet<&'static str> {
     let mut files = BTreeSet::new();
     for (name, vector) in keys {
-        // A live file in another place protects a file with the same name.
+        // If one of two files with the same name in different directories is live, the other one is kept, too.
         files.insert(FILES[[0, 1, 3][name]]);
         if vector.is_some() {
             files.insert(VECTOR);
@@ -184,7 +184,7 @@ proptest! {
             prop_assert!(!is_found || (may_go(file, *age) && !retained.contains(file)), "{} must stay", file);
             let must_go = may_go(file, *age) && !may_be_retained.contains(file);
             prop_assert!(is_found || !must_go, "{} must go", file);
-            // The log does not have the times of old files.
+            // Tombstones of old files have no times in the log.
             prop_assert!(!in_log.contains(*file) || !(live.contains(file) || retained.contains(file)), "{}", file);
         }
         let vacuumed = listed.delete().unwrap();
@@ -266,7 +266,7 @@ fn a_plan_has_sizes_times_and_reasons() {
     assert_eq!((plan.files(), plan.bytes(), plan.version(), plan.cutoff_ms()), (4, 4, 2, NOW_MS - WEEK_MS));
 }
 
-/// Checkpoints forget tombstones by the retention of the table. A VACUUM may have a longer retention.
+/// Checkpoints leave out tombstones that have expired by the table's retention. A VACUUM may have a longer retention.
 #[test]
 fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     let (store, storage) = empty();
@@ -280,7 +280,7 @@ fn a_longer_retention_keeps_what_checkpoints_have_forgotten() {
     assert_eq!(planned(&plan(&storage, request(WEEK_MS))), ["a".to_owned()].into());
 }
 
-/// The commits of VACUUM depend on nothing.
+/// No other commit can be a conflict for the commits of VACUUM.
 #[test]
 fn a_change_of_the_metadata_meanwhile_is_no_conflict_that_lasts() {
     let (store, storage) = empty();
@@ -430,8 +430,8 @@ fn files_that_a_later_commit_adds_stay_however_old_they_are() {
     }
 }
 
-/// Without a retention, a file with the current time is older than the VACUUM: the clocks of file systems only tick
-/// every few milliseconds.
+/// With a retention of zero, a file with the current time counts as older than the VACUUM, because the clocks of file
+/// systems only tick every few milliseconds.
 #[test]
 fn a_retention_of_zero_finds_what_was_written_or_removed_in_the_same_tick() {
     let (store, storage) = table(&["a", "removed"]);
@@ -446,8 +446,8 @@ fn a_retention_of_zero_finds_what_was_written_or_removed_in_the_same_tick() {
     assert_eq!(plan(&storage, request(0)).delete().unwrap().files, 3);
 }
 
-/// "A tombstone expires when current time exceeds the expiration threshold": for checkpoints as for VACUUM. Protocol:
-/// "Add File and Remove File".
+/// "A tombstone expires when current time exceeds the expiration threshold". Checkpoints and VACUUM apply the same
+/// rule. Protocol: "Add File and Remove File".
 #[test]
 fn a_file_that_was_removed_just_then_stays_after_a_checkpoint_also() {
     for (removed_ms, stays) in [(NOW_MS - WEEK_MS, true), (NOW_MS - WEEK_MS - 1, false)] {
@@ -491,7 +491,7 @@ fn a_vacuum_that_fails_at_any_request_can_be_repeated() {
         let deletes = calls.iter().filter(|call| call.op == Op::Delete).count();
         assert_eq!(deletes, if from_log { 2 } else { 3 }, "{calls:?}");
         let mut failed = 0;
-        // There are many reads, which all fail in the same way.
+        // There are many reads, and each of them would fail in the same way.
         let chosen = |(at, call): &(usize, &Call)| match call.op {
             Op::Get | Op::List => !from_log && at % 9 == 0,
             _ => true,
@@ -577,7 +577,7 @@ fn a_retention_that_was_raised_meanwhile_stops_the_deletes() {
     let longer = [("delta.deletedFileRetentionDuration".to_owned(), "interval 9 weeks".to_owned())];
     let change = deltalog::TableChange::SetProperties(longer.into());
     deltalog::alter_table(&newest(&storage), &change, Default::default(), &environment()).unwrap();
-    // Without its own retention, the request uses the table's.
+    // The request has no retention of its own, so the table's applies.
     let request = VacuumRequest::default().retention(Duration::from_secs(8 * 24 * 3600));
     assert_eq!(
         plan_vacuum(&newest(&storage), request, &environment()).unwrap_err().kind(),

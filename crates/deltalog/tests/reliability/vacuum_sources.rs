@@ -1,4 +1,4 @@
-//! VACUUM that uses the log alone, or an inventory. Protocol: "Add File and Remove File".
+//! VACUUM finds files in the log alone, or in an inventory. Protocol: "Add File and Remove File".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use super::vacuum::{DAY_MS, WEEK_MS, at, files, from_log, plan, planned, put};
 use crate::common::store::FaultyStore;
 use crate::common::{NOW_MS, add_line, empty, environment, first_lines, newest, table, write_commit};
 
-/// Creates a table whose version n adds the file n and removes the file n - 1, at n days, up to version `last`.
+/// Creates a table with versions up to `last`. Version n is committed after n days; it adds file n and removes the file
+/// before it.
 pub(super) fn daily(last: u64) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     for version in 0..=last {
@@ -41,7 +42,7 @@ pub(super) fn names(range: std::ops::Range<u64>) -> BTreeSet<String> {
     range.map(|name| name.to_string()).collect()
 }
 
-/// `_last_vacuum_info` says where the next VACUUM from the log begins, as in the JVM implementation.
+/// `_last_vacuum_info` records where the next VACUUM from the log begins, as in the JVM implementation.
 #[test]
 fn the_log_alone_tells_what_was_removed_since_the_last_vacuum() {
     let (_, storage) = daily(20);
@@ -78,13 +79,13 @@ fn a_log_that_does_not_reach_back_is_refused() {
     assert_eq!(error.kind(), ErrorKind::VersionNotFound);
     assert!(error.to_string().contains("the versions up to 5, but the log begins with version 7"), "{error}");
     assert!(error.hint().unwrap().contains("full VACUUM"));
-    // A full VACUUM has considered everything, except for the last day.
+    // A full VACUUM considers all files, except for the ones of the last day.
     let full = plan_vacuum(&newest(&storage), VacuumRequest::default(), &at(16 * DAY_MS + 1)).unwrap();
     full.delete().unwrap();
     assert_eq!(planned(&lite(&storage, 17).unwrap()), names(8..10));
 }
 
-/// The clock of the writer was ahead of the store's, or the commit took long.
+/// The writer's clock may be ahead of the store's, or the commit may take long.
 #[test]
 fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
     let (store, storage) = daily(0);
@@ -96,7 +97,7 @@ fn a_tombstone_that_is_younger_than_its_commit_is_found_later() {
     assert_eq!(planned(&lite(&storage, 11).unwrap()), names(0..1));
 }
 
-/// Neither the log nor hidden files are deleted because a `remove` names them.
+/// A `remove` that names a file of the log or a hidden file does not cause it to be deleted.
 #[test]
 fn a_hostile_log_cannot_name_files_that_are_not_the_tables() {
     let (store, storage) = empty();

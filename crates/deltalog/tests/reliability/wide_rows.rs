@@ -57,7 +57,7 @@ fn table(bytes: usize) -> (TempDir, Storage) {
     (directory, storage)
 }
 
-/// Returns the rows of batches, which are at most twice as large as they should be.
+/// Returns the rows of batches, after checking that no batch is more than twice as large as it should be.
 fn bounded(batches: impl Iterator<Item = deltalog::Result<RecordBatch>>, bytes: usize) -> Vec<(i64, String)> {
     let mut found = Vec::new();
     for batch in batches {

@@ -163,7 +163,7 @@ proptest! {
             let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
             prop_assert_eq!(snapshot.segment().checkpoint.as_ref().map(|found| found.version), Some(version));
             prop_assert_eq!(contents(&snapshot), expected(table));
-            // Sidecars that are used again may still have expired tombstones.
+            // Sidecars that a checkpoint reuses may still contain expired tombstones.
             let found = tombstones(&snapshot);
             prop_assert!(found.iter().all(|key| table.dead.contains_key(key)), "{:?} in {:?}", found, table.dead);
             // Tombstones that an earlier checkpoint dropped as expired do not return, even if the retention is longer
@@ -197,7 +197,7 @@ fn the_form_follows_from_policy_and_size() {
         write_checkpoint_within(&open(&storage), &limits, &environment).unwrap();
         assert_eq!(open(&storage).segment().checkpoint.as_ref().unwrap().kind, kind);
         assert_eq!(paths(&open(&storage)).len(), 11);
-        // One in ten checkpoints has it again.
+        // One in ten later checkpoints has the classic name again.
         for version in 3..=100 {
             write_commit(&storage, version, &[add_line(&version.to_string())]);
         }
@@ -355,8 +355,8 @@ fn tables_without_files_get_checkpoints_of_every_form() {
     }
 }
 
-/// "For txn actions, the latest version seen for a given appId wins": an older one does not come back when the newest
-/// one has expired. A progress without a time does not expire.
+/// "For txn actions, the latest version seen for a given appId wins": when the newest one has expired, an older one
+/// does not reappear. Progress without a time does not expire.
 #[test]
 fn expired_application_transactions_are_left_out() {
     let progress = |app: &str, version: i64, updated: Option<i64>| {
@@ -374,7 +374,7 @@ fn expired_application_transactions_are_left_out() {
         write_commit(&storage, 0, &[protocol, metadata]);
         let hour = 3_600_000;
         let lines = [
-            // A clock that went back: the older progress has the later time.
+            // The writer's clock was set back: the older progress has the later time.
             progress("back", 1, Some(NOW_MS)),
             progress("untimed", 1, Some(NOW_MS)),
             progress("old", 1, None),
@@ -443,7 +443,7 @@ fn the_hint_does_not_go_back_when_writers_race() {
         }
         let older = Snapshot::open(&storage, Some(10)).unwrap();
         let newer = Snapshot::open(&storage_in(&store.reconnect()), Some(20)).unwrap();
-        // The newer writer reads and writes the hint after the older one has read it and before the older one writes.
+        // The newer writer reads and writes the hint between the older writer's read and write.
         let mut newer = Some(newer);
         store.fail(move |_, call| {
             if matches!(call.op, Op::Create | Op::Put) && call.path.ends_with("_last_checkpoint") {
@@ -461,7 +461,7 @@ fn the_hint_does_not_go_back_when_writers_race() {
     }
 }
 
-/// A program may delete a table right after a commit, when the background checkpoint has made its last check.
+/// A program may delete a table right after a commit, when the background checkpoint has already made its last check.
 #[test]
 fn a_checkpoint_does_not_bring_a_deleted_table_back() {
     let plain = || first_lines(&BTreeMap::new());
@@ -550,8 +550,8 @@ fn inline_vectors_are_kept() {
     }
 }
 
-/// A table is dropped and another one created while sidecars are written. With a top-level file, the files of the old
-/// table would belong to a version of the new one.
+/// A table is dropped and another one created while sidecars are written. If a top-level file were written then, the
+/// old table's files would belong to a version of the new table.
 #[test]
 fn no_head_is_written_into_the_log_of_another_table() {
     let (store, storage) = v2_table(100);
@@ -593,7 +593,7 @@ fn a_version_gets_one_checkpoint_by_the_v2_spec() {
     }
 }
 
-/// The same holds if the clean-up happens between the last check and the last file.
+/// The same must hold if a clean-up happens between the last check and the last file.
 #[test]
 fn a_checkpoint_that_a_clean_up_passes_is_taken_back() {
     let write: [fn(&Snapshot) -> deltalog::Result<()>; 2] = [

@@ -1,5 +1,5 @@
-//! Rows are ordered along a curve, while other writers commit. Protocol: "Add File and Remove File", "Deletion
-//! Vectors", "Row Tracking", "Per-file Statistics".
+//! OPTIMIZE ZORDER BY orders rows along a curve, while other writers commit. Protocol: "Add File and Remove File",
+//! "Deletion Vectors", "Row Tracking", "Per-file Statistics".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn append(storage: &Storage, ids: impl IntoIterator<Item = i64>) {
     write.commit(files, Operation::new("WRITE")).unwrap();
 }
 
-/// Creates a table with deletion vectors and these properties, and appends `count` times `rows` rows.
+/// Creates a table with deletion vectors and these properties. Appends `rows` rows to it, `count` times.
 fn table(count: i64, rows: i64, is_partitioned: bool, properties: &[(&str, &str)]) -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -185,9 +185,8 @@ fn a_single_column_is_sorted() {
     assert_eq!(rows(&newest(&storage)), rows_of(0..1_000));
 }
 
-/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores": the share of 100
-/// files that a point query on one of four columns does not need. In the paper it is 54 % on average, and at least 43
-/// %.
+/// Figure 5 of the paper "Delta Lake: High-Performance ACID Table Storage over Cloud Object Stores" shows which share
+/// of 100 files a point query on one of four columns skips. In the paper it is 54 % on average, and at least 43 %.
 #[test]
 fn most_files_are_skipped_by_each_column() {
     let directory = tempfile::tempdir().unwrap();
@@ -235,7 +234,7 @@ fn most_files_are_skipped_by_each_column() {
     }
 }
 
-/// The description of the commit has the names of the JVM implementation.
+/// The commit is described with the names of the JVM implementation.
 #[test]
 fn the_commit_names_the_columns() {
     let (_directory, storage) = table(2, 10, false, &[]);

@@ -1,4 +1,4 @@
-//! A bucket on a server that fails.
+//! A bucket on a server whose requests fail.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use deltalog_testkit::simulation::Simulation;
 
 use crate::place::ROOT;
 
-/// The requests that write.
+/// The kinds of requests that write.
 const WRITES: [Kind; 4] = [Kind::Put, Kind::Create, Kind::Update, Kind::CompleteUpload];
 
 /// The longest time in milliseconds that a slow request waits.
@@ -28,7 +28,7 @@ impl Bucket {
         Self { server: Arc::clone(server), name: name.to_owned() }
     }
 
-    /// Makes `per_mille` of 1,000 requests fail from now on, in ways that depend on a seed.
+    /// From now on, makes `per_mille` of 1,000 requests fail, in ways that the seed determines.
     pub fn fail(&self, per_mille: u64, seed: u64) {
         let mut random = Random::new(seed);
         let conflict = ErrorAnswer::new("ConditionalRequestConflict");
@@ -73,7 +73,7 @@ impl Bucket {
                 simulation.failures.push(format!("a commit could have been replaced: {request:?}"));
             }
             if matches!(request.kind, Kind::Delete | Kind::DeleteMany) && request.key.contains("_delta_log") {
-                // The time is not known.
+                // The time of the deletion is not known.
                 simulation.deletions.push(0);
             }
         }

@@ -9,11 +9,11 @@ use deltalog_testkit::random::Random;
 use crate::place::Place;
 use crate::verbs::{FOLLOWER, KEEPER, READER, Role, TAILER, WRITER};
 
-/// The role of a process in a run.
+/// A process of a run.
 pub struct Part {
     pub name: String,
     pub role: Role,
-    /// How many verbs it does on each day.
+    /// How many verbs the process does on each day.
     pub verbs: u64,
     /// Whether a second thread does the work after its commits.
     pub has_background: bool,
@@ -33,7 +33,7 @@ pub struct Cast {
     pub counts: bool,
     /// Whether processes choose clustering columns.
     pub is_clustered: bool,
-    /// The number of small files from which writes compact them; 0 if they never do.
+    /// If this many small files exist, writes compact them; 0 if they never do.
     pub compacts_from: u64,
     /// The number of days after which all processes continue, when a part of the log has expired; 0 if they do not.
     pub pause_days: i64,

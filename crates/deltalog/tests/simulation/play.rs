@@ -42,7 +42,7 @@ pub fn play(seed: u64) -> Verdict {
     let cast = Cast::draw(&mut random, Place::Simulated);
     if cast.pause_days > 0 {
         // If listings lag behind, a reader may see neither a new checkpoint nor the commits that were deleted because
-        // of it. For such stores, the promise does not hold.
+        // of it. The promise only holds for stores whose listings do not lag behind.
         profile.lag_ms = 0;
     }
     play_with(random, profile, &cast)

@@ -1,10 +1,10 @@
-//! A seed determines its run completely.
+//! A seed completely determines a run.
 
 use std::process::Command;
 
 use crate::play::play;
 
-/// The variable that names the seed whose trace the child process prints.
+/// The environment variable with the seed whose trace the child process prints.
 const TRACED: &str = "DELTALOG_TRACED_SEED";
 
 /// The same seed results in the same trace, byte by byte: in this process, and in another one, whose hash maps are

@@ -1,4 +1,4 @@
-//! The rows of data files: numbers with their classes.
+//! The rows of data files: numbers, and the classes that follow from them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::place::ROOT;
 
-/// Returns rows with their classes.
+/// Returns a batch of these rows, with the class of each.
 pub fn batch(rows: &[i64]) -> RecordBatch {
     let classes: Int64Array = rows.iter().copied().map(class_of).collect();
     let ids: ArrayRef = Arc::new(Int64Array::from(rows.to_vec()));

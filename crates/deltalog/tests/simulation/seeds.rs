@@ -1,4 +1,4 @@
-//! Many seeds.
+//! Plays many seeds, and checks the promises for each.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::time::Instant;
 use crate::play::play;
 use crate::tally::Tally;
 
-/// How many seeds are played unless `DELTALOG_SEEDS` says otherwise.
+/// How many seeds are played, unless `DELTALOG_SEEDS` is set.
 const SEEDS: u64 = 1_000;
 
-/// After how many seeds a line about the progress is printed.
+/// The number of seeds after which a line about the progress is printed.
 const PROGRESS: u64 = 2_000;
 
-/// The number of seeds over which everything happens that can happen.
+/// The number of seeds in which every effect should occur at least once.
 const ENOUGH: u64 = 500;
 
 /// Returns the number in the environment variable `name`.
@@ -26,7 +26,7 @@ pub fn number(name: &str) -> Option<u64> {
 fn the_promises_hold_for_every_seed() {
     let (first, count) = match number("DELTALOG_SEED") {
         Some(seed) => (seed, 1),
-        // Each source tree has its own seeds, as in the property tests.
+        // By default, each source tree plays its own seeds, as in the property tests.
         None => (number("PROPTEST_RNG_SEED").unwrap_or_default(), number("DELTALOG_SEEDS").unwrap_or(SEEDS)),
     };
     let (start, next, versions) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));

@@ -23,10 +23,10 @@ use crate::place::ROOT;
 use crate::rows::batch;
 use crate::verbs::Tail;
 
-/// How far the clock of a process may be off.
+/// The maximum deviation of a process's clock.
 pub const MOST_SKEW_MS: u64 = 60_000;
 
-/// The reasons of conflicts with changes of the table itself, and not of its rows.
+/// The reasons of conflicts that concern the table itself, and not its rows.
 const ABOUT_THE_TABLE: [&str; 5] =
     ["metadata_changed", "protocol_changed", "domain_changed", "table_replaced", "log_cleaned_up"];
 
@@ -127,8 +127,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    /// Records the result of an operation that changes no rows: its commit may or may not exist, and changes of the
-    /// table take precedence over it.
+    /// Records the result of an operation that changes no rows. Whether its commit exists does not matter, and it may
+    /// be given up because of a change of the table.
     ///
     /// # Errors
     /// Any other error.
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
         Intent::write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }
 
-    /// Returns a text that no operation had before.
+    /// Returns a text that no earlier operation has used.
     pub fn mark(&mut self, what: &str) -> String {
         self.marks += 1;
         format!("{what}-{}.{}-{}", self.process.name(), self.process.life(), self.marks)
@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
         Ok(Some((file, rows)))
     }
 
-    /// Writes one or two data files with rows that no other write has, of `class` or of all classes.
+    /// Writes one or two data files with new rows, of `class` or of all classes.
     pub fn write_files(&mut self, pending: &PendingWrite, class: Option<i64>) -> Result<Files> {
         let mut files = Files { adds: Vec::new(), rows: BTreeMap::new() };
         for _ in 0..1 + self.process.below(2) {
@@ -262,7 +262,7 @@ fn real_file(pending: &PendingWrite, rows: &[i64]) -> Result<Vec<Add>> {
     writer.finish()
 }
 
-/// Returns what a snapshot shows. The handle had the version `before`.
+/// Returns the outcome that a process has seen a snapshot. The handle was at the version `before`.
 pub fn view(snapshot: &Snapshot, before: Option<u64>) -> Result<Outcome> {
     let mut files = BTreeSet::new();
     for file in live_files(snapshot)? {

@@ -1,4 +1,4 @@
-//! How often each verb had its intended effect.
+//! Counts how often each verb had its intended effect.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -81,7 +81,7 @@ impl Tally {
         }
     }
 
-    /// Returns the intended effects that never happened.
+    /// Lists the intended effects that never occurred.
     pub fn gaps(&self) -> Vec<String> {
         let counts = |verb: &str| self.verbs.get(verb).copied().unwrap_or_default();
         let missing = |what: &str, verbs: &[&str], count: fn(&Counts) -> u64| -> Vec<String> {

@@ -123,9 +123,9 @@ fn listings(place: &Place) {
     assert_eq!(names(&storage.list_after("", "log/z").unwrap()), ["log2/a", "logs"]);
 }
 
-/// More files than fit on a page: a page has 1,000 on all servers except Azurite, where it has 5,000.
+/// There are more files than fit on a page. A page has 1,000 files on all servers except Azurite, where it has 5,000.
 fn long_listings(place: &Place) {
-    // More than a page. With HDFS, each file takes its client up to half a second.
+    // This is more than a page. With HDFS, each file takes its client up to half a second.
     let files = if place.is_hdfs() { 50 } else { 1_050 };
     let storage = place.open("t");
     let name = |number: usize| format!("{number:020}.json");
@@ -161,7 +161,7 @@ fn only_the_file_that_was_read_is_replaced(place: &Place) {
     assert_eq!(storage.read("log/f").unwrap(), if is_replaced { "three" } else { "two" });
 }
 
-/// Each writer adds one to the number that it has read: no addition is lost. In a local directory an addition may be
+/// Each writer reads a number and writes it increased by one. No increase is lost. In a local directory one may be
 /// lost, because writers do not wait long for the lock. HDFS cannot compare.
 fn of_those_that_replace_a_file_one_succeeds(place: &Place) {
     if place.is_local() || place.is_hdfs() {

@@ -1,4 +1,4 @@
-//! Commits that DynamoDB decides: the table with its entries, writers that die, and lost answers.
+//! Commits that DynamoDB decides: the table of entries, writers that die, and lost answers.
 
 use deltalog::{Environment, ErrorKind, Operation, Storage, find_commit};
 use deltalog_testkit::s3::{Fault, Kind, Rule, S3Server, Settings};
@@ -54,8 +54,8 @@ impl Servers {
         self.dynalite.call("DeleteItem", &json!({ "TableName": self.table(), "Key": key }));
     }
 
-    /// Appends a row with a writer that dies: it gets an error of `kind`, and does nothing afterwards.
-    /// Returns the id of its transaction, if the writer does not know the outcome.
+    /// Appends a row with a writer that dies: it gets an error of `kind`, and does nothing afterwards. Returns the id
+    /// of its transaction if the writer does not know whether it has committed.
     fn die(&self, id: i64, kind: ErrorKind) -> Option<String> {
         let storage = self.open();
         let write = appending(&storage, &[]);
@@ -128,7 +128,7 @@ fn spellings_of_a_location_are_one_table() {
     assert!(paths.len() == 4 && paths.iter().all(|path| *path == paths[0]), "{paths:?}");
 }
 
-/// A writer that dies after step 2: only a temporary file is left.
+/// If a writer dies after step 2, only a temporary file is left.
 #[test]
 fn a_writer_that_dies_before_its_entry_has_not_committed() {
     let servers = servers(true);
@@ -141,7 +141,7 @@ fn a_writer_that_dies_before_its_entry_has_not_committed() {
     assert_eq!(ids(&newest(&servers.open())), [0, 2]);
 }
 
-/// A writer that dies after step 3: the entry exists, but the file does not.
+/// If a writer dies after step 3, the entry exists, but the file does not.
 fn dead_after_its_entry() -> (Servers, String) {
     let servers = servers(true);
     append(&servers.open(), [0]);
@@ -170,8 +170,8 @@ fn a_writer_recovers_the_commit_of_a_dead_writer() {
     assert!(servers.entries().iter().all(|entry| entry["complete"]["S"] == "true"));
 }
 
-/// A writer that dies after step 4: the file exists, but the entry is not complete. The writer has seen its commit
-/// succeed.
+/// If a writer dies after step 4, the file exists, but the entry is not marked as complete. The writer has seen its
+/// commit succeed.
 #[test]
 fn an_entry_that_was_left_incomplete_is_completed() {
     let servers = servers(true);
@@ -203,7 +203,7 @@ fn lost_answers_are_found_out() {
     }
 }
 
-/// Expired entries no longer exist. The files of the log decide about their versions.
+/// If entries have expired, the files of the log decide about their versions.
 #[test]
 fn expired_entries_are_not_needed() {
     let servers = servers(true);
@@ -220,7 +220,8 @@ fn expired_entries_are_not_needed() {
     assert_eq!(servers.entries().len(), 1);
 }
 
-/// The requests of a commit with a coordinator, compared with a commit by the store's own conditions.
+/// The requests of a commit with a coordinator are compared with the requests of a commit by the store's own
+/// conditions.
 #[test]
 fn an_append_asks_little() {
     let servers = servers(false);

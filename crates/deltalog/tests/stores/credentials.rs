@@ -1,4 +1,4 @@
-//! Credentials that a provider hands out, instead of options.
+//! Credentials from a provider, instead of options.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,8 +8,8 @@ use deltalog::{Credentials, Error, ErrorKind, Storage};
 
 use crate::places::Place;
 
-/// Opens `place` without the options `secrets`, whose values come from a provider instead. `make` converts them to
-/// credentials. Writes and reads a file.
+/// Opens `place` without the options `secrets`; `make` creates credentials from their values, and a provider returns
+/// these. Writes and reads a file.
 fn check(place: &Place, secrets: &[&str], make: impl Fn(&[String]) -> Credentials + Send + Sync + 'static) {
     let of = |name: &&str| {
         let found = place.options.iter().find(|(known, _)| known == name);

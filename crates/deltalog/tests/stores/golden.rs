@@ -1,6 +1,6 @@
-//! Tables of other writers: reading them from a store gives the same result as from disk.
+//! Reads tables of other writers from a store, and compares the result with reading them from disk.
 //!
-//! `DELTALOG_GOLDEN` names another folder than `../shared/golden`.
+//! `DELTALOG_GOLDEN` names a folder other than `../shared/golden`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ on_every_store! { fake_gcs, [golden_tables] }
 /// The result of reading a table: its version and its rows as text, or the kind of the error.
 type Content = Result<(u64, Vec<String>), ErrorKind>;
 
-/// Tables with a million rows and with 100,000 rows, in files that are like the files of other
+/// Large tables that are left out, with a million rows and with 100,000 rows. Their files are like the files of other
 /// tables.
 const LEFT_OUT: [&str; 2] = ["golden-parquet-decimal-dictionaries", "golden-parquet-decimal-type"];
 

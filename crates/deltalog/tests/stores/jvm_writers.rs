@@ -1,5 +1,5 @@
-//! Writers with the protocol of the JVM's `BaseExternalLogStore`, concurrent with ours. The protocol is modeled step by
-//! step.
+//! Writers with the protocol of the JVM's `BaseExternalLogStore` run at the same time as ours. The protocol is modeled
+//! step by step.
 //!
 //! Unlike ours, they check whether a file exists and then write it without a condition, complete entries without a
 //! condition, and keep temporary files.
@@ -100,7 +100,7 @@ impl JvmWriter<'_> {
     }
 }
 
-/// Half of the writers are ours. Some of the JVM's writers die after putting their entries.
+/// Half of the writers are ours. Some of the JVM's writers die after they have put their entries.
 #[test]
 fn each_version_has_one_winner_beside_writers_of_the_jvm() {
     for ignores_conditions in [false, true] {
@@ -109,7 +109,7 @@ fn each_version_has_one_winner_beside_writers_of_the_jvm() {
         assert!(matches!(put(&servers.open(), 0, "first"), PutOutcome::Created));
         let mut won: Vec<(u64, String)> = Vec::new();
         for version in 1..=VERSIONS {
-            // Some versions are left to writers of one kind, so that both kinds win.
+            // Some versions are only written by writers of one kind, so that both kinds succeed.
             let takes_part = |number: &u64| match version % 4 {
                 1 => !number.is_multiple_of(2),
                 2 => number.is_multiple_of(2),
@@ -143,7 +143,7 @@ fn put(storage: &Storage, version: u64, id: &str) -> PutOutcome {
     storage.put_if_absent(&JvmWriter::path(version), id.to_owned()).unwrap()
 }
 
-/// Tries to write a version. Returns it and its bytes if it is the writer's own.
+/// Tries to write a version. If it succeeds, returns the version and its bytes.
 fn write_version(servers: &Servers, number: u64, version: u64) -> Option<(u64, String)> {
     if number.is_multiple_of(2) {
         let (storage, id) = (servers.open(), format!("ours {number} {version}"));
@@ -166,7 +166,7 @@ fn write_version(servers: &Servers, number: u64, version: u64) -> Option<(u64, S
     let mut random = Random::new(version * WRITERS + number);
     let id = format!("jvm-{number}-{version}");
     let is_own = writer.write(version, &id, random.chance(300));
-    // A concurrent reader's `listFrom`.
+    // A concurrent reader calls `listFrom`.
     if random.chance(300)
         && let Some(entry) = writer.entry(version).filter(|entry| entry["complete"]["S"] == "false")
     {

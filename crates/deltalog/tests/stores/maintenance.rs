@@ -1,4 +1,4 @@
-//! The maintenance and the copying of tables.
+//! Maintenance and copies of tables.
 
 use std::io::Write;
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn layout_and_space(place: &Place) {
     assert_eq!(generate_manifests(&newest(&storage)).unwrap().written, 3);
     restore(&newest(&storage), &old, RestoreRequest::default(), &environment()).unwrap();
     assert_eq!(paths(&newest(&storage)).len(), 12);
-    // The files of the versions between are no longer needed. Clocks of servers may differ by seconds.
+    // The files of earlier versions are no longer needed. The clocks of servers may differ by seconds.
     std::thread::sleep(Duration::from_millis(1_100));
     let request = VacuumRequest::default().retention(Duration::ZERO).enforce_retention(false);
     let plan = plan_vacuum(&newest(&storage), request, &environment()).unwrap();

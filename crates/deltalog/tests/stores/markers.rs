@@ -1,5 +1,5 @@
-//! Objects that stand for directories, as Hadoop, consoles of stores and other tools create them, are not treated as
-//! files.
+//! Some objects only represent directories; Hadoop, consoles of stores and other tools create them. They are not
+//! treated as files.
 
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::storage::FileMeta;
@@ -30,7 +30,7 @@ const MARKERS: [&str; 12] = [
 ];
 
 fn markers_of_directories(place: &Place) {
-    // A place with nothing else has no table, and one may be created there.
+    // A location with nothing else is not a table, and a table may be created there.
     for marker in MARKERS {
         place.create_marker(marker);
     }

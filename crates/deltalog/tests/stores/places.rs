@@ -42,7 +42,7 @@ impl Place {
         Self::s3_server().coordinated(&DYNALITE)
     }
 
-    /// The same, in a server that ignores the condition of a create and replaces the object.
+    /// Returns such a bucket in a server that ignores the condition of a create and replaces the object.
     pub fn overwriting() -> Self {
         Self::in_server(&OVERWRITING).coordinated(&DYNALITE)
     }
@@ -97,7 +97,7 @@ impl Place {
         self
     }
 
-    /// A bucket that does not exist, in the same store.
+    /// Returns a bucket that does not exist, in the same store.
     pub fn misspelled(mut self) -> Self {
         self.root = self.root.replacen("bucket", "tpyo", 1);
         self

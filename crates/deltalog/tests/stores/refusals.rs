@@ -12,8 +12,8 @@ use crate::rows::append;
 const FUTURE: &str = "2099-01-01T00:00:00Z";
 const PAST: &str = "2020-01-01T00:00:00Z";
 
-/// Opening the table `t`, which exists, and `other`, which does not, fails with an error of this kind and with this
-/// text.
+/// Checks that opening the table `t`, which exists, and `other`, which does not, fails with an error of this kind that
+/// contains these words.
 fn refused(place: &Place, kind: ErrorKind, words: &[&str]) {
     for name in ["t", "other"] {
         let storage = place.open(name);
@@ -64,7 +64,7 @@ fn a_wrong_key() {
     refused(&versitygw, ErrorKind::PermissionDenied, &["the signature", "'aws_secret_access_key'"]);
 }
 
-/// A shared access signature. (Azurite returns Azure's code, but not its details.)
+/// A shared access signature has expired. (Azurite returns Azure's code, but not its details.)
 #[test]
 fn a_signature_that_has_expired() {
     let place = with_table(Place::azurite());
@@ -94,7 +94,7 @@ fn a_permission_to_read_only() {
     assert!(error.to_string().contains("write objects"), "{error}");
 }
 
-/// The store gets one request, and the hint has the name of the store's own setting.
+/// The store gets one request, and the hint names the store's own setting.
 #[test]
 fn a_wrong_endpoint() {
     for (place, name, words) in [

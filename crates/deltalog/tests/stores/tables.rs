@@ -1,4 +1,4 @@
-//! Tables from their first version on.
+//! Creates tables, and reads, changes and follows them.
 
 use deltalog::engine::dml::{Request, RowChangeOutcome, delete};
 use deltalog::{
@@ -22,7 +22,7 @@ fn a_table(place: &Place) {
         let committed = append(&storage, version * 10..version * 10 + 10);
         assert_eq!(committed.version, version as u64);
     }
-    // Another process opens it again.
+    // The table is opened again, as by another process.
     let storage = place.open("a table/of mine");
     let snapshot = newest(&storage);
     assert_eq!((snapshot.version(), snapshot.totals().unwrap().files), (3, 12));

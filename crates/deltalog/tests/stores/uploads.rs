@@ -6,7 +6,7 @@ use crate::places::Place;
 
 on_every_store! { a_large_file_has_all_bytes, a_large_file_that_was_given_up, a_large_file_replaces_another }
 
-/// More than two parts.
+/// The size of a file with more than two parts.
 const SIZE: usize = (20 << 20) + 3;
 
 fn bytes() -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Walks find what a listing finds, each file once, with few requests.
+//! A walk finds the same files as a listing, each of them once, with few requests.
 
 use std::collections::BTreeMap;
 
@@ -117,9 +117,10 @@ fn many_partitions_are_read_as_ranges_at_the_same_time() {
     assert_eq!(walked(&storage, "").len(), 1_000);
     let requests = server.take_requests();
     assert_eq!(count(&requests, Kind::List), requests.len());
-    // One page of everything, 11 of prefixes, each leading to four ranges of two pages; none of the log.
+    // The requests are one page of everything, and 11 pages of prefixes. Each of these leads to four ranges of two
+    // pages. There is none for the log.
     assert!(requests.len() <= 1 + 11 + 11 * 4 * 2, "{}", requests.len());
-    // Long enough even for a busy machine.
+    // This latency is long enough even for a busy machine.
     server.faults([Rule::new(Fault::LatencyMs(200)).on(Kind::List)]);
     let began = std::time::Instant::now();
     assert_eq!(walked(&storage, "").len(), 1_000);

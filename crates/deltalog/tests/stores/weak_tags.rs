@@ -1,4 +1,4 @@
-//! A store behind a compressing proxy, which makes entity tags weak: they do not identify the bytes of a file.
+//! A store behind a compressing proxy has weak entity tags: they do not identify the bytes of a file.
 
 use deltalog::{Operation, Snapshot, Storage};
 use deltalog_testkit::s3::{S3Server, Settings};
@@ -8,8 +8,8 @@ use crate::contract::create;
 use crate::places::Place;
 use crate::rows::{appending, files, ids};
 
-/// Such a store is read like one without tags: no read has a tag as a condition, which the store would refuse, and the
-/// cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
+/// Such a store is read like a store without tags: no read has a condition on a tag, which the store would refuse, and
+/// the cache is not used. (RFC 9110, 8.8.1 and 13.1.1.)
 #[test]
 fn weak_tags_are_no_tags() {
     let server = S3Server::start_with(Settings { weak_tags: true, ..Settings::default() });
@@ -24,7 +24,7 @@ fn weak_tags_are_no_tags() {
     for _ in 0..2 {
         let storage = open();
         let file = storage.open_file("f").unwrap();
-        // Its beginning is not what is read when it is opened.
+        // The bytes that are read when the file is opened are not reused.
         assert!(file.get_bytes(10, 500_000).unwrap() == content[10..500_010]);
         assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), (0..10).collect::<Vec<_>>());
         assert_eq!(storage.cache_statistics().unwrap().hits, 0);

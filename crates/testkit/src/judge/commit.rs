@@ -1,4 +1,4 @@
-//! One commit, read line by line.
+//! Parses one commit, line by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The operations of processes, their times, and their results.
+//! Records the operations of processes, with their times and results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -89,7 +89,7 @@ impl Intent {
     }
 }
 
-/// The observation of a version by a process.
+/// What a process has seen of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// The version.
@@ -126,7 +126,7 @@ pub enum Found {
     Nowhere,
 }
 
-/// The result that a process got.
+/// The result that a process received.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The write was committed as this version.
@@ -154,13 +154,13 @@ pub enum Outcome {
         /// The whole message.
         message: String,
     },
-    /// The process saw this.
+    /// The process saw this version.
     Saw(View),
-    /// The stream returned this.
+    /// The stream returned this batch.
     Streamed(Streamed),
-    /// The search found this.
+    /// The search found the commit here.
     Found(Found),
-    /// It was done, or there was nothing to do.
+    /// The operation was done, or there was nothing to do.
     Done,
 }
 
@@ -201,12 +201,12 @@ impl History {
         (operation.ended, operation.outcome, operation.faults) = (Some(ended), Some(outcome), faults);
     }
 
-    /// Replaces the intent of operation `number`, once the version on which it is based is known.
+    /// Replaces the intent of operation `number` once it is known on which version it is based.
     pub fn intend(&self, number: usize, intent: Intent) {
         self.lock()[number].intent = intent;
     }
 
-    /// Records where the commit of operation `number` was found, whose outcome was unknown until now.
+    /// Records where the commit of operation `number` was found. Its outcome was unknown until now.
     pub fn found(&self, number: usize, now: u64, place: Found) {
         let operation = &mut self.lock()[number];
         if let Some(Outcome::Unknown { found, .. }) = &mut operation.outcome {
@@ -231,7 +231,7 @@ impl Operation {
         if let Intent::Write(write) = &self.intent { Some(write) } else { None }
     }
 
-    /// Returns the version that its process knew to exist when it ended.
+    /// Returns the newest version that the process knew to exist when the operation ended.
     pub fn known(&self) -> Option<u64> {
         match &self.outcome {
             Some(Outcome::Saw(view)) => Some(view.version),
@@ -239,7 +239,7 @@ impl Operation {
         }
     }
 
-    /// Returns the version that it is known to have committed.
+    /// Returns the version that the operation is known to have committed, and the id of the transaction.
     pub fn committed(&self) -> Option<(u64, &str)> {
         match self.outcome.as_ref()? {
             Outcome::Committed { version, txn_id } => Some((*version, txn_id)),

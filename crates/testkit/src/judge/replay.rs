@@ -1,4 +1,4 @@
-//! A naive replay: every line of every commit, oldest first. Protocol: "Action Reconciliation".
+//! A naive replay that applies every line of every commit, oldest first. Protocol: "Action Reconciliation".
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,7 +18,7 @@ const MAGIC: u32 = 1_681_511_377;
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
-/// Where a deletion vector is, as its descriptor says.
+/// The location of a deletion vector, according to its descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Vector {
     storage: String,

@@ -1,4 +1,4 @@
-//! Which requests are allowed: those signed with the one known key, and with the right session token.
+//! Decides which requests are allowed: they must be signed with the known key, and have the right session token.
 
 use std::sync::Arc;
 

@@ -41,7 +41,7 @@ pub struct Fill {
     pub suffix: String,
     /// The number of objects.
     pub count: usize,
-    /// The content of each.
+    /// The content of each object.
     #[serde(default)]
     pub content: String,
 }

@@ -48,7 +48,8 @@ impl Listing<'_> {
                     None => Entry::Key(key.clone()),
                     Some(common) => Entry::CommonPrefix(common.to_owned()),
                 };
-                // A common prefix is an entry of its own. It may be before `after` even though this key is not.
+                // A common prefix is an entry of its own. The prefix may come before `after` even though this key does
+                // not.
                 if entry.text() > self.after {
                     if entries.len() == self.limit {
                         return (entries, true);
@@ -56,7 +57,7 @@ impl Listing<'_> {
                     entries.push(entry);
                 }
                 if let Some(common) = common {
-                    // The keys below it are skipped with a new search.
+                    // The keys below the prefix are skipped by a new search.
                     from = after_prefix(common).map(Bound::Included);
                     break;
                 }

@@ -1,4 +1,4 @@
-//! How fast bytes are sent, and where a body ends too early.
+//! Limits how fast bytes are sent, and makes bodies end too early.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ const CHUNK: usize = 64 << 10;
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A channel with limited bandwidth: one for the whole server, and one for each slow request.
+/// A channel with limited bandwidth. There is one for the whole server, and one for each slow request.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Option<Instant>>);
 
@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// Returns a body of `content` that ends with an error after `end` bytes, if that is not its end.
+/// Returns a body of `content`. It ends with an error after `end` bytes, unless the content ends there.
 pub(super) fn body(content: Bytes, end: usize, lines: Lines) -> Body {
     let is_cut = end < content.len();
     if !is_cut && lines.are_fast() {

@@ -1,4 +1,4 @@
-//! The recorded requests, for tests that count them.
+//! Records requests, for tests that count them.
 
 use hyper::Method;
 use hyper::http::request::Parts;
@@ -39,7 +39,7 @@ pub enum Kind {
     Other,
 }
 
-/// A request, and the answer to it.
+/// A request and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Request {
     /// The number of the request, which is also in its id.

@@ -28,20 +28,20 @@ pub enum Fault {
     BytesPerSecond(u64),
 }
 
-/// Which of the requests that match a rule it applies to.
+/// The requests to which a rule applies, among the requests that match it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// To all.
+    /// All of them.
     #[default]
     Always,
-    /// To the first n requests.
+    /// The first n of them.
     First(u64),
-    /// To the n-th request only, counted from 1.
+    /// Only the n-th one, counted from 1.
     Nth(u64),
-    /// To every k-th.
+    /// Every k-th one.
     Every(u64),
-    /// To each request with a probability.
+    /// Each of them, with a probability.
     Chance {
         /// The probability in 1/1000.
         per_mille: u64,

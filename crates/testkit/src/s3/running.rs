@@ -1,4 +1,4 @@
-//! A port that is served by its own threads.
+//! Serves a port with its own threads.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -25,11 +25,11 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Answers the requests of a port with `service`. A connection is closed where the service returns an error.
+    /// Answers the requests to a port with `service`. If the service returns an error, the connection is closed.
     ///
     /// # Panics
     ///
-    /// If the system has no port or no thread left.
+    /// If the system has no free port or cannot start a thread.
     pub(super) fn start<S, B>(service: S) -> Self
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error: Into<AnyError>, Future: Send>,
@@ -51,7 +51,7 @@ impl Running {
             runtime.block_on(async move {
                 let listener = TcpListener::from_std(listener).expect("the socket is usable");
                 tokio::spawn(listen(listener, service));
-                // Sending and dropping it mean the same.
+                // It does not matter whether a message arrives or the sender is dropped.
                 let _ = stopped.await;
             });
         });
@@ -76,12 +76,13 @@ where
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
-        // Without it, small answers may wait for 40 ms.
+        // Without this setting, small answers may wait for 40 ms.
         let _ = stream.set_nodelay(true);
         let service = service.clone();
         tokio::spawn(async move {
-            // Otherwise, if a client gives up right after its request and the end is read together with the content,
-            // the request would be discarded. It does not matter here how a connection ends: its client sees that.
+            // Without this setting, a request would be discarded if its client gives up right after it, and the end of
+            // the connection is read together with the request's content. Errors of a connection do not matter here,
+            // because the client sees them.
             http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), service).await
         });
     }

@@ -1,4 +1,4 @@
-//! The server as tests see it.
+//! The interface of the server for tests.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! dynalite: DynamoDB in memory, and a front that loses answers.
+//! dynalite: DynamoDB in memory, and a proxy in front of it that loses answers.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
@@ -76,7 +76,7 @@ impl Dynalite {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Sets what happens to the next requests: each of `faults` affects one request of an operation, such as `PutItem`.
+    /// Sets what happens to later requests: each of `faults` affects one request of an operation, such as `PutItem`.
     pub fn lose(&self, faults: impl IntoIterator<Item = (&'static str, Lost)>) {
         let faults = faults.into_iter().map(|(operation, lost)| (operation.to_owned(), lost));
         *self.front.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults.collect();

@@ -37,12 +37,12 @@ impl Process {
         self.shared.world().members[self.id].name.clone()
     }
 
-    /// Returns how many processes were in this place before.
+    /// Returns how many processes this one has replaced.
     pub fn life(&self) -> u32 {
         self.shared.world().members[self.id].life
     }
 
-    /// Returns the process that this is the second thread of.
+    /// Returns the process whose second thread this is.
     pub fn front(&self) -> Option<Self> {
         let front = self.shared.world().members[self.id].front?;
         Some(Self { shared: Arc::clone(&self.shared), id: front })
@@ -107,14 +107,14 @@ impl Process {
         tick
     }
 
-    /// Ends a pause of the second thread of this process, at the latest in `within`.
+    /// Ends a pause of the second thread of this process, after at most `within`.
     pub fn wake_second(&self, within: Duration) {
         let mut world = self.shared.world();
         let at_us = world.now_us + i64::try_from(within.as_micros()).unwrap_or(i64::MAX / 2);
         world.wake_second(self.id, at_us);
     }
 
-    /// Returns the member that belongs to the calling thread: this one, or the other thread of the same process.
+    /// Returns the member for the calling thread: this one, or the other thread of the same process.
     fn acting(&self, world: &World) -> usize {
         let thread = Some(std::thread::current().id());
         let is_calling = |id: &usize| {

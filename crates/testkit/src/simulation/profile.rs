@@ -1,14 +1,14 @@
-//! What goes wrong in a run, and how often.
+//! Settings for what goes wrong in a run, and how often.
 
 use std::time::Duration;
 
 use crate::random::Random;
 use crate::store::{Fault, Op};
 
-/// How long after its request an effect may happen at most, in milliseconds.
+/// The maximum time in milliseconds between a request and its effect.
 pub(super) const MOST_LATE_MS: u64 = 30_000;
 
-/// What goes wrong in a run, and how often.
+/// Settings for what goes wrong in a run, and how often.
 #[derive(Debug, Clone)]
 pub struct Profile {
     /// How many of 1,000 requests fail.

@@ -1,4 +1,4 @@
-//! Running processes to their ends.
+//! Runs processes until they end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use crate::store::{Fault, Objects, Op};
 /// The maximum number of requests and pauses of a run. If there are more, a process does not end.
 const MOST_STEPS: u64 = 50_000;
 
-/// The longest series of faults.
+/// The maximum length of a series of faults.
 const LONGEST_BURST: u64 = 14;
 
 /// The time at which simulations begin, in milliseconds since the epoch.
@@ -29,7 +29,7 @@ enum Status {
 struct Burst {
     /// How many more requests fail.
     left: u64,
-    /// Reads are answered.
+    /// Whether reads do not fail.
     spares_reads: bool,
 }
 
@@ -46,7 +46,7 @@ impl Burst {
     }
 }
 
-/// What the world knows about a process.
+/// The state of a process, or of its second thread.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) thread: Option<ThreadId>,
@@ -129,13 +129,13 @@ impl World {
         BEGINNING_MS + self.now_us / 1000
     }
 
-    /// Returns a number that is greater than all that were returned before.
+    /// Returns a number that is greater than all numbers returned before.
     pub(super) fn tick(&mut self) -> u64 {
         self.ticks += 1;
         self.ticks
     }
 
-    /// Returns the last of these numbers.
+    /// Returns the last number that `tick` returned.
     pub(super) fn ticks(&self) -> u64 {
         self.ticks
     }
@@ -145,7 +145,7 @@ impl World {
         self.trace.0.push(Event { now_us: self.now_us, process, what });
     }
 
-    /// Chooses who is next. `current` had the turn.
+    /// Chooses the process that has the next turn. `current` had the last one.
     fn choose(&mut self, current: usize) -> Option<usize> {
         let earliest = self.members.iter().filter_map(|member| match member.status {
             Status::Ready => Some(self.now_us),

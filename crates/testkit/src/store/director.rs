@@ -81,7 +81,7 @@ pub trait Director: Send + Sync + 'static {
     /// Receives the answer.
     fn end(&self, call: &Call, answer: Answer);
 
-    /// Returns which of the `entries` a listing shows that began when the store had seen `began` changes.
+    /// Selects the `entries` that a listing shows. The store had seen `began` changes when the listing began.
     fn shown(&self, entries: Vec<Entry>, began: u64) -> Vec<Entry>;
 
     /// Returns the time of the store in milliseconds since the epoch.

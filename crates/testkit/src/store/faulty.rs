@@ -1,4 +1,4 @@
-//! A store in memory that records its calls and fails as a script says.
+//! A store in memory that records its calls and fails as a script determines.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ struct State {
     shows_twice: bool,
 }
 
-/// A store in memory that records its calls and fails as a script says. Clones share everything.
+/// A store in memory that records its calls and fails as a script determines. Clones share everything.
 #[derive(Clone, Default)]
 pub struct FaultyStore {
     objects: Arc<Mutex<Objects>>,
@@ -68,7 +68,7 @@ impl FaultyStore {
         self.state().script = None;
     }
 
-    /// Returns the calls since the last time, and clears the record.
+    /// Returns the calls since the last call of this method, and clears the record.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state().calls)
     }

@@ -62,7 +62,7 @@ fn each_request_is_recorded_with_its_kind_key_and_sizes() {
     assert!(server.requests().is_empty());
 }
 
-/// Data for filling a server in a benchmark.
+/// Benchmarks fill a server with this many objects.
 #[test]
 fn many_objects_are_filled_in_quickly() {
     let server = server();

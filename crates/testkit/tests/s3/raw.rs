@@ -89,6 +89,6 @@ fn a_server_that_is_dropped_is_gone() {
     let mut open = TcpStream::connect(&address).unwrap();
     drop(server);
     TcpStream::connect(&address).unwrap_err();
-    // Closed or reset.
+    // The connection is closed or reset.
     assert_eq!(open.read(&mut [0]).unwrap_or(0), 0);
 }

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use crate::stores;
 
-/// How many rounds there are, and where time is limited.
+/// The number of rounds, and the smaller number for quick tests.
 const ROUNDS: usize = 200;
 const QUICK_ROUNDS: usize = 50;
 const RACERS: usize = 16;

@@ -12,7 +12,7 @@ use crate::session::Session;
 
 /// A stream that a process reads.
 pub struct Tail {
-    /// The number of the stream among the process's.
+    /// The number of the stream among the streams of the process.
     number: u64,
     stream: TableStream,
     /// The version of the snapshot that it began with.
@@ -26,7 +26,7 @@ impl Tail {
         Ok(Self { number, began_with: stream.snapshot().version(), stream, offset: None })
     }
 
-    /// Reads on in a process that knows the offset only.
+    /// Opens the stream again at its offset, as a new process would.
     fn begin_again(self, session: &Session<'_>) -> Result<Self> {
         let offset = self.offset.map(|offset| StreamOffset::parse(&offset.to_string()));
         Ok(Self { stream: open(session)?, offset: offset.transpose()?, ..self })
@@ -39,7 +39,7 @@ pub fn tail(session: &mut Session<'_>) {
     session.operate("tail", Intent::Maintain, |session, _| {
         let before = session.tail.take();
         let tail = match before {
-            // A stream that has returned nothing yet begins with the snapshot of the day.
+            // A stream that has not returned anything yet would begin with a different snapshot.
             Some(tail) if tail.offset.is_some() && again => tail.begin_again(session)?,
             Some(tail) => tail,
             None => {
@@ -56,9 +56,9 @@ pub fn tail(session: &mut Session<'_>) {
             Err(error) => error,
         };
         match error.kind() {
-            // The batch is read again, by the same stream.
+            // The same stream reads the batch again later.
             ErrorKind::Unavailable => session.tail = Some(tail),
-            // Opened again, it reads on with the new schema.
+            // A stream that is opened again continues with the new schema.
             ErrorKind::SchemaMismatch => {
                 session.process.note(format!("must open its stream again: {error}"));
                 if tail.offset.is_some() {

@@ -22,7 +22,7 @@ pub fn vacuum(session: &mut Session<'_>) {
             plan_vacuum(&newest, request, &session.environment)
         };
         let plan = match plan(if in_log { VacuumSource::Log } else { VacuumSource::Listing }) {
-            // The log does not reach back.
+            // The log does not reach back to the last VACUUM.
             Err(error) if in_log && error.kind() == ErrorKind::VersionNotFound => {
                 plan(VacuumSource::Listing)?
             }
@@ -32,7 +32,7 @@ pub fn vacuum(session: &mut Session<'_>) {
         // Other processes write in between.
         session.process.sleep(Duration::from_millis(session.process.below(2_000)));
         match plan.delete() {
-            // Its commits change nothing, so it does not matter whether they exist.
+            // The commits of a VACUUM change nothing, so it does not matter whether they exist.
             Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {
                 session.process.note(format!("does not know its commit: {error}"));
             }

@@ -1,4 +1,4 @@
-//! Acknowledged writes, failed writes, and the order of the versions.
+//! Checks acknowledged writes, failed writes, and the order of the versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::Case;
 use crate::judge::history::{Found, Intent, Operation, Outcome, Write};
 
 impl Case {
-    /// Checks that version `version` is `operation` as a whole.
+    /// Checks that version `version` contains the whole of `operation`.
     fn is_whole(&self, operation: &Operation, version: u64) -> Result<(), String> {
         let Some(write) = operation.write() else { return Ok(()) };
         let commit =

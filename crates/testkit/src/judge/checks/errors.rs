@@ -21,7 +21,7 @@ pub(super) fn retained(case: &Case) -> Result<(), String> {
 /// The error for a log that shows only compactions.
 const ONLY_COMPACTIONS: &str = "the log has neither commits nor a complete checkpoint";
 
-/// Each failure must have a visible reason: a fault, a conflicting commit, or the clean-up of the log.
+/// There must be a visible reason for each failure: a fault, a conflicting commit, or the clean-up of the log.
 pub(super) fn errors(case: &Case) -> Result<(), String> {
     for operation in &case.operations {
         let (kind, version, reason, message) = match &operation.outcome {
@@ -43,8 +43,8 @@ pub(super) fn errors(case: &Case) -> Result<(), String> {
             ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
             ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
             ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
-            // A file was deleted while it was needed. Expired versions look like a gap if a checkpoint was delayed
-            // until after the clean-up.
+            // A file was deleted while it was still needed. If a checkpoint was delayed until after the clean-up,
+            // expired versions look like a gap.
             ("FileNotFound", _) if case.may_lack_files(operation) => true,
             // A listing shows a log compaction, but not yet its commits.
             ("CorruptLog", _) if message.starts_with(ONLY_COMPACTIONS) => !case.listings_are_strong,

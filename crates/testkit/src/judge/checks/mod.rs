@@ -1,4 +1,4 @@
-//! The promises, each checked by a function of the final log and the history.
+//! Checks each promise by a function of the final log and the history.
 //!
 //! | file | what it judges |
 //! | --- | --- |
@@ -35,7 +35,7 @@ pub struct Case {
     pub copied: BTreeMap<String, Vec<i64>>,
     /// Whether a listing shows every file that existed when it began.
     pub listings_are_strong: bool,
-    /// The time before which commits may have been cleaned up; `None` if nothing expires.
+    /// The time up to which commits may have been cleaned up; `None` if nothing expires.
     pub expired_before_ms: Option<i64>,
     /// Files that were removed from the table after this time are kept; `None` if all files are kept.
     pub vacuumed_before_ms: Option<i64>,
@@ -84,8 +84,8 @@ impl Case {
         self.log.states.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that contain `operation`: that add one of its files, set its property, add its column, or
-    /// have the mark of its row deletes, its RESTORE or its clustering.
+    /// Returns the versions that contain `operation`. Such a version adds one of its files, sets its property, adds its
+    /// column, or has the mark of its row deletes, its RESTORE or its clustering.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
         let is_place = |(version, commit): &(usize, &Commit)| {

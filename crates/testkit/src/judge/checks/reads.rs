@@ -1,4 +1,4 @@
-//! Checks the observations of readers.
+//! Checks what readers have seen.
 
 use super::Case;
 use crate::judge::history::{Intent, Outcome};

@@ -85,8 +85,8 @@ pub(super) fn rows(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a write has `seen` exactly the rows `before` it of the class from which its own rows were computed.
-/// Blind appends may be ordered differently, as the isolation level `WriteSerializable` allows.
+/// Checks that a write has `seen` exactly the rows that the class from which its own rows were computed had `before`
+/// it. Blind appends may be ordered differently, as the isolation level `WriteSerializable` allows.
 fn has_read(
     write: &Write,
     writes: &BTreeMap<u64, &Write>,
@@ -160,7 +160,7 @@ fn live_rows(
 
 pub(super) fn data_files(case: &Case) -> Result<(), String> {
     let vectors: BTreeMap<&String, _> = case.log.commits.iter().flat_map(|commit| &commit.vectors).collect();
-    // A version is retained until its successor is older than that.
+    // A version is retained until the next version is older than the retention.
     let is_retained = |version: &usize| {
         let next = case.log.commits.get(version + 1);
         next.zip(case.vacuumed_before_ms)

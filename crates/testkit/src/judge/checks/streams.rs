@@ -1,4 +1,4 @@
-//! The files that streams have returned.
+//! Checks which files streams have returned.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ pub(super) fn once(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the files that a stream must have returned up to the end of a batch, and the files of the version in which
-/// it stands. It may have returned some of the latter.
+/// Returns the files that a stream must have returned up to the end of a batch, and the files of the version at which
+/// the stream is. It may have returned only some of the latter.
 fn expected(case: &Case, last: &Streamed) -> Result<(Vec<String>, Vec<String>), String> {
     let state = case.state(last.began_with);
     let state = state.ok_or_else(|| format!("there is no version {}", last.began_with))?;
@@ -61,7 +61,7 @@ fn counted<'a>(files: impl IntoIterator<Item = &'a String>) -> BTreeMap<&'a str,
     counts
 }
 
-/// Takes one of these files; returns whether there was one.
+/// Takes one occurrence of a file; returns whether there was one.
 fn take(counts: &mut BTreeMap<&str, u64>, file: &str) -> bool {
     match counts.get_mut(file) {
         Some(count) if *count > 0 => {

@@ -74,7 +74,7 @@ impl Front {
             listener.set_nonblocking(true).expect("a socket that does not block");
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             tokio::spawn(front.listen(listener));
-            // Sending and dropping it mean the same.
+            // It does not matter whether a message arrives or the sender is dropped.
             let _ = stopped.await;
         });
     }
@@ -83,7 +83,7 @@ impl Front {
         loop {
             // If a connection ends while it is accepted, only its client needs to notice.
             let Ok((stream, _)) = listener.accept().await else { continue };
-            // Without it, small answers may wait for 40 ms.
+            // Without this setting, small answers may wait for 40 ms.
             let _ = stream.set_nodelay(true);
             let front = Arc::clone(&self);
             tokio::spawn(async move {
@@ -91,7 +91,7 @@ impl Front {
                     let front = Arc::clone(&front);
                     async move { Ok::<_, Infallible>(front.answer(request).await) }
                 });
-                // It does not matter here how a connection ends: its client sees that.
+                // Errors of a connection do not matter here, because the client sees them.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }
