@@ -69,6 +69,7 @@ OLDEST = {
     "test_statement_commits",
     "test_statement_scans",
     "test_statement_values",
+    "test_stream_faults",
     "test_void_columns",
 }
 

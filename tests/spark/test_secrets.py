@@ -81,6 +81,16 @@ def use(name, uri, options):
     attempt(f"{name} read", lambda: (read().where("id > 1").collect(), read(), read().rdd, table()))
     attempt(f"{name} merge", lambda: table().alias("t").merge(data.alias("s"), "t.id = s.id")
             .whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().collect())
+    def streamed():
+        frame = options_of(spark.readStream, options).load(uri)
+        frame.explain(True)
+        writer = options_of(frame.writeStream, options).trigger(availableNow=True)
+        place = settings["spark.eventLog.dir"] + "/checkpoints/" + name
+        query = writer.option("checkpointLocation", place).start(f"{uri}-stream-{name}")
+        query.awaitTermination()
+        query.explain(True)
+        return query.lastProgress, query.recentProgress
+    attempt(f"{name} stream", streamed)
     path = f"deltalog.`{uri}`"
     attempt(f"{name} statements", lambda: explained([
         f"SELECT * FROM {path}", f"INSERT INTO {path} VALUES (1, 'a')", f"DELETE FROM {path} WHERE id = 1",
@@ -148,7 +158,7 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
     assert ran.returncode == 0, said
     # It has worked, has failed, and has logged.
     for done in (
-        *(f"same {what}" for what in ("save", "read", "merge", "statements", "catalog")),
+        *(f"same {what}" for what in ("save", "read", "merge", "stream", "statements", "catalog")),
         "hadoop merge",
     ):
         assert f"did {done}" in said, done
@@ -157,6 +167,7 @@ def test_nothing_that_anybody_sees_has_a_secret(tmp_path: Path) -> None:
         "hadoop table",
         "wrong save",
         "wrong read",
+        "wrong stream",
         "nowhere",
         "location",
         "other write",

@@ -31,6 +31,7 @@ pub(crate) struct StreamArguments {
     start_version: Option<u64>,
     start_timestamp_ms: Option<i64>,
     starts_with_next: bool,
+    is_pinned: bool,
     change_commits: String,
     change_feed: bool,
     exclude: Option<String>,
@@ -92,6 +93,7 @@ impl StreamArguments {
     fn start(&self) -> Result<StreamStart> {
         match (self.start_version, self.start_timestamp_ms, self.starts_with_next) {
             (None, None, false) => Ok(StreamStart::Snapshot),
+            (Some(version), None, false) if self.is_pinned => Ok(StreamStart::Pinned(version)),
             (Some(version), None, false) => Ok(StreamStart::Version(version)),
             (None, Some(timestamp_ms), false) => Ok(StreamStart::Timestamp(timestamp_ms)),
             (None, None, true) => Ok(StreamStart::Latest),
@@ -162,6 +164,10 @@ impl TableStream {
     #[getter]
     fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.snapshot().clone())
+    }
+
+    fn start(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        call(py, || self.0.start())
     }
 
     fn latest(&self, py: Python<'_>, start: Option<&str>, limits: Limits) -> PyResult<Option<String>> {

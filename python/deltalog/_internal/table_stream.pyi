@@ -16,6 +16,8 @@ class TableStream:
     @property
     def snapshot(self) -> Snapshot:
         """The version whose schema the rows have."""
+    def start(self) -> int | None:
+        """Returns the version with whose commit the stream begins; None if it begins with a snapshot."""
     def latest(self, start: str | None, limits: StreamLimits) -> str | None:
         """Returns the end of the batch that begins at `start`, or at the beginning of the stream.
 

@@ -280,9 +280,10 @@ class Options:
 
     def check_write(self, replaces: bool = False, streams: bool = False) -> None:
         """Raises an error for options that do not apply to writes; `replaces` allows the options that determine the
-        replaced rows from the data, and `streams` the clustering columns of a stream.
+        replaced rows from the data, and `streams` the clustering columns of a stream, which refuses unknown options.
         """
-        self._warn_of_misspelled()
+        if not streams:
+            self._warn_of_misspelled()
         if _STATEMENT in self.values:
             raise InvalidArgumentError(f"the option {_STATEMENT} is for Spark Connect: use DeltaTable here")
         self._refuse(_CHANGE_FEED + _CHANGE_BOUNDS)

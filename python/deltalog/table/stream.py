@@ -52,6 +52,8 @@ class StreamArguments(NamedTuple):
     start_version: int | None = None
     start_timestamp_ms: int | None = None
     starts_with_next: bool = False
+    is_pinned: bool = False
+    """Whether `start_version` is where the stream was found to begin, so that it need not be there yet."""
     change_commits: str = "refuse"
     change_feed: bool = False
     exclude: str | None = None

@@ -111,7 +111,9 @@ def main(directory: Path, step: str, victim: str) -> None:
         death.come_at(step)
     query = stream(spark, directory)
     if step not in STEPS:
-        threading.Timer(float(step), death.come).start()
+        timer = threading.Timer(float(step), death.come)
+        timer.daemon = True  # Without the JVM, this process ends with an error.
+        timer.start()
     query.awaitTermination()
     os._exit(0)
 

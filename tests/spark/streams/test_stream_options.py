@@ -10,18 +10,13 @@ from pyspark.sql import functions as sf
 
 import deltalog
 from deltalog.errors import (
-    DeltaError,
     InvalidArgumentError,
-    NotATableError,
     SchemaMismatchError,
-    TableReplacedError,
     UnsupportedFeatureError,
-    VersionNotFoundError,
 )
 from tests.spark.streams.queries import (
     append,
     batches,
-    failure,
     ids,
     running,
     start,
@@ -129,80 +124,6 @@ def test_a_new_column_ends_a_running_stream_once(spark: SparkSession, tmp_path: 
     assert batches(stream(spark, path), tmp_path / "cp") == [[(7, 8)]]
 
 
-WRONG: list[tuple[dict[str, Any], type[DeltaError], str]] = [
-    ({"versionAsOf": 0}, InvalidArgumentError, "versionAsOf does not apply to a stream"),
-    ({"timestampAsOf": "2026-01-01"}, InvalidArgumentError, "timestampAsOf does not apply to a stream"),
-    ({"endingVersion": 3}, InvalidArgumentError, "endingVersion does not apply to a stream"),
-    ({"maxFilePerTrigger": 3}, InvalidArgumentError, "did you mean maxFilesPerTrigger"),
-    (
-        {"schemaTrackingLocation": "/schemas", "failOnDataLoss": "false"},
-        InvalidArgumentError,
-        "leave out failOnDataLoss",
-    ),
-    ({"withEventTimeOrder": "true"}, UnsupportedFeatureError, "withEventTimeOrder"),
-]
-
-
-@pytest.mark.parametrize(("options", "kind", "text"), WRONG, ids=lambda value: str(value))
-def test_an_option_that_is_not_for_streams_is_refused_by_load(
-    spark: SparkSession, path: str, options: dict[str, Any], kind: type[DeltaError], text: str
-) -> None:
-    append(spark, path, range(1))
-    with pytest.raises(kind, match=text) as refused:
-        stream(spark, path, **options)
-    assert path in str(refused.value)
-
-
-WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
-    ({"startingVersion": 9}, VersionNotFoundError, "cannot start with version 9"),
-    ({"startingVersion": "x"}, InvalidArgumentError, "startingVersion must be a version number"),
-    (
-        {"startingVersion": 0, "startingTimestamp": "2026-01-01"},
-        InvalidArgumentError,
-        "cannot be used together",
-    ),
-    ({"startingTimestamp": "2100-01-01"}, VersionNotFoundError, "after the newest version"),
-    ({"maxFilesPerTrigger": 0}, InvalidArgumentError, "maxFilesPerTrigger must be a number of files"),
-    ({"maxBytesPerTrigger": "-1"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
-    ({"ignoreDeletes": "yes"}, InvalidArgumentError, "ignoreDeletes must be true or false"),
-    ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "no regular expression"),
-]
-
-
-@pytest.mark.parametrize(("options", "kind", "text"), WRONG_AT_START, ids=lambda value: str(value))
-def test_a_value_that_cannot_be_used_reaches_the_exception_of_the_query(
-    spark: SparkSession, tmp_path: Path, path: str, options: dict[str, Any], kind: type[DeltaError], text: str
-) -> None:
-    append(spark, path, range(1))
-    error, shown = failure(stream(spark, path, **options), tmp_path / "cp")
-    assert isinstance(error, kind)
-    assert text in str(error)
-    assert text in shown
-
-
-def test_an_offset_of_another_table_is_refused(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    append(spark, path, range(1))
-    batches(stream(spark, path), tmp_path / "cp")
-    spark.range(3).write.format("deltalog").save(f"{path} 2")
-    error, shown = failure(stream(spark, f"{path} 2"), tmp_path / "cp")
-    assert isinstance(error, TableReplacedError)
-    assert "begin with a new checkpoint" in shown
-
-
-@pytest.mark.thorough
-def test_a_checkpoint_of_another_source_is_refused(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    append(spark, path, range(1))
-    batches(spark.readStream.format("rate").load(), tmp_path / "cp", once=True)
-    error, shown = failure(stream(spark, path), tmp_path / "cp")
-    assert isinstance(error, InvalidArgumentError)
-    assert "no offset of a stream" in shown
-
-
-def test_what_is_no_table_is_refused_by_load(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(NotATableError):
-        stream(spark, tmp_path / "nothing")
-
-
 @pytest.mark.thorough
 def test_a_schema_of_the_user_must_be_the_table_s(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
@@ -226,21 +147,6 @@ def test_a_restart_needs_nothing_of_a_batch_that_is_done(
         (Path(path) / "_delta_log" / f"{version:020}.json").unlink()
     append(spark, path, range(3, 4))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[3]]
-
-
-def test_a_gap_in_the_log_is_an_error_unless_loss_is_tolerated(
-    spark: SparkSession, tmp_path: Path, path: str
-) -> None:
-    append(spark, path, range(1))
-    assert ids(batches(stream(spark, path), tmp_path / "cp")) == [[0]]
-    append(spark, path, range(1, 2), range(2, 3))
-    deltalog.DeltaTable(path).create_checkpoint()
-    for version in (0, 1):
-        (Path(path) / "_delta_log" / f"{version:020}.json").unlink()
-    error, shown = failure(stream(spark, path), tmp_path / "cp")
-    assert isinstance(error, VersionNotFoundError)
-    assert "failOnDataLoss=false" in shown
-    assert ids(batches(stream(spark, path, failOnDataLoss="false"), tmp_path / "cp")) == [[2]]
 
 
 @pytest.mark.thorough

@@ -22,6 +22,9 @@ class StreamSourceCalls(Role):
     def open(self, session: Any, options: str, schema: str, place: str) -> str:
         return source.open_stream(self._jvm, session, Options.of_json(options), schema, place)
 
+    def begin(self, session: Any, stream: str, kept: str | None) -> str:
+        return source.begin(self._jvm, session, stream, kept)
+
     def latest(
         self, session: Any, stream: str, start: str | None, is_unlimited: bool, ends_at_newest: bool
     ) -> str:

@@ -25,21 +25,24 @@ _HINT = (
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
     "read a newer version, or restore the file"
 )
-
+_HINT_OF_STREAMS = (
+    "it was vacuumed or deleted before the stream has read it: restore the file, or begin with a new checkpoint; keep "
+    "files longer than streams stand still (delta.deletedFileRetentionDuration, and the retention of VACUUM)"
+)
 
 _Error = TypeVar("_Error", bound=DeltaError)
 
 _KEPT = 256
 
 _lock = threading.Lock()
-# The planned versions, ordered by when they were last planned.
-_planned: "OrderedDict[TableVersion, None]" = OrderedDict()
+# The planned versions, ordered by when they were last planned, and what to do about a missing file of each.
+_planned: "OrderedDict[TableVersion, str]" = OrderedDict()
 
 
-def remember(table: TableVersion) -> None:
-    """Records that Spark may read files of this version."""
+def remember(table: TableVersion, *, is_stream: bool = False) -> None:
+    """Records that Spark may read files of this version, or of a stream with the schema of this version."""
     with _lock:
-        _planned[table] = None
+        _planned[table] = _HINT_OF_STREAMS if is_stream else _HINT
         _planned.move_to_end(table)
         while len(_planned) > _KEPT:
             _planned.popitem(last=False)
@@ -66,7 +69,9 @@ def _missing(path: str) -> MissingFileError | None:
     table = _version_with(unescaped(path))
     if table is None:
         return None
-    return _located(MissingFileError, "the file is not there", _HINT, table, path)
+    with _lock:
+        hint = _planned.get(table, _HINT)
+    return _located(MissingFileError, "the file is not there", hint, table, path)
 
 
 def _fault(fault: Any) -> DeltaError:

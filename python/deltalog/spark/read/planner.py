@@ -47,6 +47,8 @@ _needed: "dict[str, Planner]" = {}
 class Planner:
     """Lists the files of a snapshot."""
 
+    _is_stream = False
+
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._version = TableVersion.of(snapshot)
@@ -75,7 +77,7 @@ class Planner:
 
     def plan(self, filters: str, time_zone: str) -> Any:
         """Returns the packed list of files that may contain matching rows."""
-        file_errors.remember(self._version)
+        file_errors.remember(self._version, is_stream=self._is_stream)
         return packed(self._files(filters, time_zone))
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
@@ -160,6 +162,8 @@ class Batch(NamedTuple):
 
 class BatchPlanner(Planner):
     """Lists the files of a batch of a stream."""
+
+    _is_stream = True
 
     def __init__(self, stream: TableStream, version: TableVersion, batch: Batch) -> None:
         self.snapshot = stream.snapshot

@@ -22,7 +22,7 @@ from deltalog.spark.read.planner import Batch, batch_key
 from deltalog.spark.read.relation import bound_of, check_expected_columns, opened, partition_schema
 from deltalog.spark.read.table_version import TableVersion
 from deltalog.spark.schema import CHANGE_FIELDS, compared_columns, feed_schema, of_query, with_fields
-from deltalog.spark.streams import source_options
+from deltalog.spark.streams import kept_start, source_options
 from deltalog.table.stream import StreamArguments, StreamLimits
 
 _NO_PAUSE = timedelta(0)
@@ -90,8 +90,8 @@ def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: s
         place: where the checkpoint of the query has the source.
     """
     source_options.check(options)
-    content = source_options.content_of(options, partial(bound_of, jvm, session, end="starting"))
-    limits = source_options.limits_of(options)
+    bound = partial(bound_of, jvm, session, end="starting")
+    content, limits = source_options.arguments_of(options, bound)
     snapshot = _newest(jvm, session, options)
     text = SourceText(str(uuid.uuid4()), TableVersion.of(snapshot), content, limits, options.values, place)
     made = _opened(jvm, session, text, snapshot)
@@ -130,6 +130,24 @@ def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
         table = text.table._replace(location=location.number)
         found = open_streams.keep(text.id, _opened(jvm, session, text, table.open()))
     return found
+
+
+def begin(jvm: Jvm, session: Any, text: str, kept: str | None) -> str:
+    """Fixes where a stream begins. Returns its new text and what to keep of its start, as JSON.
+
+    Args:
+        kept: what the checkpoint has kept of the start, or None.
+    """
+    source = SourceText.of(text)
+    if not kept_start.asks_to_find(source.content):
+        return json.dumps({"stream": text, "start": None})
+    found = kept_start.KeptStart.found(_stream(jvm, session, source).stream, Options(source.options), kept)
+    if found is None:
+        return json.dumps({"stream": text, "start": None})
+    # It is opened again, with its start.
+    open_streams.drop(source.id)
+    begun = source._replace(content=kept_start.pinned(source.content, found.version))
+    return json.dumps({"stream": begun.to_json(), "start": found.to_json()})
 
 
 def latest(

@@ -1,9 +1,5 @@
-"""The options of a stream that reads a table.
+"""The options of a stream that reads a table."""
 
-Unknown options are refused: it would not be noticed that an option has no effect in a query that runs for weeks.
-"""
-
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -13,6 +9,7 @@ from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of
 from deltalog.spark.options import Options
+from deltalog.spark.streams.known_options import ensure_known
 from deltalog.table.stream import StreamArguments, StreamLimits, Tracking
 
 _FLAGS = (
@@ -32,26 +29,23 @@ _ALLOWING = {
 }
 _TRACKING = ("schemaTrackingLocation", "schemaLocation")
 _OF_SESSION = "spark.databricks.delta.streaming."
-_NAMES = {
-    name.lower(): name
-    for name in (
-        *_FLAGS,
-        *_ALLOWING,
-        *_TRACKING,
-        "allowedRoots",
-        "datetimeRebaseMode",
-        "excludeRegex",
-        "ignoreCorruptFiles",
-        "ignoreMissingFiles",
-        "int96RebaseMode",
-        "maxBytesPerTrigger",
-        "maxFilesPerTrigger",
-        "path",
-        "startingTimestamp",
-        "startingVersion",
-        "streamingSourceTrackingId",
-    )
-}
+_NAMES = (
+    *_FLAGS,
+    *_ALLOWING,
+    *_TRACKING,
+    "allowedRoots",
+    "datetimeRebaseMode",
+    "excludeRegex",
+    "ignoreCorruptFiles",
+    "ignoreMissingFiles",
+    "int96RebaseMode",
+    "maxBytesPerTrigger",
+    "maxFilesPerTrigger",
+    "path",
+    "startingTimestamp",
+    "startingVersion",
+    "streamingSourceTrackingId",
+)
 _ALL_VERSIONS = "a stream reads one version after the other: begin with startingVersion or startingTimestamp"
 _NO_END = "a stream has no end: use the trigger availableNow to stop at the newest version"
 # Options of other reads, and what to do instead.
@@ -94,12 +88,7 @@ def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
             raise UnsupportedFeatureError(
                 f"the option {_EVENT_TIME} is only known to Databricks (table {options.path}); leave it out"
             )
-        if not _is_known(name, options):
-            near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.7)
-            hint = f"did you mean {_NAMES[near[0]]}?" if near else f"known are {', '.join(_NAMES.values())}"
-            raise InvalidArgumentError(
-                f"the option {name} is not known for streams (table {options.path}); {hint}"
-            )
+    ensure_known(options, _NAMES)
     if is_tracked(options) and options.is_true("failOnDataLoss") is False:
         raise InvalidArgumentError(
             "a stream that notes schemas (schemaTrackingLocation) cannot pass over commits that were cleaned up, as "
@@ -107,9 +96,12 @@ def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
         )
 
 
-def _is_known(name: str, options: Options) -> bool:
-    # Names with dots are settings of Hadoop, of Parquet or of Spark's own.
-    return name in _NAMES or name in options.storage or "." in name or name.startswith("__")
+def arguments_of(options: Options, bound: Bound) -> tuple[StreamArguments, StreamLimits]:
+    """Returns what the options ask for, without the tracking of schemas, and the limits of a batch."""
+    try:
+        return content_of(options, bound), limits_of(options)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{error} (table {options.path})") from None
 
 
 def content_of(options: Options, bound: Bound) -> StreamArguments:
@@ -137,7 +129,7 @@ def content_of(options: Options, bound: Bound) -> StreamArguments:
 def _start(options: Options, bound: Bound) -> tuple[int | None, int | None, bool]:
     if {"startingversion", "startingtimestamp"} <= options.values.keys():
         raise InvalidArgumentError(
-            f"startingVersion and startingTimestamp cannot be used together (table {options.path}); leave out one"
+            "startingVersion and startingTimestamp cannot be used together: leave out one of them"
         )
     if options.values.get("startingversion", "").strip().lower() == _LATEST:
         return None, None, True

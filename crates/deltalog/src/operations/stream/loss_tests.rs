@@ -85,6 +85,27 @@ fn a_first_batch_that_began_with_the_next_commit_is_not_empty_after_a_restart() 
 }
 
 #[test]
+fn a_stream_whose_start_was_kept_begins_there_whenever_it_is_opened() {
+    let mut table = table(2);
+    let begun = stream(&table, options().start(StreamStart::Latest));
+    assert_eq!(begun.start().unwrap(), Some(3));
+    let again = |version| stream(&table, options().start(StreamStart::Pinned(version)));
+    assert_eq!(latest(&again(3), None).unwrap(), None);
+    append(&mut table, &[3]);
+    append(&mut table, &[4]);
+    let again = |version| stream(&table, options().start(StreamStart::Pinned(version)));
+    let end = latest(&again(3), None).unwrap().unwrap();
+    assert_eq!(end, place(5, -1, false));
+    assert_eq!((again(3).start().unwrap(), ids(&again(3), None, &end).unwrap()), (Some(3), vec![3, 4]));
+    // A first batch that another process has begun.
+    assert_eq!(ids(&again(3), None, &place(4, -1, false)).unwrap(), [3]);
+    assert_eq!(ensure_lost(latest(&again(7), None)).version(), Some(6));
+    delete_commit(&table, 4);
+    assert_eq!(ensure_lost(latest(&again(5), None)).version(), Some(4));
+    assert_eq!(stream(&table, options()).start().unwrap(), None);
+}
+
+#[test]
 fn a_first_batch_that_ends_where_the_stream_begins_is_refused() {
     let table = table(3);
     let begins_with = |version| stream(&table, options().start(StreamStart::Version(version)));

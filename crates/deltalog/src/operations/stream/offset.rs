@@ -71,13 +71,17 @@ impl StreamOffset {
         let written: Written = serde_json::from_str(text).map_err(|error| {
             Error::invalid_argument(format!("this is no offset of a stream: {text}"))
                 .with_source(error)
-                .with_hint("pass an offset that a stream has returned")
+                .with_hint(
+                    "pass an offset that a stream of a table has returned; in Spark, start the query with a checkpoint \
+                     that no other source has used",
+                )
         })?;
         if !matches!(written.source_version, 1 | 3) {
             return Err(Error::unsupported(format!(
                 "the offset has the unknown version {}: {text}",
                 written.source_version
-            )));
+            ))
+            .with_hint("go on with the release that has written it, or begin with a new checkpoint"));
         }
         let index = match written.index {
             index if BASE.contains(&index) => Index::Base,

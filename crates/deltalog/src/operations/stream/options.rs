@@ -23,6 +23,11 @@ pub enum StreamStart {
     Timestamp(i64),
     /// With the next commit.
     Latest,
+    /// With the commit of this version, which need not be there yet: where [`TableStream::start`] has found that the
+    /// stream begins.
+    ///
+    /// [`TableStream::start`]: super::TableStream::start
+    Pinned(u64),
 }
 
 /// How a stream treats a commit that removes rows, which has `remove` actions with `dataChange`.

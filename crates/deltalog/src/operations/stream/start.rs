@@ -3,6 +3,7 @@
 use super::offset::{Index, StreamOffset};
 use super::options::StreamStart;
 use super::schema;
+use super::seen::ensure_seen;
 use super::table_stream::{State, TableStream};
 use super::tracking::TrackedSchema;
 use super::walk::Position;
@@ -15,6 +16,19 @@ fn tail(version: u64) -> Position {
 }
 
 impl TableStream {
+    /// Returns the version with whose commit the stream begins, if it has no offset yet; `None` if it begins with a
+    /// snapshot. A reader that keeps it can open the stream again with [`StreamStart::Pinned`], and misses no commit
+    /// that was made before its first offset.
+    ///
+    /// # Errors
+    /// `VersionNotFound` for a start that is not in the log; `CorruptLog`, and errors of the store.
+    pub fn start(&self) -> Result<Option<u64>> {
+        self.located(|| {
+            let start = self.begin(&mut self.state())?;
+            Ok((!start.is_initial).then_some(start.version))
+        })
+    }
+
     /// Returns where the stream begins.
     pub(super) fn begin(&self, state: &mut State) -> Result<Position> {
         if let Some(start) = state.start {
@@ -30,6 +44,10 @@ impl TableStream {
             }
             StreamStart::Version(version) => {
                 self.ensure_there(version)?;
+                tail(version)
+            }
+            StreamStart::Pinned(version) => {
+                ensure_seen(state, version.saturating_sub(1), self.environment())?;
                 tail(version)
             }
             StreamStart::Timestamp(timestamp_ms) => {

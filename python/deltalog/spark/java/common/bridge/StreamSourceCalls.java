@@ -25,6 +25,14 @@ public interface StreamSourceCalls {
   String open(SparkSession session, String options, String schema, String place);
 
   /**
+   * Fixes where a stream begins. Returns a JSON object: `stream` is its new text, `start` what to
+   * keep of its start until its first batch is done, or null.
+   *
+   * @param kept what was kept of its start, or null
+   */
+  String begin(SparkSession session, String stream, String kept);
+
+  /**
    * Returns how far a batch may go, as a JSON object: `offset` is where it ends, start itself if
    * there is nothing new, or null if there is nothing at all yet; `newest` is the end of the newest
    * version that was seen.

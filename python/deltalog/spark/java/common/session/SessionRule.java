@@ -38,6 +38,7 @@ public class SessionRule
           DynamicOverwrites.class,
           ConstraintTargets.class,
           TableSecrets.class,
+          StreamSecrets.class,
           StatementRule.class);
 
   private final Class<?> type;

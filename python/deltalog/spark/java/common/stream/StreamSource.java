@@ -27,7 +27,13 @@ public final class StreamSource
   private final SparkSession session;
   private final scala.collection.immutable.Map<String, String> options;
   private final StructType schema;
-  private final String stream;
+  private final KeptStart start;
+
+  /** The text of the stream. */
+  private String stream;
+
+  /** Whether it is fixed where the stream begins. */
+  private boolean isBegun;
 
   /** Whether the trigger ends the stream at the newest version. */
   private boolean endsAtNewest;
@@ -48,6 +54,7 @@ public final class StreamSource
     this.session = session;
     this.options = options;
     this.schema = columns(schema);
+    this.start = new KeptStart(session, place);
     this.stream = Bridge.streamSources().open(session, TableOptions.json(options), schema, place);
   }
 
@@ -105,6 +112,9 @@ public final class StreamSource
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
+    if (start == null && !isBegun) {
+      begin(this.start.read());
+    }
     String from = start == null ? null : start.json();
     boolean isUnlimited = limit instanceof ReadAllAvailable;
     Map<String, Object> found =
@@ -112,6 +122,21 @@ public final class StreamSource
             Bridge.streamSources().latest(session, stream, from, isUnlimited, endsAtNewest));
     newest = (String) found.get("newest");
     return offset((String) found.get("offset"));
+  }
+
+  /**
+   * Fixes where the stream begins.
+   *
+   * @param kept what the checkpoint has kept of the start, or null
+   */
+  private void begin(String kept) {
+    Map<String, Object> begun = Json.object(Bridge.streamSources().begin(session, stream, kept));
+    String found = (String) begun.get("start");
+    if (found != null && !found.equals(kept)) {
+      start.write(found);
+    }
+    stream = (String) begun.get("stream");
+    isBegun = true;
   }
 
   private static Offset offset(String json) {
@@ -139,6 +164,11 @@ public final class StreamSource
   public Dataset<Row> getBatch(
       Option<org.apache.spark.sql.execution.streaming.Offset> start,
       org.apache.spark.sql.execution.streaming.Offset end) {
+    // Without what was kept, the first batch is one of another run, and is not begun now.
+    String kept = start.isDefined() || isBegun ? null : this.start.read();
+    if (kept != null) {
+      begin(kept);
+    }
     String from = start.isDefined() ? ((Offset) start.get()).json() : null;
     String described = Bridge.streamSources().batch(session, stream, from, end.json());
     DeltalogRelation relation = RelationDescription.relation(session, described, options);

@@ -1,0 +1,63 @@
+package io.deltalog.spark;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
+
+/**
+ * Where a stream has begun whose options name no version, in a file of its source in the checkpoint
+ * (`streams/kept_start.py`). It is written before Spark notes the first batch.
+ */
+final class KeptStart {
+  private static final String NAME = "deltalog-start.json";
+
+  private final org.apache.spark.sql.classic.SparkSession session;
+  private final Path file;
+
+  /**
+   * @param place where the checkpoint of the query has the source
+   */
+  KeptStart(SparkSession session, String place) {
+    this.session = (org.apache.spark.sql.classic.SparkSession) session;
+    this.file = new Path(place, NAME);
+  }
+
+  /** Returns what was kept, or null. */
+  String read() {
+    try (FSDataInputStream in = files().open(file)) {
+      return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (FileNotFoundException e) {
+      return null;
+    } catch (IOException e) {
+      throw new UncheckedIOException("the start of the stream cannot be read: " + file, e);
+    }
+  }
+
+  /** Keeps a text, in one step. */
+  void write(String text) {
+    Path written = new Path(file.getParent(), "." + NAME + ".tmp");
+    try {
+      FileSystem files = files();
+      try (FSDataOutputStream out = files.create(written, true)) {
+        out.write(text.getBytes(StandardCharsets.UTF_8));
+      }
+      // Only a start that the options no longer ask for is there. A rename would not replace it.
+      files.delete(file, false);
+      if (!files.rename(written, file)) {
+        throw new IOException("it cannot be renamed to its name");
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException("the start of the stream cannot be kept: " + file, e);
+    }
+  }
+
+  private FileSystem files() throws IOException {
+    return file.getFileSystem(session.sessionState().newHadoopConf());
+  }
+}
