@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,11 +112,16 @@ def main(directory: Path, step: str, victim: str) -> None:
         death.come_at(step)
     query = stream(spark, directory)
     if step not in STEPS:
-        timer = threading.Timer(float(step), death.come)
-        timer.daemon = True  # Without the JVM, this process ends with an error.
-        timer.start()
-    query.awaitTermination()
-    os._exit(0)
+        threading.Timer(float(step), death.come).start()
+    status = 1
+    try:
+        query.awaitTermination()
+        status = 0
+    except Exception:  # noqa: BLE001 (the exit status tells it)
+        traceback.print_exc()
+    finally:
+        # Without the JVM, other threads would wait for it.
+        os._exit(status)
 
 
 if __name__ == "__main__":

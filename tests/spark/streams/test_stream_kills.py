@@ -55,16 +55,17 @@ def check(directory: Path, batches: int = BATCHES) -> None:
     assert table.version() == batches - 1
 
 
+@pytest.mark.oldest
 def test_a_batch_is_written_once_whenever_the_processes_die(spark: SparkSession, directory: Path) -> None:
     """The two steps at which the most may go wrong: files without a commit, and a commit that Spark does not know."""
-    for step in ("tasks write", "the batch is committed"):
-        assert kill(directory, step)
+    for step, victim in (("tasks write", "both"), ("the batch is committed", "jvm")):
+        assert kill(directory, step, victim)
     ended(stream(spark, directory))
     check(directory)
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.timeout(900)
 def test_the_processes_die_at_each_step(spark: SparkSession, directory: Path) -> None:
     """One after another, in one chain."""
@@ -75,7 +76,7 @@ def test_the_processes_die_at_each_step(spark: SparkSession, directory: Path) ->
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.timeout(900 + 30 * KILLS)
 def test_one_or_both_processes_die_at_any_moment(spark: SparkSession, directory: Path) -> None:
     draw = random.Random(os.environ.get("DELTALOG_SEED"))  # noqa: S311 (no secret)
@@ -132,7 +133,7 @@ CLUSTER = """
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
+@pytest.mark.oldest
 def test_an_executor_dies(tmp_path: Path) -> None:
     done = run_python(CLUSTER, ROOT=str(tmp_path), PYTHONPATH=os.pathsep.join([str(ROOT), *sys.path]))
     assert "ended" in done.stdout, done.stderr[-4000:]

@@ -1,4 +1,6 @@
-"""Queries with state: a table gets the same rows as a directory of Parquet files, with the same progress."""
+"""Queries with state: from table to table they give the same rows as from Parquet files to Parquet files, with the same
+progress.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
+from deltalog import write_deltalake
 from tests.spark.streams.batches import Batches, ended
+from tests.spark.streams.queries import stream
 
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -27,8 +32,8 @@ def windows(events: DataFrame) -> DataFrame:
 
 
 def sessions(events: DataFrame) -> DataFrame:
-    counted = events.withWatermark("time", "10 seconds").groupBy(sf.session_window("time", "5 seconds"))
-    return counted.agg(sf.count("*").alias("n")).select("session_window.start", "n")
+    counted = events.withWatermark("time", "10 seconds").groupBy(sf.session_window("time", "5 seconds"), "k")
+    return counted.agg(sf.count("*").alias("n")).select("session_window.start", "k", "n")
 
 
 def joined(events: DataFrame) -> DataFrame:
@@ -83,15 +88,17 @@ QUERIES: dict[str, tuple[Query, bool]] = {
 QUICK = {"windows", "joined"}
 
 
-def add(batches: Batches, first: int) -> None:
-    """Adds events of half a minute. Some of them are late."""
+def add(batches: Batches, table: Path, first: int) -> None:
+    """Adds events of half a minute, as a file and as a commit. Some of them are late."""
     values = list(range(first, first + 30))
     seconds = [max(0, value - 60 if value % 10 == 9 else value) for value in values]
-    batches.add(
-        k=[value % 3 for value in values],
-        v=values,
-        time=[START + datetime.timedelta(seconds=second) for second in seconds],
-    )
+    events = {
+        "k": [value % 3 for value in values],
+        "v": values,
+        "time": [START + datetime.timedelta(seconds=second) for second in seconds],
+    }
+    batches.add(**events)
+    write_deltalake(table, pa.table(events), mode="append")
 
 
 def progress(query: StreamingQuery) -> list[tuple[Any, ...]]:
@@ -111,23 +118,25 @@ def progress(query: StreamingQuery) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in QUERIES]
 )
+@pytest.mark.oldest
 def test_a_query_with_state_ends_as_over_parquet(spark: SparkSession, tmp_path: Path, name: str) -> None:
     query, needs_rocks = QUERIES[name]
-    batches = Batches(tmp_path / "batches")
+    batches, table = Batches(tmp_path / "batches"), tmp_path / "table"
+    sources: dict[str, Callable[[], DataFrame]] = {
+        "deltalog": lambda: stream(spark, table, startingVersion=0, maxFilesPerTrigger=1),
+        "parquet": lambda: batches.read(spark),
+    }
     found: dict[str, list[Any]] = {"deltalog": [], "parquet": []}
     if needs_rocks:
         spark.conf.set(STORE, ROCKS)
     try:
-        for first in (
-            0,
-            30,
-            90,
-        ):  # The last one is of another run, which continues with the state of the first.
-            add(batches, first)
+        # The last one is of another run, which continues with the state of the first.
+        for first in (0, 30, 90):
+            add(batches, table, first)
             if first == 0:
                 continue
             for kind, results in found.items():
-                writer = query(batches.read(spark)).writeStream.format(kind).trigger(availableNow=True)
+                writer = query(sources[kind]()).writeStream.format(kind).trigger(availableNow=True)
                 writer = writer.option("checkpointLocation", str(tmp_path / f"checkpoint of {kind}"))
                 results.append(progress(ended(writer.start(str(tmp_path / kind)))))
     finally:
