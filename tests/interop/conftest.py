@@ -63,12 +63,17 @@ class Jvm:
         files = [self._result.with_name(f"{self._result.name}.{version}") for version in versions]
         return list(zip(map(_read, files), states, strict=True))
 
-    def stream(self, table: Path, checkpoint: Path, **options: str) -> list[list[Any]]:
-        """Continues a stream until it has read all that there is. Returns the first columns of its batches."""
-        request = {"stream": str(table), "options": options, "checkpoint": str(checkpoint)}
-        self._ask({**request, "to": str(self._result)})
-        found: list[list[Any]] = json.loads(self._result.read_text())
-        return found
+    def stream(
+        self, table: Path, checkpoint: Path, options: dict[str, str], column: str
+    ) -> tuple[list[list[Any]], str | None]:
+        """Continues a stream until it has read all that there is. Returns the values of a column, or of an expression,
+        in its batches; and its error if it has one.
+        """
+        request = {"stream": str(table), "options": options, "checkpoint": str(checkpoint), "column": column}
+        self._result.write_text("[]")
+        answer = self._answer({**request, "to": str(self._result)})
+        assert answer == "ok" or answer.startswith("error: "), answer
+        return json.loads(self._result.read_text()), None if answer == "ok" else answer
 
 
 def _read(file: Path) -> pa.Table:

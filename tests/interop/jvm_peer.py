@@ -7,8 +7,9 @@ application transactions and domains, as a JSON array of objects. `{"write_strea
 "checkpoint": PATH, "by_window": BOOLEAN}` runs the stream of `stream_of_files` into a table. Standard output has one
 answer per line: `ok` or `error: …`. What Spark prints goes to standard error.
 
-`{"stream": PATH, "options": {}, "checkpoint": PATH, "to": FILE}` continues a stream until it has read all that there
-is, and writes the first columns of its batches into `FILE`, as a JSON array of arrays.
+`{"stream": PATH, "options": {}, "checkpoint": PATH, "column": EXPRESSION, "to": FILE}` continues a stream until it has
+read all that there is, and writes the values of an expression in its batches into `FILE`, as a JSON array of arrays;
+also those of a stream that fails.
 
 SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
 returns the value.
@@ -116,9 +117,15 @@ def write_batches(spark: SparkSession, request: dict[str, Any]) -> None:
         found[number] = sorted(row[0] for row in rows.collect())
 
     frame = spark.readStream.format("delta").options(**request["options"]).load(request["stream"])
-    writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", request["checkpoint"])
-    writer.trigger(availableNow=True).start().awaitTermination()
-    Path(request["to"]).write_text(json.dumps([found[number] for number in sorted(found)]))
+    writer = (
+        frame.selectExpr(request["column"])
+        .writeStream.foreachBatch(each)
+        .option("checkpointLocation", request["checkpoint"])
+    )
+    try:
+        writer.trigger(availableNow=True).start().awaitTermination()
+    finally:
+        Path(request["to"]).write_text(json.dumps([found[number] for number in sorted(found)]))
 
 
 def wait_at(value: int, meeting: str) -> int:
