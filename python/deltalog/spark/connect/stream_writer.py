@@ -33,6 +33,7 @@ from deltalog.spark.connect.place import place_of
 from deltalog.spark.connect.task_files import written
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.options import Options
+from deltalog.spark.streams.known_options import WRITING, ensure_known
 from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.record import log_applied
 
@@ -74,6 +75,7 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         options.check_stream_write(is_complete=overwrite)
+        ensure_known(options, WRITING)
         self._options = options
         self._place = place_of(options)
         self._schema = schema

@@ -8,6 +8,21 @@ from collections.abc import Iterable
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
 
+WRITING = (
+    "allowedRoots",
+    "checkpointLocation",
+    "compression",
+    "maxRecordsPerFile",
+    "mergeSchema",
+    "optimizeWrite",
+    "overwriteSchema",
+    "partitionOverwriteMode",
+    "path",
+    "queryName",
+    "userMetadata",
+)
+"""The options of a stream that writes. Spark passes the name of a query as one."""
+
 
 def ensure_known(options: Options, names: Iterable[str]) -> None:
     """Raises an error for an option that is none of `names`, which are spelled as in the documentation."""

@@ -22,7 +22,7 @@ from deltalog.spark.errors import InvalidArgumentError, NotATableError, Unsuppor
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, location_of
 from deltalog.spark.options import Options
-from deltalog.spark.streams.known_options import ensure_known
+from deltalog.spark.streams.known_options import WRITING, ensure_known
 from deltalog.spark.write.balance import balance
 from deltalog.spark.write.base import OwnRows, is_read
 from deltalog.spark.write.job import begin_on, new_table_properties, run
@@ -34,20 +34,6 @@ from deltalog.spark.write.settings import Settings
 _COMPLETE = "Complete"
 _MODES = {"Append": "Append", _COMPLETE: "Overwrite"}
 """The names of Spark's `SaveMode` by the names of its `OutputMode`."""
-_NAMES = (
-    "allowedRoots",
-    "checkpointLocation",
-    "compression",
-    "maxRecordsPerFile",
-    "mergeSchema",
-    "optimizeWrite",
-    "overwriteSchema",
-    "partitionOverwriteMode",
-    "path",
-    "queryName",
-    "userMetadata",
-)
-"""The options of a stream that writes. The name of a query is one, too."""
 
 
 class Stream(NamedTuple):
@@ -105,7 +91,7 @@ def _check(options: Options, stream: Stream) -> None:
             "use foreachBatch with a MERGE"
         )
     options.check_stream_write(is_complete=stream.mode == _COMPLETE)
-    ensure_known(options, _NAMES)
+    ensure_known(options, WRITING)
 
 
 def complete_definition(jvm: Jvm, session: Any, location: Location, options: Mapping[str, str]) -> None:
