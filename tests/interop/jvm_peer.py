@@ -9,7 +9,7 @@ answer per line: `ok` or `error: …`. What Spark prints goes to standard error.
 
 `{"stream": PATH, "options": {}, "checkpoint": PATH, "column": EXPRESSION, "to": FILE}` continues a stream until it has
 read all that there is, and writes the values of an expression in its batches into `FILE`, as a JSON array of arrays;
-also those of a stream that fails.
+also when the stream fails.
 
 SQL has a function `wait_at(VALUE, MEETING)`, which makes the file `MEETING.started`, waits for `MEETING.done` and
 returns the value.

@@ -27,7 +27,7 @@ from tests.spark.streams.queries import append, batches, failure, ids, running, 
 
 
 def clean_up(path: str, version: int) -> None:
-    """Deletes the commits before a version, the newest of which has a checkpoint."""
+    """Deletes the commits before a version, after a checkpoint."""
     deltalog.DeltaTable(path).create_checkpoint()
     for number in range(version):
         (Path(path) / "_delta_log" / f"{number:020}.json").unlink()

@@ -8,7 +8,7 @@ import scala.collection.immutable.Map;
 
 /**
  * Hides the options of a stream that may be secrets: Spark 4.0 and 4.1 show all of them in its
- * plan, unlike those of other reads.
+ * plan, unlike the options of other reads.
  */
 public class StreamSecrets extends Rule<LogicalPlan> {
   @Override
