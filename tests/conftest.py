@@ -48,7 +48,7 @@ def root() -> Path:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what `tests/slices.py` does not take. The summary counts it as deselected."""
+    """Leaves out the tests that are not in the slices of `tests/slices.py`. The summary counts them as deselected."""
     tests = [_test(item) for item in items]
     names = taken(tests, os.environ.get("DELTALOG_TESTS", ""), os.environ.get("DELTALOG_SLICE", ""))
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
@@ -67,12 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def outcomes(pytestconfig: pytest.Config) -> Counter[str]:
-    """Counts by outcome, over all golden tables so far."""
+    """The outcomes of all golden tables so far, with their counts."""
     return pytestconfig.stash[OUTCOMES]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Prints at the end of a run how many golden tables had which outcome."""
+    """Prints at the end of a run how many golden tables had each outcome."""
     counts = config.stash[OUTCOMES]
     if counts:
         terminalreporter.section("golden tables by outcome")

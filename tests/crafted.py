@@ -1,6 +1,4 @@
-"""A table written by hand, its log as JSON and its data files by pyarrow, for forms that no available writer
-writes.
-"""
+"""Writes tables by hand, with the log as JSON and data files by pyarrow, in forms that no available writer produces."""
 
 import json
 from collections.abc import Mapping, Sequence

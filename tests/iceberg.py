@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from deltalog import DeltaTable
 
 Ids = dict[str, int]
-"""The id of each column and part, by the path of physical names."""
+"""The id of each column and part, by its path of physical names."""
 
 
 def log_ids(table: DeltaTable) -> Ids:

@@ -1,4 +1,4 @@
-"""Signals that arrive while a call runs, as when a user presses Ctrl-C."""
+"""Sends signals while a call runs, as if a user pressed Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 30.0
 
 
 class pressing(AbstractContextManager[None]):  # noqa: N801
-    """Sends this process a SIGINT as soon as `when` returns something true, for each of them, one after another.
+    """Sends SIGINT to this process as soon as `when` returns true. Several functions are waited for one after another.
 
     This is not a generator: if a generator is interrupted while it is entered, the garbage collector closes it later
     and in any thread.

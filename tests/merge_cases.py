@@ -1,4 +1,4 @@
-"""The semantics of MERGE as a table of cases: each is run by deltalog and by the JVM connector."""
+"""The semantics of MERGE as a list of cases. Both deltalog and the JVM connector run each case."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ X = (1, "x", 100)
 Z = (9, "z", 900)
 
 CASES: dict[str, Case] = {
-    # Clauses.
+    # Cases about clauses.
     "update": Case(ONE, UPDATE, [X, B, C, N]),
     "update and insert": Case(ONE, f"{UPDATE} {INSERT}", [X, B, C, N, Z]),
     "delete": Case(ONE, DELETE, [B, C, N]),
@@ -89,7 +89,7 @@ CASES: dict[str, Case] = {
     "names in another case": Case(
         ONE, "WHEN MATCHED THEN UPDATE SET T.S = S.S, N = 7", [(1, "x", 7), B, C, N]
     ),
-    # Several matches.
+    # Cases about several matches.
     "several: update": Case(TWICE, UPDATE, SEVERAL),
     "several: update of one": Case(TWICE, "WHEN MATCHED AND s.s = 'x' THEN UPDATE SET *", SEVERAL),
     "several: update of none": Case(TWICE, "WHEN MATCHED AND s.s = 'no' THEN UPDATE SET *", SEVERAL),
@@ -107,7 +107,7 @@ CASES: dict[str, Case] = {
     "several rows without a match are all inserted": Case(
         values("id, s, n", "9L, 'z', 900", "9L, 'z', 900"), INSERT, [A, B, C, N, Z, Z]
     ),
-    # Keys.
+    # Cases about keys.
     "NULL matches nothing": Case(
         values("id, s, n", "CAST(NULL AS LONG), 'x', 1"), f"{UPDATE} {INSERT}", [A, B, C, N, (None, "x", 1)]
     ),
@@ -143,7 +143,7 @@ CASES: dict[str, Case] = {
         [(1, "a", 1), B, C, N, (2, "other", 2)],
         on="t.id = s.id AND t.s = s.s",
     ),
-    # Tables.
+    # Cases about tables.
     "an empty source": Case(EMPTY, f"{UPDATE} {INSERT}", [A, B, C, N]),
     "an empty source, by source": Case(EMPTY, f"{UPDATE} {ALONE} DELETE", []),
     "an empty target": Case(ONE, f"{UPDATE} {INSERT}", [X, Z], rows=""),
@@ -214,7 +214,7 @@ CASES: dict[str, Case] = {
     "only the last clause of a kind may lack a condition": Case(
         ONE, f"{DELETE} {UPDATE}", "(?i)last.*(MATCHED|clause)|NON_LAST_MATCHED"
     ),
-    # Types of keys.
+    # Cases about the types of keys.
     "floats: NaN equals itself, and so do zeros": Case(
         values("k, v", "CAST('NaN' AS DOUBLE), 1", "0.0D, 2"),
         "WHEN MATCHED THEN UPDATE SET v = s.v",
@@ -279,7 +279,7 @@ CASES: dict[str, Case] = {
         columns="k STRUCT<a: INT, b: STRING>, v INT",
         rows="(named_struct('a', 1, 'b', 'x'), 0), (named_struct('a', 2, 'b', 'x'), 0)",
     ),
-    # Fields.
+    # Cases about fields.
     "a field": Case(
         values("k, v", "1, 5"),
         "WHEN MATCHED THEN UPDATE SET st.b = s.v",

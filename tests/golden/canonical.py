@@ -1,4 +1,4 @@
-"""The canonical form of rows, in which tables of any reader are compared.
+"""The canonical form of rows, in which the results of different readers are compared.
 
 The form is one line of JSON per row, with the lines sorted, and SHA-256 over them. The README of the golden
 tables defines it: floats as shortest round-trip doubles, decimals as text with their full scale, binary in
@@ -59,9 +59,7 @@ def sha256(lines: list[str]) -> str:
 
 
 def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
-    """Returns a function that replaces the variants in a value of `field` by their values, as Spark's decoder
-    gives them.
-    """
+    """Returns a function that replaces the variants in a value of `field` by their values, as Spark decodes them."""
     if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant":
         return lambda cell: (
             None if cell is None else {"__variant__": VariantUtils.to_python(cell["value"], cell["metadata"])}
@@ -107,7 +105,7 @@ def value(cell: Any) -> Any:
         case tuple():
             return [value(child) for child in cell]
         case list():
-            # Arrow hands a map over as a list of pairs.
+            # Arrow returns a map as a list of pairs.
             if cell and all(isinstance(entry, tuple) for entry in cell):
                 return sorted((value(entry) for entry in cell), key=lambda entry: dumps(entry[0]).encode())
             return [value(child) for child in cell]

@@ -1,4 +1,4 @@
-"""The golden tables and the expected results of each; the README beside the tables describes the form."""
+"""The golden tables with their expected results; the README beside the tables describes the form."""
 
 from __future__ import annotations
 

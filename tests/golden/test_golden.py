@@ -31,14 +31,12 @@ TABLES = load()
 
 
 class RefusedError(Exception):
-    """The reader reported that it does not implement a feature of the table."""
+    """The reader has reported that it does not implement a feature of the table."""
 
 
 @contextmanager
 def refusal(golden: Golden) -> Iterator[None]:
-    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`. Any other error stays a
-    failure.
-    """
+    """Turns an `UnsupportedFeatureError` with an accepted reason into `RefusedError`. Any other error is a failure."""
     try:
         yield
     except deltalog.UnsupportedFeatureError as error:
@@ -121,7 +119,7 @@ def check_readable(golden: Golden, path: Path) -> None:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
             if version.get("must_fail"):
-                # Its commit exists, but neither the commit before it nor a checkpoint to start from.
+                # The commit of this version exists, but neither the commit before it nor a checkpoint to start from.
                 with pytest.raises(deltalog.VersionNotFoundError, match="0 to 6 and 10 to 13"):
                     deltalog.DeltaTable(path, version=version["version"])
             else:

@@ -15,7 +15,7 @@ CANARY = b"canary_7b1d"
 
 
 class Place:
-    """`table` is the only directory that calls may change, apart from `copy`, to which they may clone."""
+    """`table` is the only directory that calls may change, apart from `copy`, which is for clones."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,7 +56,7 @@ class Place:
         ]
 
     def faults(self) -> list[str]:
-        """Returns what has changed outside of the table, and where bytes of an outside file have appeared."""
+        """Describes what has changed outside of the table, and where bytes of an outside file have appeared."""
         found = []
         now = self._look()
         for name in sorted(self._before.keys() | now.keys()):

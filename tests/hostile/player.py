@@ -43,7 +43,7 @@ class Game:
 
 
 def play(game: Game, seed: int, tables: list[Files], directory: Path) -> list[str]:
-    """Creates the table for `seed`, calls some verbs on it, and returns what went wrong."""
+    """Creates the table for `seed`, calls some verbs on it, and describes what went wrong."""
     random = Random(seed)
     place = Place(directory)
     write(place, random.choice(tables))

@@ -1,7 +1,7 @@
-"""Tables to mutate, as the files that they consist of.
+"""Small tables to mutate, as the files that they consist of.
 
-Each is small and different: partitions and checkpoints; vectors, feeds, row ids, rules and defaults; column mapping and
-a V2 checkpoint; nested columns and variants.
+The tables differ: one has partitions and checkpoints; one has vectors, feeds, row ids, rules and defaults; one has
+column mapping and a V2 checkpoint; one has nested columns and variants.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def play(root: Path, setting: str, asked: str, *options: str) -> None:
 
 
 def played(root: Path, first: int, end: int, *options: str) -> tuple[int, list[str]]:
-    """Plays seeds from `first` on, and returns the next seed and the faults; the end of the process is a fault."""
+    """Plays seeds from `first` on. Returns the next seed and the faults; if the process ends, this is a fault."""
     player = ["-m", "tests.hostile.player", str(first), str(end), *options]
     command = [sys.executable, "-X", "faulthandler", *player]
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Tables whose newest checkpoint, written by deltalog, is the only source of all but their last commits."""
+"""Creates tables whose newest checkpoint, written by deltalog, is the only source of all but their last commits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.interop.data import PARTITION_BY, PARTITIONS
 
 
 def write_checkpoints(table: Path, properties: dict[str, str]) -> deltalog.DeltaTable:
-    """Writes a few versions with two checkpoints, then a commit after them; leaves the second checkpoint alone."""
+    """Writes a few versions with two checkpoints, and a commit after them. Deletes everything that the second
+    checkpoint covers.
+    """
     data = PARTITIONS.take(list(range(8)))
     deltalog.write_deltalake(table, data, partition_by=PARTITION_BY, configuration=properties)
     deltalog.DeltaTable(table).create_checkpoint()
@@ -41,7 +43,7 @@ def add_many_files(table: Path, properties: dict[str, str]) -> int:
 
 
 def leave_newest_checkpoint(table: Path) -> None:
-    """Removes what the newest checkpoint covers: commits, and older checkpoints."""
+    """Removes everything that the newest checkpoint covers: commits, and older checkpoints."""
     log = table / "_delta_log"
     newest = max(log.glob("*.checkpoint.*"), key=lambda file: file.name[:20])
     for file in log.iterdir():

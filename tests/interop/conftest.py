@@ -21,7 +21,7 @@ JARS = ROOT / ".cache" / "jars"
 
 
 class Jvm:
-    """The peer of `jvm_peer.py`."""
+    """The connection to the process of `jvm_peer.py`."""
 
     def __init__(self, process: subprocess.Popen[str], results: Path) -> None:
         self._process = process
@@ -100,7 +100,7 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session of the newest Spark, with which deltalog changes what the connector changes in its own."""
+    """A session of the newest Spark. deltalog makes the same changes in it as the connector in its own session."""
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 
 def builder() -> SparkSession.Builder:
-    """Returns the settings that a session also has without the connector."""
+    """Returns the settings that a session needs even without the connector."""
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")

@@ -1,4 +1,4 @@
-"""Parquet files whose pages cannot be read: an answer proves that the pages were not needed."""
+"""Makes the pages of Parquet files unreadable: a correct answer then proves that the pages were not needed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 
 def destroy_pages(directory: Path) -> None:
-    """Overwrites all pages of the data files of a table. Footers, statistics and Bloom filters stay."""
+    """Overwrites all pages of the data files of a table. Footers, statistics and Bloom filters are kept."""
     files = [file for file in directory.rglob("*.parquet") if "_delta_log" not in file.parts]
     assert files
     for file in files:

@@ -1,4 +1,4 @@
-"""The effects of one statement that deltalog and the JVM connector execute on two copies of a table."""
+"""Compares the effects of one statement that deltalog and the JVM connector execute on two copies of a table."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ DATA = pa.table(
 )
 COLUMNS = "id INT, name STRING, old DOUBLE, s STRUCT<x: INT>"
 
-# The change in SQL, and the same change by us.
+# Each change in SQL, and the same change by deltalog.
 CHANGES: list[tuple[str, Callable[[DeltaTable], int]]] = [
     (
         "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', 'mine' = '1')",
@@ -85,7 +85,7 @@ def described(path: Path, version: int) -> dict[str, Any]:
             found["configuration"] = line["metaData"]["configuration"]
     # Physical names of new columns are random.
     text = re.sub(r"col-[0-9a-f]{8}-[0-9a-f-]{27}", "col", json.dumps(found))
-    # Nested JSON has its keys in any order.
+    # The keys of nested JSON have no fixed order.
     without_order: dict[str, Any] = json.loads(text)
     for name, value in without_order["parameters"].items():
         if isinstance(value, str) and value[:1] in ("{", "["):

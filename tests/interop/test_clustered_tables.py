@@ -21,7 +21,7 @@ _FILE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 
 @pytest.fixture
 def small_cubes(jvm: Jvm) -> Iterator[Callable[[int], None]]:
-    """Lets the JVM connector make cubes and files of small sizes; cubes of the given size are finished for it."""
+    """Makes the JVM connector create small cubes and files. Cubes of the given size count as finished for it."""
 
     def choose(size: int) -> None:
         for name, value in ((_FINISHED, size), (_MOST, size * 4), (_FILE_SIZE, size // 2)):
@@ -69,7 +69,7 @@ def insert(jvm: Jvm, table: str, first: int, count: int) -> None:
 def test_each_goes_on_with_what_the_other_has_clustered(
     jvm: Jvm, tmp_path: Path, mode: str, small_cubes: Callable[[int], None]
 ) -> None:
-    """Finished cubes of either engine are not rewritten, and rows and their ids stay."""
+    """Finished cubes of either engine are not rewritten, and the rows and their ids do not change."""
     table = f"delta.`{tmp_path}`"
     inner = "`b c`" if mode == "name" else "b"
     jvm.run(
@@ -108,7 +108,8 @@ def test_each_goes_on_with_what_the_other_has_clustered(
     now = cubes(tmp_path)
     assert now.items() >= theirs.items()
     assert not set(both) - set(theirs) & set(now)
-    # All texts of the columns are the same, so each counts the cubes of the other as its own.
+    # The names of the clustering columns are recorded in the same way, so each engine treats the other's cubes like its
+    # own.
     assert {tags["ZCUBE_ZORDER_BY"] for tags in files(tmp_path).values() if tags is not None} == {
         json.dumps(["a", f"s.{inner}"], separators=(",", ":"))
     }

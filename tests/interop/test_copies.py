@@ -1,4 +1,4 @@
-"""Tables that CONVERT and CLONE have made, beside tables of the JVM connector, which reads ours."""
+"""Tables that CONVERT and CLONE have made are compared with tables of the JVM connector, which also reads ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with rules that deltalog has created or replaced look to the JVM connector like its own."""
+"""To the JVM connector, tables with rules that deltalog has created or replaced look like its own."""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def test_both_write_alternately(writer: Any, reader: Any, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_path: Path) -> None:
-    """The checkpoint alone has the state: the commits that it covers are removed before the other side reads."""
+    """The checkpoint is the only source of the state: the commits that it covers are removed before the other side
+    reads.
+    """
     data = PARTITIONS.take([0, 1, 2])
     writer.write_deltalake(
         tmp_path, data, partition_by=PARTITION_BY, configuration={"delta.checkpointInterval": "5"}
@@ -73,7 +75,7 @@ def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_
     assert rows(read(reader, tmp_path)) == rows(pa.concat_tables([data] * 5))
 
 
-# Each has the properties of a table, and the ending of the name of its second checkpoint.
+# For each form of a checkpoint, the properties of a table, and the end of the name of its second checkpoint.
 CHECKPOINTS = {
     "classic": ({}, "checkpoint.parquet"),
     "structs": ({"delta.checkpoint.writeStatsAsStruct": "true"}, "checkpoint.parquet"),
@@ -91,7 +93,7 @@ CHECKPOINTS = {
 
 @pytest.mark.parametrize("form", CHECKPOINTS)
 def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
-    """The rows, and the files that a filter keeps, from the newest checkpoint and the commits after it."""
+    """The rows, and the files that a filter keeps, come from the newest checkpoint and the commits after it."""
     properties, ending = CHECKPOINTS[form]
     table = write_checkpoints(tmp_path, properties)
     log = tmp_path / "_delta_log"
@@ -108,7 +110,7 @@ def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
 
 
 def test_they_read_our_sidecars(tmp_path: Path) -> None:
-    """Two checkpoints with sidecars, where the second uses the sidecars of the first again, and nothing else."""
+    """There are two checkpoints with sidecars. The second one refers only to sidecars of the first one."""
     configuration = {"delta.checkpointPolicy": "v2"}
     number = add_many_files(tmp_path, configuration)
     deltalog.DeltaTable(tmp_path).create_checkpoint()

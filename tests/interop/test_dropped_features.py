@@ -1,5 +1,6 @@
-"""The JVM connector and `deltalake` read tables without a feature that was dropped, at every version that they may
-(protocol: "Supported Features"; the section "Checkpoint Protection" that is proposed for it)."""
+"""The JVM connector and `deltalake` read tables from which a feature was dropped, at every version that they may read
+(protocol: "Supported Features"; the section "Checkpoint Protection" that is proposed for it).
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def test_they_read_what_we_leave(jvm: Jvm, tmp_path: Path, feature: str) -> None
     assert (protocol["minReaderVersion"], configuration[PROTECTED]) == (1, str(last))
     assert feature not in protocol["writerFeatures"]
     assert "checkpointProtection" in protocol["writerFeatures"]
-    # The connector continues, and keeps the protection.
+    # The connector continues to write, and keeps the protection.
     name = f"delta.`{tmp_path}`"
     jvm.run(f"DELETE FROM {name} WHERE id = 2")
     jvm.run(f"INSERT INTO {name} SELECT * FROM {name} WHERE id = 3")

@@ -1,4 +1,6 @@
-"""Files that Spark's executors have written for an OPTIMIZE: the JVM connector reads and continues them."""
+"""The JVM connector reads tables whose files Spark's executors have written for an OPTIMIZE by deltalog, and continues
+to write to them.
+"""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from tests.interop.conftest import Jvm
 NAMES = ROOT / "crates/deltalog/src/protocol/features/table_feature.rs"
 DATA = pa.table({"id": pa.array(range(10), pa.int64()), "p": [f"p{number % 2}" for number in range(10)]})
 
-# Uses a feature in a table at a path. Afterwards, the table has some of the rows.
+# A function that uses a feature in a table at a path. Afterwards, the table has some of the rows.
 Make = Callable[[Path, Jvm], object]
 
 
 def _known() -> list[tuple[str, bool]]:
-    """The features that deltalog knows by name, and whether readers must know them too."""
+    """The features that deltalog knows by name, and for each whether readers must support it, too."""
     found = re.findall(r'^    \w+ = "([\w-]+)", (Writer|ReaderWriter)', NAMES.read_text(), re.MULTILINE)
     return [(name, kind == "ReaderWriter") for name, kind in found]
 

@@ -1,5 +1,5 @@
-"""Statistics of other writers: they never make a filter miss a row, and no statement removes or changes a row unread
-because of them.
+"""Statistics of other writers never make a filter miss a row, and no statement removes or changes a row without reading
+it because of them.
 
 Protocol: "Per-file Statistics".
 """
@@ -35,7 +35,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def decimals(scale: int, *texts: str) -> list[Decimal]:
-    """The numbers, and their negatives."""
+    """The given numbers and their negatives."""
     with localcontext(prec=50):
         return [
             sign * Decimal(text).quantize(Decimal(1).scaleb(-scale)) for text in texts for sign in (1, -1)
@@ -84,14 +84,14 @@ POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 def key(value: Any) -> tuple[bool, Any]:
-    """The order of values in Spark."""
+    """A key that sorts values in Spark's order."""
     if isinstance(value, float) and math.isnan(value):
         return (True, 0)
     return (False, value)
 
 
 def pairs(name: str) -> list[tuple[Any, Any]]:
-    """The values of a column in the files of a table."""
+    """Pairs of values of a column, one pair for each file of a table."""
     values = sorted(POOLS[name][1], key=key)
     several = list(pairwise(values))
     longest = max(len(values) for _, values in POOLS.values())
@@ -99,7 +99,7 @@ def pairs(name: str) -> list[tuple[Any, Any]]:
 
 
 def edges() -> list[pa.Table]:
-    """The files of a table that has all values, each next to the next greater one."""
+    """The files of a table that contains all values. Each file has a value and the next greater one."""
     files = zip(*(pairs(name) for name in POOLS), strict=True)
     types = [data_type for data_type, _ in POOLS.values()]
     return [
@@ -269,7 +269,9 @@ def test_bounds_of_others_remove_and_change_no_row_unseen(tmp_path: Path, vector
 
 
 def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
-    """Otherwise the tests above would prove nothing: with the mark, the same file is removed."""
+    """This shows that the tests above prove something: with deltalog's mark, the same file is removed without being
+    read.
+    """
     foreign(tmp_path, lambda stats: None)
     changed(tmp_path, 0, lambda stats: stats.update(deltalog=1))
     (tmp_path / added(tmp_path, 0)["path"]).unlink()
@@ -277,7 +279,7 @@ def test_our_own_bounds_let_a_file_go_unseen(tmp_path: Path) -> None:
 
 
 def test_a_mark_among_the_structs_of_a_checkpoint_is_none(tmp_path: Path) -> None:
-    """The writer of the struct may have changed anything in it."""
+    """The writer of the checkpoint's structs may have changed anything in the statistics."""
     data = pa.table({"id": [row[0] for row in ROWS], "n": [row[1] for row in ROWS]})
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     write_deltalake(tmp_path, data, configuration=structs)
@@ -323,7 +325,7 @@ def no_nulls(stats: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("checkpoint", [False, True])
 def test_null_counts_of_others_allow_no_rule(tmp_path: Path, checkpoint: bool) -> None:
-    """A writer that did not count NULLs, but states that there are none."""
+    """The other writer did not count NULLs, but states that there are none."""
     structs = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
     data = pa.table({"id": [1, 2], "n": [1, None], "p": ["a", "a"]})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=structs if checkpoint else {})
@@ -364,7 +366,7 @@ def test_row_ids_do_not_overlap_by_numbers_of_others(tmp_path: Path) -> None:
 
 
 def test_the_connector_continues_statistics_of_ours(jvm: Jvm, tmp_path: Path) -> None:
-    """Statistics that it copies keep the mark, and statistics that it computes do not get one."""
+    """Statistics that the connector copies keep the mark, and statistics that it computes do not get one."""
     table = f"delta.`{tmp_path}`"
     vectors = {"delta.enableDeletionVectors": "true"}
     write_deltalake(

@@ -47,7 +47,7 @@ def test_all_files_have_the_ids_of_the_log(jvm: Jvm, tmp_path: Path, creator: st
     assert len(before) == len(set(before.values())) == 11
     for uri in DeltaTable(tmp_path).file_uris():
         assert file_ids(Path(uri.removeprefix("file://"))) == before, uri
-    # Columns of both, with ids of both.
+    # deltalog adds a column, so that both engines have assigned ids.
     DeltaTable(tmp_path).alter.add_columns([Field("ours", ArrayType("long"))])
     jvm.run(f"ALTER TABLE {table} ADD COLUMNS (theirs MAP<STRING, ARRAY<INT>>)")
     after = log_ids(DeltaTable(tmp_path))
@@ -63,7 +63,9 @@ def test_all_files_have_the_ids_of_the_log(jvm: Jvm, tmp_path: Path, creator: st
 
 
 def test_copied_rows_have_the_field_ids_of_iceberg(jvm: Jvm, tmp_path: Path) -> None:
-    """PROTOCOL, "Iceberg Compatibility V3": the columns for row ids and commit versions, in the files of both."""
+    """PROTOCOL, "Iceberg Compatibility V3": both engines write the columns for row ids and commit versions, with the
+    same field ids.
+    """
     table = f"delta.`{tmp_path}`"
     flat = DATA.select(["id", "p"])
     properties = {"delta.enableIcebergCompatV3": "true", "delta.enableDeletionVectors": "false"}
@@ -77,7 +79,7 @@ def test_copied_rows_have_the_field_ids_of_iceberg(jvm: Jvm, tmp_path: Path) -> 
         return {row["row_id"]: (row["id"], row["row_commit_version"]) for row in theirs.to_pylist()}
 
     def copied() -> list[dict[str, int]]:
-        """The ids in the files, of the columns that are hidden."""
+        """The field ids of the hidden columns in the files."""
         known = log_ids(DeltaTable(tmp_path))
         found = [file_ids(path) for path in tmp_path.rglob("*.parquet") if "_delta_log" not in path.parts]
         hidden = [{name: key for name, key in ids.items() if name not in known} for ids in found]
@@ -97,7 +99,7 @@ def test_copied_rows_have_the_field_ids_of_iceberg(jvm: Jvm, tmp_path: Path) -> 
 
 
 def test_both_write_the_partition_columns(jvm: Jvm, tmp_path: Path) -> None:
-    """The feature `materializePartitionColumns`, which the connector then drops."""
+    """Both engines write tables with the feature `materializePartitionColumns`; then the connector drops it."""
     table = f"delta.`{tmp_path}`"
     properties = {"delta.enableMaterializePartitionColumnsFeature": "true"}
     data = DATA.select(["p", "id"])

@@ -34,7 +34,7 @@ def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path:
 
 
 def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
-    """Data files, a rewrite by DELETE, a checkpoint by interval; every version of the table."""
+    """The table has data files, a rewrite by DELETE, and a checkpoint by interval. Every version of it is read."""
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '3')
@@ -94,7 +94,7 @@ def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows deleted twice, updated, merged, purged and restored: some versions, and every range of changes
+    """Rows were deleted twice, updated, merged, purged and restored. Some versions are read, and every range of changes
     that ends at the newest version.
     """
     table = f"delta.`{tmp_path}`"
@@ -228,7 +228,9 @@ def test_they_go_on_with_the_features_of_our_tables(
 
 
 def test_they_read_every_form_of_our_checkpoints(jvm: Jvm, tmp_path: Path) -> None:
-    """Each checkpoint is the only source of its version; with sidecars, two of them used again."""
+    """Each checkpoint is the only source of its version. If there are sidecars, two of them are used by a second
+    checkpoint.
+    """
     structs = {"delta.checkpoint.writeStatsAsStruct": "true"}
     forms = {
         "classic": {},

@@ -24,7 +24,7 @@ ROWS = pa.table(
 
 
 def manifests(path: Path) -> dict[str, list[str]]:
-    """The lines of manifests by their paths. The JVM connector's have no order."""
+    """The lines of manifests, by their paths. The JVM connector writes them in any order."""
     root = path / "_symlink_format_manifest"
     found = (file for file in root.rglob("manifest"))
     return {str(file.relative_to(root)): sorted(file.read_text().splitlines()) for file in found}
@@ -43,7 +43,7 @@ def test_manifests_are_those_of_the_jvm_connector(jvm: Jvm, tmp_path: Path) -> N
         assert manifests(path) == expected
         for file in (path / "_symlink_format_manifest").rglob("manifest"):
             assert file.read_text() == "".join(line + "\n" for line in file.read_text().splitlines())
-        # Manifests without files are deleted, and Hadoop's checksums match the new manifests.
+        # Manifests of partitions without files are deleted, and Hadoop's checksums match the new manifests.
         jvm.run(f"GENERATE symlink_format_manifest FOR TABLE delta.`{path}`")
         write_deltalake(path, ROWS.slice(0, 1), mode="overwrite")
         DeltaTable(path).generate()

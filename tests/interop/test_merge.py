@@ -1,4 +1,4 @@
-"""The semantics of MERGE: the cases of `tests/merge_cases.py` are what the JVM connector does."""
+"""The semantics of MERGE: the JVM connector behaves as the cases of `tests/merge_cases.py` state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CLEAR = (
     "timestamps",
     "a struct by the names of its fields",
 )
-# The connector refuses these, and Spark's own grammar and analyzer allow them.
+# The connector refuses these cases, although Spark's own grammar and analyzer allow them.
 REFUSED = (
     "a subquery as condition",
     "a correlated subquery as value",

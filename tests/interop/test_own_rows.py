@@ -1,5 +1,5 @@
-"""Statements that read the table that they change, concurrent with statements of the JVM connector: either engine may
-commit first, and each must take into account what both have recorded.
+"""Statements read the table that they change, while the JVM connector also executes statements. Either engine may
+commit first, and the other one must take the commit into account.
 
 The first statement waits in a Python function, after it has chosen its version, until the second one is committed.
 """
@@ -21,7 +21,7 @@ from tests.spark.overtaken import changed_at, created, last, overtaken, rows
 LEVELS = ("WriteSerializable", "Serializable")
 IS_CONFLICT = re.compile("DELTA_CONCURRENT_(APPEND|DELETE_READ|DELETE_DELETE)")
 
-# Each of them sets one partition to the content of another one.
+# Each statement sets one partition to the content of another one.
 SWAPS = {
     "REPLACE WHERE": "INSERT INTO {t} REPLACE WHERE part = '{to}' "
     "SELECT '{to}' AS part, {value} AS value FROM {t} WHERE part = '{of}'",
@@ -58,7 +58,7 @@ CHANGES = {
 
 
 def quick(names: Iterable[str], *chosen: str) -> list[Any]:
-    """Returns parameters, leaving most of them to thorough runs."""
+    """Returns parameters; most of them only apply to thorough runs."""
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
 
@@ -89,7 +89,7 @@ def dynamic(spark: SparkSession, jvm: Jvm) -> Iterator[None]:
 def test_partitions_are_not_swapped_when_the_connector_overtakes_us(
     jvm: Jvm, spark: SparkSession, path: str, statement: str, level: str
 ) -> None:
-    """One after the other, the two statements make both partitions the same."""
+    """If one statement is executed after the other, both partitions are the same in the end."""
     created(path, level)
     second = SWAPS[statement].format(t=theirs(path), to="q", of="p", value="value")
     with overtaken(spark, path, lambda _: jvm.run(second)), pytest.raises(CommitConflictError):
@@ -127,7 +127,9 @@ def test_rows_are_inserted_once_when_the_connector_overtakes_us(
 def test_rows_are_inserted_once_when_we_overtake_the_connector(
     jvm: Jvm, spark: SparkSession, path: str, level: str
 ) -> None:
-    """deltalog's commit states that it is no blind append, which would not conflict under `WriteSerializable`."""
+    """deltalog's commit states that it is not a blind append. A blind append would not conflict under
+    `WriteSerializable`.
+    """
     created(path, level)
     second = MISSING.format(t=ours(path), value="s.value")
     value = f"wait_at(s.value, '{path}')"

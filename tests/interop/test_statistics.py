@@ -1,6 +1,6 @@
 """The JVM connector and `deltalake` read tables with recomputed statistics, and use them to skip files.
 
-Deleted files prove that they were skipped.
+Files are deleted before a query, to prove that it has skipped them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checkpoints of streams that the JVM connector has begun and deltalog continues, and the other way round."""
+"""deltalog continues streams from checkpoints of the JVM connector, and the other way round."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def read(reader: Reader, table: Path, checkpoint: Path, options: dict[str, str],
 
 
 def write(path: Path, first: int, names: list[str]) -> None:
-    """Appends a commit with a file in each of the partitions."""
+    """Makes a commit that appends a file to each of the partitions."""
     rows = pa.table({"id": range(first, first + len(names)), "p": names})
     write_deltalake(path, rows, mode="append", partition_by=["p"])
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table whose snapshot has files of one time, and of paths that are encoded; and commits after it."""
+    """A table whose snapshot has files with the same time and with encoded paths, and commits after it."""
     path = tmp_path / "table"
     write(path, 0, ["a b", "ä", "a%20b", "c"])
     write(path, 4, ["c", "a b"])
@@ -82,7 +82,7 @@ def change(path: Path) -> None:
 
 
 def copied(checkpoint: Path, done: int) -> Path:
-    """Returns a copy of a checkpoint as it was after so many batches."""
+    """Returns a copy of a checkpoint as it was after `done` batches."""
     copy = checkpoint.with_name(f"{checkpoint.name} {done}")
     shutil.copytree(checkpoint, copy)
     for kind in ("offsets", "commits"):

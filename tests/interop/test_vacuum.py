@@ -1,4 +1,4 @@
-"""The files that VACUUM deletes, compared with the JVM connector and `deltalake`, which read the rest."""
+"""The files that VACUUM deletes are the same as with the JVM connector and `deltalake`, and both can read the rest."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def test_the_same_files_as_the_jvm_connector_deletes(jvm: Jvm, tmp_path: Path, r
     assert 0 < len(left) < len(before)
     if retention is None:
         assert "_p=1%20x/young.parquet" in left
-        # The last delete is retained.
+        # The files of the last delete are retained.
         assert rows(pa.table(DeltaTable(tmp_path / "ours", version=3).to_arrow()))
     [(found, _)] = jvm.versions(tmp_path / "ours", [6])
     assert rows(found) == expected
-    # Each engine finds nothing more to delete after the other one.
+    # After one engine's VACUUM, the other one finds nothing more to delete.
     assert DeltaTable(tmp_path / "jvm").vacuum(retention, True, False) == []
 
     jvm_start, our_start = (

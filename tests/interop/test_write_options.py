@@ -15,7 +15,7 @@ from tests.interop.conftest import Jvm
 
 
 def agree(jvm: Jvm, path: Path) -> list[str]:
-    """The rows, which must be the same for both readers."""
+    """Returns the rows, after checking that they are the same for both readers."""
     found = rows(pa.table(DeltaTable(path).to_arrow()))
     assert rows(jvm.query(f"SELECT * FROM delta.`{path}`")) == found
     assert DeltaTable(path).verify().ok
@@ -49,7 +49,9 @@ def test_each_knows_what_applications_of_the_other_have_done(jvm: Jvm, tmp_path:
 @pytest.mark.parametrize("vectors", ["false", "true"])
 @pytest.mark.parametrize("predicate", ["p = 'a'", "n > 5", "p = 'b' AND n >= 4", "n IS NULL"])
 def test_the_same_rows_are_replaced(jvm: Jvm, tmp_path: Path, predicate: str, vectors: str) -> None:
-    """The connector's INSERT ... REPLACE WHERE is the oracle. The connector then continues to write to our table."""
+    """The connector's INSERT ... REPLACE WHERE determines the expected rows. The connector then continues to write to
+    our table.
+    """
     old = pa.table({"n": [*range(10), None] * 3, "p": (["a", "b", None] * 11)})
     properties = {"delta.enableDeletionVectors": vectors}
     for name in ("ours", "theirs"):

@@ -1,4 +1,4 @@
-"""Rows that deltalog and the JVM connector alternately order by several columns."""
+"""deltalog and the JVM connector alternately order the rows of a table by several columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ours(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("mapping", [pytest.param("none", marks=pytest.mark.thorough), "name"])
 def test_each_reads_and_continues_what_the_other_has_ordered(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows and row ids stay, and both engines describe the operation in the same words."""
+    """The rows and row ids do not change, and both engines describe the operation in the same way."""
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING, d DECIMAL(20, 3), f DOUBLE)

@@ -1,4 +1,4 @@
-"""Helpers of the tests of changes of tables."""
+"""Helpers for the tests of changes of a table's definition."""
 
 from __future__ import annotations
 

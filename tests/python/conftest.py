@@ -11,7 +11,7 @@ from deltalog import upkeep
 
 @pytest.fixture
 def background() -> Iterator[None]:
-    """The work after a commit is done in the background."""
+    """Lets commits do the work after them in the background."""
     upkeep.run_in_background(True)
     yield
     assert upkeep.wait(60)

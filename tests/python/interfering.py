@@ -1,4 +1,4 @@
-"""Writers that commit at the worst moment: while rows are read, or right after the log was read."""
+"""Makes other writers commit at the worst moment: while rows are read, or right after the log was read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltalog import DeltaTable
 
 
 class Interfering:
-    """Rows whose source lets another writer commit while they are read."""
+    """Rows that make another writer commit while they are read."""
 
     def __init__(self, rows: pa.Table, other: Any) -> None:
         self._rows, self._other = rows, other

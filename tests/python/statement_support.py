@@ -46,7 +46,7 @@ def created(
 
 
 def content(table: DeltaTable | Path, version: int | None = None) -> list[tuple[Any, ...]]:
-    """Returns the rows in some order that depends on them only."""
+    """Returns the rows, in an order that only depends on them."""
     if not isinstance(table, DeltaTable):
         table = DeltaTable(table, version=version)
     return in_order(tuple(row.values()) for row in pa.table(table.to_arrow()).to_pylist())
@@ -62,7 +62,7 @@ def metrics(done: dict[str, int] | AlreadyApplied) -> dict[str, int]:
 
 
 def feed(table: DeltaTable, version: int) -> Counter[tuple[Any, ...]]:
-    """Returns the changes of a version: each row with its kind, and how often."""
+    """Returns the changes of a version: each row with its kind of change, and how often it occurs."""
     changes = pa.table(table.load_cdf(version, version)).to_pylist()
     names = [field.name for field in table.schema().fields]
     return Counter((change["_change_type"], *(change[name] for name in names)) for change in changes)

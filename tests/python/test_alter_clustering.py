@@ -102,7 +102,7 @@ def test_clustering_columns(tmp_path: Path) -> None:
 
 
 def test_new_files_have_statistics_of_clustering_columns(tmp_path: Path) -> None:
-    """The statistics are kept, regardless of later changes of the properties."""
+    """New files have statistics of clustering columns even if the table's properties are changed later."""
     table = created(tmp_path, NESTED)
     table.alter.cluster_by("s.x")
     table.alter.set_table_properties({"delta.dataSkippingNumIndexedCols": "0"})

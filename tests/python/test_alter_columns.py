@@ -66,7 +66,7 @@ def test_columns_are_added_at_any_place(tmp_path: Path, configuration: dict[str,
         "string",
         "AFTER x",
     )
-    # New rows have values in the new columns, and data of earlier writers still fits.
+    # New rows have values in the new columns, and data from writers that do not know the columns still fits.
     data = pa.table({"id": pa.array([2], pa.int32()), "a": ["x"], "c": pa.array([7], pa.int64())})
     write_deltalake(tmp_path, data, mode="append")
     assert DeltaTable(tmp_path).count("c = 7 AND a = 'x' AND first IS NULL") == 1
@@ -157,7 +157,7 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
 
 
 def test_statistics_follow_columns(tmp_path: Path) -> None:
-    """Files still have statistics of a column that was renamed."""
+    """After a column was renamed, the statistics of old files still apply to it."""
     listed = {"delta.dataSkippingStatsColumns": "id, s.x, S.l"}
     table = created(tmp_path, NESTED, configuration={**MAPPED, **listed})
     table.alter.rename_column("ID", "a key")
@@ -221,7 +221,9 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
 
 
 def test_clustering_columns_get_other_names_and_types(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE continues; only a drop is refused."""
+    """PROTOCOL, "Clustered Table": the domain has physical names. OPTIMIZE continues to work; only dropping such a
+    column is refused.
+    """
     configuration = {**MAPPED, "delta.enableTypeWidening": "true"}
     data = pa.table({"a": pa.array([3, 1, 2], pa.int32()), "s": [{"b": "x"}] * 3, "c": [1, 2, 3]})
     fields = Schema.from_arrow(data.schema)

@@ -21,7 +21,7 @@ ROWS = pa.table({"id": pa.array([1, 2], pa.int32())})
 
 
 def table(path: Path, **properties: str) -> DeltaTable:
-    """Creates a table with rows, then sets the properties as a client does that knows none of them."""
+    """Creates a table with rows, then sets properties as a client would that knows none of them."""
     write_deltalake(path, ROWS)
     log = path / "_delta_log"
     lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
@@ -55,7 +55,7 @@ def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("feature", [None, "rowTracking", "icebergCompatV3"])
 def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature: str | None) -> None:
-    """The same holds if a new feature requires the property."""
+    """The same is true if a new feature requires the property."""
     opened = table(tmp_path, delta_enableRowTracking="true")
     opened.alter.set_table_properties({"mine": "1"})
     assert "rowTracking" not in features(tmp_path)
@@ -99,7 +99,7 @@ def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
 
 
 def test_version_3_that_begins_with_its_property_needs_files_with_ids(tmp_path: Path) -> None:
-    """The inert properties begin with it, but the files have no field ids."""
+    """The properties without effect now take effect, but the files have no field ids."""
     opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
     with pytest.raises(InvalidArgumentError, match="'id' has no field id in the file, but 1"):
         opened.alter.set_table_properties({"delta.enableIcebergCompatV3": "true"})

@@ -1,4 +1,4 @@
-"""The metadata of fields on their way from Arrow into a table, and back."""
+"""The metadata of fields are kept when Arrow data is written to a table and read again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltalog.schema import StructType
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 GENERATED = {"delta.generationExpression": "id + 1"}
 INNER = pa.struct([pa.field("x", pa.string(), metadata={"comment": "inner"})])
-# Metadata that Delta defines, and unknown metadata that it keeps. Arrow's own metadata is left out.
+# Metadata that Delta defines, and unknown metadata that is kept. Arrow's own metadata is left out.
 COLUMNS = [
     pa.field("id", pa.int64(), metadata={"comment": "the key", "team": "5", "PARQUET:field_id": "3"}),
     pa.field("g", pa.int64(), metadata=GENERATED),
@@ -113,7 +113,7 @@ def test_the_metadata_come_back(tmp_path: Path) -> None:
 
 
 def test_rules_whose_columns_are_left_out_do_not_come_along(tmp_path: Path) -> None:
-    """A table could not have this metadata, so such rows could not be copied."""
+    """A rule is left out if its columns are not selected: a table with such metadata would not be valid."""
     invariant = {"delta.invariants": '{"expression":{"expression":"i > ID"}}'}
     columns = [*COLUMNS[:2], pa.field("i", pa.int64(), metadata=invariant), *COLUMNS[3:]]
     table = DeltaTable.create(
@@ -151,7 +151,7 @@ def test_identity_columns_are_defined_by_schemas_and_not_by_rows(tmp_path: Path)
     assert metadata_of(pa.schema(table.to_arrow())) == {"n": {}, "v": {}}
     write_deltalake(tmp_path / "copy", table.to_arrow())
     assert DeltaTable(tmp_path / "copy").schema() == Schema([Field("n", "long"), Field("v", "string")])
-    # A definition whose values are always generated cannot contain values.
+    # Rows cannot contain values for a column whose values are always generated.
     with pytest.raises(SchemaMismatchError, match="identity column 'n' are always generated"):
         write_deltalake(tmp_path / "none", pa.table([[1], ["a"]], schema=schema))
     assert not (tmp_path / "none").exists()

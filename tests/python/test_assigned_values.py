@@ -1,4 +1,4 @@
-"""What UPDATE and MERGE store: columns and literals unchanged or not at all, and all fields of a struct."""
+"""UPDATE and MERGE store columns and literals unchanged, or refuse them. Structs must have all of their fields."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_struct_that_lacks_a_field_is_not_assigned(tmp_path: Path, place: str,
     # Fields are found by their names, regardless of their order.
     VERBS[verb](merging(table, value({"b": 6, "a": 5}), kind(TURNED), verb))
     assert values(table)[1 if verb.startswith("update") else 2] == value({"a": 5, "b": 6})
-    # An append leaves the field NULL.
+    # An append, in contrast, sets a missing field to NULL.
     write_deltalake(
         tmp_path, pa.table({"k": [3], "v": pa.array([value({"a": 7})], kind(LACKING))}), mode="append"
     )
@@ -88,8 +88,8 @@ def money(text: str) -> Decimal:
     return Decimal(text)
 
 
-# If an append refuses a column, an assignment from a source column is refused as well: the value, its type, and the
-# table's.
+# If an append refuses a column, the assignment of a source column is refused as well. Each entry has the value, its
+# type, and the table's type.
 CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "digits": (money("2.5001"), pa.decimal128(10, 4), pa.decimal128(10, 2)),
     "a fraction": (money("2.50"), pa.decimal128(10, 2), pa.int64()),
@@ -104,7 +104,7 @@ CHANGED: dict[str, tuple[Any, pa.DataType, pa.DataType]] = {
     "nanoseconds": (1, pa.timestamp("ns", "UTC"), pa.timestamp("us", "UTC")),
     "a number that is too large": (300, pa.int64(), pa.int8()),
 }
-# Values that both an append and an assignment accept, with the stored value.
+# Values that both an append and an assignment accept. Each entry also has the stored value.
 STORED: dict[str, tuple[Any, pa.DataType, pa.DataType, Any]] = {
     "zeros": (money("2.5000"), pa.decimal128(10, 4), pa.decimal128(10, 2), money("2.50")),
     "a long as double": (2**53, pa.int64(), pa.float64(), float(2**53)),
@@ -199,7 +199,7 @@ def test_columns_that_only_the_source_has_are_left_out_of_all(tmp_path: Path) ->
     merge = table.merge(source, "target.k = source.k").when_matched_update_all().when_not_matched_insert_all()
     merge.execute()
     assert values(table) == {1: "x", 2: "y"}
-    # Such columns can be read, and can be named among the excluded columns.
+    # Columns that the table lacks can be read, and can be named among the excluded columns.
     merge = table.merge(source, "target.k = source.k")
     merge.when_matched_update_all("source.loaded_at = 0", except_cols=["loaded_at", "V"]).execute()
     assert values(table) == {1: "x", 2: "y"}

@@ -31,7 +31,7 @@ def test_the_fiftieth_append_is_followed_by_a_compaction(tmp_path: Path) -> None
         write_deltalake(path, rows(number), mode="append", configuration=AUTO if number == 0 else None)
     table = DeltaTable(path)
     assert (table.version(), len(table.file_uris())) == (48, 49)
-    # The fast path of an open table, which lists nothing first.
+    # An append through an open table takes the fast path, which does not list the log first.
     assert write_deltalake(table, rows(49), mode="append") == 49
     table.update_incremental()
     assert (table.version(), len(table.file_uris())) == (50, 1)

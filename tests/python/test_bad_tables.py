@@ -1,5 +1,5 @@
-"""Damaged, forged or too new tables. Each raises an error of the right class that names the table, the version, the
-file and a remedy.
+"""Tables that are damaged, forged or too new. Each raises an error of the right class that names the table, the
+version, the file and a remedy.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def test_the_first_data_file_is_absent(table: Path) -> None:
 
 
 def test_a_later_data_file_is_absent(table: Path) -> None:
-    """A failure after the first batch is the consumer's exception, with our message."""
+    """If a failure occurs after the first batch, the consumer raises its own exception with our message."""
     opened = DeltaTable(table)
     last = pa.table(opened.files(columns=["path"]))["path"][-1].as_py()
     (table / last).unlink()

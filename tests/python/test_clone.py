@@ -1,4 +1,4 @@
-"""Clones: versions of tables that become separate tables. Protocol: "Add File and Remove File"."""
+"""Clones: tables that are made from a version of another table. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_copies_of_copies_keep_short_names(source: DeltaTable, tmp_path: Path) -
 
 
 def test_a_clone_of_files_that_its_source_may_not_read_is_refused(source: DeltaTable, tmp_path: Path) -> None:
-    """Otherwise the clone could not be read with the roots that it names."""
+    """Otherwise the clone could not be read with the allowed roots that it returns."""
     first = source.clone(tmp_path / "first", shallow=True)
     unreadable = DeltaTable(tmp_path / "first")
     for shallow in (True, False):

@@ -1,4 +1,4 @@
-"""Clustered tables whose rows are clustered. Protocol: "Clustered Table"."""
+"""OPTIMIZE of clustered tables. Protocol: "Clustered Table"."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_collations_are_kept_and_statistics_are_those_of_the_bytes(tmp_path: Pat
     assert collations(path) == KEPT
     write_deltalake(path, ROWS, mode="overwrite", schema_mode="overwrite")
     assert collations(path) == KEPT
-    # The comparison uses bytes, which the feature allows for readers.
+    # The comparison uses bytes. The feature allows this for readers.
     assert pa.table(DeltaTable(path).to_arrow(predicate="s < 'a'"))["id"].to_pylist() == [1]
 
 
@@ -101,7 +101,7 @@ def test_constraints_that_depend_on_a_collation_are_refused(tmp_path: Path, sql:
 
 
 def test_rows_are_not_replaced_by_a_collation(tmp_path: Path) -> None:
-    """Spark would check the new rows by the collation, and the core remove the old ones by their bytes."""
+    """Spark would check new rows by the collation, while the core would remove old rows by their bytes."""
     path = crafted(tmp_path / "t")
     write_deltalake(path, ROWS, mode="append")
     with pytest.raises(InvalidArgumentError, match=r"s has a collation, which only Spark implements"):

@@ -1,4 +1,4 @@
-"""What a writer records with its commit, and the reasons of conflicts."""
+"""Facts that a writer records with its commit, and the reasons of conflicts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
     (latest,) = DeltaTable(tmp_path).history()
     assert {name: latest[name] for name in metadata} == metadata
     assert latest["operation"] == "WRITE"
-    # The commit has its writer's fields, each of them once.
+    # The commit has its writer's fields, and each of them occurs once.
     text = json.dumps(actions(tmp_path, 0)[0], ensure_ascii=False)
     assert all(text.count(f'"{name}"') == 1 for name in metadata)
     DeltaTable.create(
@@ -136,7 +136,7 @@ def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path:
     properties = recorded(Transaction("job", 1))
     modes: tuple[Any, ...] = ("append", "overwrite")
     for mode in modes:
-        # A table that was opened before the first attempt.
+        # This table object was opened before the first attempt.
         table = DeltaTable(tmp_path)
         version = table.version()
 
@@ -155,7 +155,7 @@ def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path:
 
 
 class Interfering:
-    """Rows whose source lets another writer commit while they are read."""
+    """Rows that make another writer commit while they are read."""
 
     def __init__(self, other: Any) -> None:
         self._other = other
@@ -169,7 +169,7 @@ class Interfering:
 
 
 def conflict(table: Path, other: Any, **arguments: Any) -> deltalog.DeltaError:
-    """The error of a write during which `other` commits."""
+    """Returns the error of a write during which `other` commits."""
     before = DeltaTable(table).version() if DeltaTable.is_deltatable(table) else -1
     with pytest.raises(deltalog.DeltaError) as caught:
         write_deltalake(table, Interfering(other), **arguments)

@@ -135,7 +135,7 @@ def names(*values: str) -> pa.Table:
 
 
 def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": start + k * step, beyond the mark, which the commit moves."""
+    """PROTOCOL, "Identity Columns": values are start + k * step, beyond the high water mark, which the commit moves."""
     uri = identity_table(tmp_path / "t", start=10, step=-5, allowExplicitInsert=False)
     reader = pa.RecordBatchReader.from_batches(
         names("a").schema, names("a", "b", "c").to_batches(max_chunksize=1)
@@ -185,7 +185,7 @@ def test_two_writers_never_generate_the_same_value(tmp_path: Path) -> None:
         with pytest.raises(CommitConflictError) as error:
             first.result()
     assert error.value.reason == "metadata_changed"
-    # A writer that generates no values does not depend on the mark.
+    # A writer that generates no values does not depend on the high water mark.
     write_deltalake(stale, pa.table({"id": [100], "name": ["y"]}), mode="append")
     write_deltalake(uri, names("z"), mode="append")
     found = pa.table(DeltaTable(uri).to_arrow()).to_pylist()

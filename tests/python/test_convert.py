@@ -1,4 +1,4 @@
-"""Directories of Parquet files that become tables. Protocol: "Add File and Remove File"."""
+"""Conversions of directories of Parquet files to tables. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_pyarrow_has_written_becomes_a_table(partitioned: Path) -> None:
 
 
 def test_the_table_is_as_that_of_deltalake(tmp_path: Path) -> None:
-    """`deltalake` takes no partition values with escapes, and no statistics of other kinds."""
+    """`deltalake` does not support escaped partition values or other kinds of statistics."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     table = pa.table({"id": range(6), "s": list("abcdef"), "p": [1, 1, 2, 2, None, None]})
     partitioning = ds.partitioning(pa.schema([("p", pa.int32())]), flavor="hive")
@@ -224,7 +224,7 @@ def test_wrong_input_is_refused_with_the_paths(partitioned: Path, tmp_path: Path
 
 
 def test_the_output_of_a_stream_of_spark_is_refused(partitioned: Path) -> None:
-    """The stream's own log says which files count. Files of repeated batches do not."""
+    """The stream's own log determines which files are valid; files of repeated batches are not."""
     (partitioned / "_spark_metadata").mkdir()
     (partitioned / "_spark_metadata" / "0").write_text("v1")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Tables that are created with rules, and tables that replace others."""
+"""Creates tables with rules, and replaces tables."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def domain(path: Path, version: int) -> dict[str, Any]:
 
 
 def test_a_table_with_every_rule(tmp_path: Path) -> None:
-    """PROTOCOL, "Table Features for New and Existing Tables": the protocol lists what is used."""
+    """PROTOCOL, "Table Features for New and Existing Tables": the protocol lists the features that are used."""
     table = DeltaTable.create(tmp_path, Schema(COLUMNS), **EVERYTHING)
     assert set(table.protocol().writer_features or []) == {
         *(
@@ -157,7 +157,7 @@ def _column(field: Field) -> dict[str, Any]:
         ({"cluster_by": ["a", "A"]}, "twice"),
         ({"cluster_by": ["a", "b", "d", "s.x", "s.y"]}, "at most 4"),
         ({"cluster_by": "d", "configuration": {"delta.dataSkippingStatsColumns": "a"}}, "no statistics"),
-        # Properties that follow from others.
+        # Properties that are computed from others.
         ({"configuration": {"delta.columnMapping.maxColumnId": "7"}}, "follows from other properties"),
         ({"configuration": {"delta.inCommitTimestampEnablementVersion": "7"}}, "follows from other"),
     ],
@@ -211,7 +211,7 @@ def test_modes(tmp_path: Path) -> None:
 
 
 def test_a_replacement_is_one_commit(tmp_path: Path) -> None:
-    """PROTOCOL, "Change Metadata", "Supported Features": features stay, and everything else is new."""
+    """PROTOCOL, "Change Metadata", "Supported Features": features are kept, and everything else is new."""
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS, **EVERYTHING)
     data = pa.table({"z": ["x", "y"]})
     new = DeltaTable.create(tmp_path, data=data, mode="overwrite", configuration={"mine": "2"})
@@ -230,7 +230,7 @@ def test_a_replacement_is_one_commit(tmp_path: Path) -> None:
     removed = [line["remove"] for line in actions(tmp_path, 1) if "remove" in line]
     assert len(removed) == 1
     assert removed[0]["dataChange"]
-    # The history stays, and row ids are not used again.
+    # The history is kept, and row ids are not used again.
     assert pa.table(DeltaTable(tmp_path, version=0).to_arrow()).num_rows == 2
     again = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS, mode="overwrite", **EVERYTHING)
     assert [row["id"] for row in rows(again)] == [10, 15]
@@ -314,7 +314,7 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
-    """Rows that other writers have committed since it was read are not lost."""
+    """Rows that other writers have committed since the table object read its version are not lost."""
     old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
     write_deltalake(tmp_path, ROWS, mode="append")
     with refused(tmp_path, CommitConflictError, "version 1"):
@@ -332,7 +332,7 @@ def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["error", "ignore", "overwrite"])
 def test_two_creations_at_once(tmp_path: Path, mode: Any) -> None:
-    """One of them creates the table, and the mode `ignore` opens it as it is."""
+    """One of the calls creates the table. In the mode `ignore`, the other one opens it without changes."""
     data = Interfering(ROWS, lambda: DeltaTable.create(tmp_path, pa.schema([("z", pa.int64())])))
     if mode == "ignore":
         table = DeltaTable.create(tmp_path, data=data, mode=mode)

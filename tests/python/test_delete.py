@@ -45,7 +45,7 @@ FILES: list[list[Row]] = [
 ]
 ROWS = [row for rows in FILES for row in rows]
 
-# The result of each predicate for a row; None is NULL.
+# Each predicate with its result for a row; None is NULL.
 PREDICATES: dict[str, Any] = {
     "id = 1": lambda key, p, n: key == 1,
     "n > 3": lambda key, p, n: None if n is None else n > 3,
@@ -98,7 +98,7 @@ def test_a_file_all_of_whose_rows_match_is_not_read(tmp_path: Path) -> None:
     table = created(tmp_path, FILES, {}, ["p"])
     for file in data_files(tmp_path):
         (tmp_path / file).write_bytes(b"nothing that could be read")
-    # Partition values, and then statistics.
+    # Files are removed by their partition values first, and then by statistics.
     assert metrics(table.delete("p = 'b'"))["numDeletedRows"] == 2
     assert metrics(table.delete([("id", "<=", 2)]))["numDeletedRows"] == 2
     with pytest.raises(deltalog.DeltaError):
@@ -126,7 +126,7 @@ def test_vectors_leave_the_files_where_they_are(tmp_path: Path) -> None:
     assert (done["numDeletionVectorsAdded"], done["numAddedFiles"], done["numCopiedRows"]) == (2, 0, 0)
     done = metrics(table.delete("id = 1"))
     assert (done["numDeletionVectorsUpdated"], done["numDeletionVectorsRemoved"]) == (1, 1)
-    # The last row of a file.
+    # This removes the last row of a file.
     done = metrics(table.delete("id IN (2, 5)"))
     assert (done["numRemovedFiles"], done["numDeletionVectorsRemoved"]) == (2, 2)
     assert content(table) == [(6, None, None)]
@@ -246,7 +246,9 @@ def updated(row: Row) -> Row:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_statements_leave_what_a_model_leaves(tmp_path: Path, seed: int) -> None:
-    """Random DELETEs and UPDATEs against a list of rows: rows, feed, and the number of rows that were met."""
+    """Random DELETEs and UPDATEs on a table and on a list of rows: the rows, the feed, and the number of affected rows
+    must agree.
+    """
     dice = random.Random(seed)  # noqa: S311
     properties = {
         **(VECTORS if dice.random() < 0.6 else {}),

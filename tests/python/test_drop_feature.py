@@ -1,4 +1,4 @@
-"""Features that are removed from a table."""
+"""Drops features from a table."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_row_tracking(tmp_path: Path) -> None:
     assert "baseRowId" not in action(tmp_path, 4, "add")
     table.update_incremental()
     assert not table.verify().differences
-    # Ids start over, with other names.
+    # Row ids start again, and their columns have other names.
     table.alter.set_table_properties({"delta.enableRowTracking": "true"})
     found = pa.table(table.to_arrow(columns=["id"], row_ids=True))
     assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3]
 
 
 def test_rows_that_are_added_meanwhile_lose_their_row_ids(tmp_path: Path) -> None:
-    """Rows of other writers do not make it give up. Their files are added again as well."""
+    """Rows that other writers add do not make the drop give up. Their files are added again as well."""
     table = created(tmp_path, configuration={"delta.enableRowTracking": "true"})
     write_deltalake(tmp_path, NUMBERS, mode="append")
     assert table.alter.drop_feature("rowTracking") == 2
@@ -135,7 +135,7 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
-    """A new nullable column does not affect other writers, but it may need the feature."""
+    """A new nullable column does not affect other writers, but the column may need the feature."""
     table = created(tmp_path, configuration={"delta.feature.allowColumnDefaults": "supported"})
     other = DeltaTable(tmp_path)
     other.alter.add_columns(Field("c", "long"))

@@ -30,13 +30,13 @@ def checkpoints(path: Path) -> list[int]:
 
 
 def schema_names(path: Path, version: int) -> list[str]:
-    """The actions that a checkpoint has columns for."""
+    """The names of the actions for which a checkpoint has columns."""
     names: list[str] = pa.parquet.read_schema(path / "_delta_log" / f"{version:020}.checkpoint.parquet").names
     return names
 
 
 def age(path: Path, hours: float, versions: range) -> None:
-    """Makes commits older than they are."""
+    """Changes the times of commits, so that they appear older."""
     time = (datetime.now(tz=timezone.utc) - timedelta(hours=hours)).timestamp()
     for version in versions:
         os.utime(commit_file(path, version), (time, time))
@@ -60,7 +60,8 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     """ "A special set of protected checkpoints at the DROP FEATURE boundary"."""
     table = with_deleted_rows(tmp_path)
     before = history(tmp_path, 1)
-    # The property is unset, the file is rewritten, three commits are empty.
+    # The versions are: the property is unset, the file is rewritten, three commits are empty, and the feature is
+    # dropped.
     assert table.alter.drop_feature("deletionVectors") == 7
     operations = [action(tmp_path, version, "commitInfo")["operation"] for version in range(2, 8)]
     assert operations == ["UNSET TBLPROPERTIES", "REORG", *["Empty Commit"] * 3, "DROP FEATURE"]
@@ -74,13 +75,15 @@ def test_checkpoints_hide_the_versions_that_use_the_feature(tmp_path: Path) -> N
     assert history(tmp_path, 7) == [*before, *[before[1]] * 6]
     assert rows(table) == [{"id": 2, "name": None}]
     assert not table.verify().differences
-    # Another feature moves the boundary.
+    # Dropping another feature moves the boundary.
     with refused(tmp_path, InvalidArgumentError, r"while the history has versions that it protects"):
         table.alter.drop_feature("checkpointProtection")
 
 
 def test_files_of_vectors_are_kept_from_clients_that_know_none(tmp_path: Path) -> None:
-    """The drop removes them as if they were data files, so that VACUUM deletes them no earlier than these."""
+    """A client that does not know vectors might delete their files. The drop removes them as if they were data files,
+    so that VACUUM deletes them no earlier than data files.
+    """
     table = with_deleted_rows(tmp_path)
     version = table.alter.drop_feature("deletionVectors")
     (vector,) = [file.name for file in tmp_path.glob("deletion_vector_*.bin")]
@@ -98,7 +101,9 @@ def test_a_history_that_needs_nothing_is_not_protected(tmp_path: Path) -> None:
 
 
 def test_types_of_columns(tmp_path: Path) -> None:
-    """PROTOCOL, "Timestamp without timezone": users drop the columns, checkpoints hide them."""
+    """PROTOCOL, "Timestamp without timezone": users must drop the columns, and checkpoints hide old versions that have
+    them.
+    """
     columns = Schema([Field("a", "timestamp_ntz"), Field("b", "long")])
     table = DeltaTable.create(tmp_path, columns, configuration={"delta.columnMapping.mode": "name"})
     with refused(tmp_path, InvalidArgumentError, "type timestamp_ntz.*drop these columns"):
@@ -135,7 +140,7 @@ def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
     assert ready is not None
     wait = datetime.fromisoformat(ready[1]).replace(tzinfo=timezone.utc) - datetime.now(tz=timezone.utc)
     assert timedelta(hours=23, minutes=59) < wait < timedelta(hours=24, minutes=2)
-    # Until then, nothing more is done.
+    # A repeated call does nothing more until then.
     with refused(tmp_path, InvalidArgumentError, "version 3 of the table"):
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     age(tmp_path, 23, range(5))
@@ -159,7 +164,7 @@ def test_the_retention_of_a_truncated_history_is_a_property(tmp_path: Path) -> N
 
 
 def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
-    """Versions that are old enough to be deleted stay as long as deleting them would not be enough."""
+    """Versions that are old enough are not deleted if deleting them is not enough for the drop."""
     table = with_deleted_rows(tmp_path)
     table.create_checkpoint()
     age(tmp_path, 25, range(2))
@@ -169,14 +174,16 @@ def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
             table.alter.drop_feature("deletionVectors", truncate_history=True)
         assert set(before) <= {file.name for file in (tmp_path / "_delta_log").iterdir()}
     assert [len(data) for data in history(tmp_path, 4)] == [2, 1, 1, 1, 1]
-    # The checkpoint that replaces them is old enough as well.
+    # The checkpoint that replaces these versions is old enough as well.
     age(tmp_path, 25, range(5))
     assert table.alter.drop_feature("deletionVectors", truncate_history=True) == 5
     assert versions_of(tmp_path, "json") == [4, 5]
 
 
 def test_a_truncated_history_is_an_hour_old_at_least(tmp_path: Path) -> None:
-    """A writer that is about to create a version must not find it free again."""
+    """A writer may be about to create a version. If the version's commit were deleted too early, the writer would find
+    its name free.
+    """
     retention = "delta.dropFeatureTruncateHistory.retentionDuration"
     table = with_deleted_rows(tmp_path, **{retention: "interval 0 hours"})
     for hours in (0, 0.9):
@@ -239,7 +246,7 @@ def test_protected_checkpoints_outlive_a_history_that_is_unknown(tmp_path: Path)
     line = str({"protocol": protocol}).replace("'", '"')
     unset.write_text(unset.read_text() + line + "\n")
     write_deltalake(tmp_path, NUMBERS, mode="append")
-    # A checkpoint before the boundary replaces only a part of what is protected.
+    # A checkpoint before the boundary covers only a part of what is protected.
     age(tmp_path, 24 * 100, range(6))
     assert DeltaTable(tmp_path).cleanup_metadata(dry_run=True) == []
     age(tmp_path, 24 * 100, range(8))

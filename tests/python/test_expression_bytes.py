@@ -1,4 +1,4 @@
-"""The environment variable for the bytes of expressions, which a process reads once."""
+"""The environment variable that limits the bytes of expressions. A process reads it once."""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Small texts with large trees and large values, in each place where the log or a user has an expression."""
+"""Expressions with small texts that have large trees or large values, in each place where the log or a user can have an
+expression.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

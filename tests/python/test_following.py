@@ -1,4 +1,4 @@
-"""Changes of a table that other writers, or the same table object, have changed before: the version on which they are
+"""Changes of a table that was changed before, by other writers or by the same table object: on which version they are
 based.
 """
 
@@ -41,7 +41,7 @@ def merged(table: DeltaTable, source: Any, condition: str = "target.id = source.
 
 
 def repaired(table: DeltaTable) -> None:
-    """Two files are gone, one of them of a row that another writer has added."""
+    """Deletes two files of the table; one has a row that another writer has added."""
     for file in DeltaTable(table.table_uri).file_uris():
         if pq.ParquetFile(file.removeprefix("file://")).read()["id"].to_pylist() != [1]:
             Path(file.removeprefix("file://")).unlink()
@@ -89,7 +89,7 @@ FURTHER_CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_acts_on_what_others_have_committed(tmp_path: Path, name: str) -> None:
-    """The table has the change at once."""
+    """After the call, the table object includes the change."""
     change, expected = CHANGES[name]
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
@@ -188,7 +188,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
     assert in_files(tmp_path) == [1, 2, 3]
     table.update_incremental()
     assert write_deltalake(table, rows(4), mode="overwrite") == 3
-    # A table object has seen its own overwrites.
+    # A table object has seen the rows of its own overwrites.
     assert write_deltalake(table, rows(5), mode="overwrite") == 4
     created = DeltaTable.create(table, data=rows(6), mode="overwrite")
     assert in_files(tmp_path) == opened(table) == opened(created) == [6]
@@ -203,7 +203,7 @@ def test_an_overwrite_is_based_on_what_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["append", "delete", "partition"])
 def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_path: Path, change: str) -> None:
-    """The rows of the overwrite come from an earlier version, until rows are read again."""
+    """An overwrite's rows come from an earlier version, unless rows are read again."""
     parts = pa.table({"id": [1, 2], "p": ["a", "b"]})
     write_deltalake(tmp_path, parts, partition_by=["p"])
     table = DeltaTable(tmp_path)
@@ -236,7 +236,7 @@ def test_a_change_that_goes_on_to_rows_of_others_does_not_make_them_seen(tmp_pat
 
 
 def test_an_overwrite_does_not_conflict_with_rows_that_were_only_moved(tmp_path: Path) -> None:
-    """For example by an automatic compaction after the previous commit."""
+    """Rows may be moved, for example, by an automatic compaction after the previous commit."""
     configuration = {"delta.autoOptimize.autoCompact": "true"}
     write_deltalake(tmp_path, rows(0), configuration=configuration)
     table = DeltaTable(tmp_path)
@@ -281,7 +281,7 @@ def test_a_blind_append_goes_after_a_merge_of_what_was_read_before(tmp_path: Pat
 
 
 def test_threads_share_a_table(tmp_path: Path) -> None:
-    """Each sees at least what it has committed itself, and no row is lost or doubled."""
+    """Each thread sees at least its own commits, and no row is lost or doubled."""
     write_deltalake(tmp_path, rows(-1))
     table = DeltaTable(tmp_path)
 
@@ -330,7 +330,7 @@ def without_vectors(table: DeltaTable) -> None:
 def test_an_overwrite_does_not_conflict_with_any_commit_of_a_change_before(
     tmp_path: Path, change: Change
 ) -> None:
-    """Some changes make several, or set the metadata."""
+    """Some changes make several commits, or set the metadata."""
     write_deltalake(tmp_path, rows(1))
     table = DeltaTable(tmp_path)
     change(table)

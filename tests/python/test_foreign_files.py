@@ -1,4 +1,4 @@
-"""Data files of other writers: the rows are the same for every encoding."""
+"""Data files of other writers: the rows are the same with every encoding."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_encodings(column: str, encoding: str, tmp_path: Path) -> None:
 
 
 def test_schemas_that_grew_apart(tmp_path: Path) -> None:
-    """Unknown columns, another order, another case, and columns that the file does not have, also nested."""
+    """Files have unknown columns, another order, another case, or lack columns; the same for nested fields."""
     stored = pa.table(
         {
             "OTHER": [1, 2],
@@ -222,9 +222,11 @@ def test_a_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_old_calendars_of_spark(keys: dict[str, str], day: str, tmp_path: Path) -> None:
-    """What the footer says of the calendar: the day is the Gregorian 1500-01-10, the Julian 1500-01-01.
+    """The footer determines the calendar: the day is 1500-01-10 in the Gregorian calendar, and 1500-01-01 in the Julian
+    one.
 
-    A timestamp has a zone, which a file of Spark 2.4 does not name: only one that does not need it is read.
+    Timestamps depend on a time zone, which a file of Spark 2.4 does not name: only a timestamp that does not need the
+    zone is read.
     """
     table = CraftedTable(tmp_path, [field("day", "date"), field("at", "timestamp")])
     moments = pa.array([dt.datetime(1500, 1, 10, tzinfo=UTC)], pa.timestamp("us", "UTC"))

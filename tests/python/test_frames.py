@@ -37,7 +37,7 @@ DATA = pa.table(
 
 
 def pandas_frame() -> pd.DataFrame:
-    # By default pandas turns integers with gaps into floats.
+    # By default, pandas converts integers with missing values to floats.
     return pd.DataFrame(
         {
             name: pd.array(DATA[name].to_pylist(), dtype=pd.ArrowDtype(DATA[name].type))

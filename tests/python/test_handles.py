@@ -1,4 +1,4 @@
-"""Handles: recent versions without a request, the commits of a log, and the operations that properties allow."""
+"""Table objects: recent versions without a request, the commits of a log, and the operations that properties allow."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def test_handles_keep_no_file_open(tmp_path: Path, policy: str) -> None:
 
 
 def test_a_handle_outlives_its_checkpoint(tmp_path: Path) -> None:
-    """The log is cleaned up below it, and it continues to the next checkpoint when it is refreshed."""
+    """The log before the handle's version is cleaned up. When the handle is refreshed, it continues with the next
+    checkpoint.
+    """
     append(tmp_path, 6)
     DeltaTable(tmp_path, version=3).create_checkpoint()
     table, log = DeltaTable(tmp_path), tmp_path / "_delta_log"
@@ -236,7 +238,7 @@ def test_a_copy_and_what_comes_from_a_pickle_have_the_class_of_the_table(tmp_pat
 
 
 def test_a_copy_keeps_what_a_pickle_leaves_out(tmp_path: Path) -> None:
-    """Staged commits and storage options belong to the process."""
+    """Staged commits and storage options are not pickled, because they belong to the process."""
     append(tmp_path)
     table = DeltaTable(tmp_path, staged_commits=[])
     with pytest.raises(UnsupportedFeatureError, match="staged commits cannot be pickled") as caught:

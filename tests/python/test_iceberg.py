@@ -99,7 +99,7 @@ def test_new_columns_get_ids_for_their_parts(tmp_path: Path) -> None:
     write_deltalake(tmp_path, more, mode="append", schema_mode="merge")
     table = DeltaTable(tmp_path)
     after = log_ids(table)
-    # "added" and "added.element", "merged", its key, its value and the element of that.
+    # The ids are for "added" and "added.element", and for "merged", its key, its value and the value's element.
     assert before.items() <= after.items()
     assert len(after) == len(before) + 2 + 4
     check_files(table)
@@ -162,7 +162,7 @@ def test_changes_that_a_version_forbids_are_refused(tmp_path: Path) -> None:
         table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
     with refused(tmp_path / "v2", InvalidArgumentError, "exclude each other"):
         table.alter.set_table_properties({V1: "true"})
-    # The feature alone does not mean that it is used.
+    # The feature alone does not mean that vectors are used.
     table.alter.add_feature("deletionVectors")
     write_deltalake(tmp_path / "v2", FLAT, mode="append")
 
@@ -181,7 +181,7 @@ def test_only_type_changes_of_iceberg(tmp_path: Path) -> None:
 
 
 def test_partition_columns_keep_their_names_in_a_replacement(tmp_path: Path) -> None:
-    """The example of the section: another name is blocked, another type is not."""
+    """The protocol's section has this example: a column with another name is refused, another type is not."""
     created(tmp_path, V1, FLAT)
     other = FLAT.rename_columns(["id", "q"])
     with refused(tmp_path, InvalidArgumentError, "partitioned by p .* partitioned by q"):
@@ -210,7 +210,7 @@ def test_an_empty_table_becomes_compatible(tmp_path: Path) -> None:
 def test_files_must_comply_when_the_compatibility_begins(tmp_path: Path) -> None:
     table = created(tmp_path / "ended")
     table.alter.unset_table_properties([V2])
-    # Files without the partition column and without ids of parts.
+    # Old files lack the partition column and the ids of parts.
     write_deltalake(tmp_path / "ended", NESTED, mode="append")
     assert len(file_ids(Path(adds_of(tmp_path / "ended")[-1]))) == 5
     with refused(tmp_path / "ended", InvalidArgumentError, "does not have the partition column 'p'"):
@@ -263,7 +263,7 @@ def test_files_without_their_number_of_rows_must_not_be_there(tmp_path: Path) ->
 
 
 def test_rows_that_are_added_meanwhile_are_a_conflict(tmp_path: Path) -> None:
-    """These rows may be in files that do not comply."""
+    """Rows that are added in the meantime may be in files that do not comply."""
     write_deltalake(tmp_path, FLAT, configuration={MAPPED: "name"})
     table = DeltaTable(tmp_path)
     write_deltalake(tmp_path, FLAT, mode="append")
@@ -303,7 +303,7 @@ def test_version_3_tracks_rows_and_gives_their_columns_the_ids_of_iceberg(tmp_pa
         return {row["_row_id"]: (row["id"], row["_row_commit_version"]) for row in found}
 
     before = tracked()
-    # The files of NULL and of 'a' also have other rows, which are copied or stay.
+    # The files of NULL and of 'a' also have other rows, which are copied or kept.
     write_deltalake(tmp_path, NESTED.slice(2, 1), mode="overwrite", predicate="id = 3")
     after = tracked()
     assert {key: row for key, row in before.items() if row[0] != 3}.items() <= after.items()
@@ -376,7 +376,7 @@ def test_a_table_of_version_2_gets_version_3(tmp_path: Path) -> None:
     found = pa.table(DeltaTable(tmp_path / "t").to_arrow(columns=["id"], row_ids=True))
     assert len(set(found.column("_row_id").to_pylist())) == 6
 
-    # Rows that were copied before have ids that Iceberg would not find.
+    # Rows that were copied before have ids in columns that Iceberg would not find.
     table = created(tmp_path / "copied", V2, FLAT, **{TRACKED: "true"})
     write_deltalake(tmp_path / "copied", FLAT, mode="append")
     write_deltalake(tmp_path / "copied", FLAT.slice(0, 0), mode="overwrite", predicate="id = 3")

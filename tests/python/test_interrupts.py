@@ -1,4 +1,6 @@
-"""Ctrl-C during calls on the local file system: a statement takes effect once or not at all, as its exception says."""
+"""Ctrl-C during calls on the local file system. A statement takes effect once or not at all, and its exception states
+which.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_an_interrupted_update_counts_once_or_not_at_all(tmp_path: Path) -> None
 
 
 def wait() -> None:
-    """Waits in short steps: a signal that comes just before a wait is handled after it."""
+    """Waits in short steps, because a signal that comes just before a wait is handled only after it."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         time.sleep(0.01)
@@ -69,7 +71,7 @@ def test_another_thread_is_not_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_source_that_reads_tables_is_interrupted(tmp_path: Path) -> None:
-    """The inner call gets the signal, and the outer one the exception."""
+    """The inner call receives the signal, and the outer one raises the exception."""
     inner = made(tmp_path / "inner", 30)
     before = tree(tmp_path)
     schema = pa.schema([("p", pa.int64()), ("n", pa.int64())])

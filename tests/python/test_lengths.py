@@ -1,4 +1,4 @@
-"""`char(n)` and `varchar(n)` inside of structs, arrays and maps, as Spark's writer treats them."""
+"""`char(n)` and `varchar(n)` inside structs, arrays and maps work as in Spark's writer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_keys_that_become_equal_are_refused(path: Path) -> None:
     ids=["moved", "added"],
 )
 def test_fields_beside_a_length_are_not_changed(path: Path, change: Callable[[TableAlterer], object]) -> None:
-    """Spark takes the fields of a struct from the text with the lengths."""
+    """Spark reads the fields of such a struct from the text with the lengths, which these changes do not update."""
     with pytest.raises(UnsupportedFeatureError, match=r"could not be written after the change.*'s'"):
         change(DeltaTable(path).alter)
     assert DeltaTable(path).version() == 0
@@ -72,7 +72,9 @@ def test_fields_that_others_have_moved_are_not_guessed(tmp_path: Path) -> None:
 
 
 def test_what_is_hidden_by_null_is_no_value(path: Path) -> None:
-    """The memory of a NULL struct or list, and the memory before and after a slice, may contain anything."""
+    """The memory behind a NULL struct or list, and the memory before and after a slice, may contain anything; it is not
+    checked.
+    """
     too_long = pa.array(["much too long"] * 3)
     hidden = pa.array([True, False, True])
     fields = [pa.field("a", pa.string()), pa.field("b c", pa.string())]

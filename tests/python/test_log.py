@@ -1,4 +1,4 @@
-"""The content of the log: actions, history, checksums, staged commits, unreadable checkpoints."""
+"""The content of the log: actions, history, checksums, staged commits, and checkpoints that cannot be read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def rewritten(table: Path, version: int, change: Any) -> None:
 
 
 def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp_path: Path) -> None:
-    """Beyond twenty files, checksums do not list them: only the files that a commit adds and removes do."""
+    """If a table has more than twenty files, checksums do not list them: they are computed from the files that commits
+    add and remove.
+    """
     for version in range(25):
         configuration = {"delta.checkpointInterval": "1000"} if version == 0 else None
         write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append", configuration=configuration)
@@ -51,7 +53,7 @@ def test_every_version_has_a_checksum_however_many_files_an_optimize_removes(tmp
 
 
 def test_the_history_begins_with_the_log(table: Path) -> None:
-    """A clean-up has kept versions 10 and 11; an earlier commit is a stray one."""
+    """A clean-up has kept versions 10 and 11. An earlier commit is left over."""
     for version in range(10):
         if version != 3:
             commit_file(table, version).unlink()
@@ -63,8 +65,9 @@ def test_the_history_begins_with_the_log(table: Path) -> None:
 
 @pytest.fixture
 def late(table: Path) -> Path:
-    """The table after a clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of
-    version 3 since. The commit of that version is a stray one."""
+    """A clean-up has left version 10 and later ones, and a slow writer has written a checkpoint of version 3 since. The
+    commit of that version is left over.
+    """
     DeltaTable(table, version=3).create_checkpoint()
     for version in range(10):
         if version != 3:
@@ -120,8 +123,9 @@ def test_times_and_changes_below_a_late_checkpoint_are_not_found(late: Path) -> 
 
 
 def test_a_checksum_without_a_version_changes_nothing(table: Path) -> None:
-    """PROTOCOL, "Version Checksum File": a checksum belongs to its version. Such a file may be there because its
-    commit was removed by hand. No later version is derived from it."""
+    """PROTOCOL, "Version Checksum File": a checksum belongs to its version. If a commit is removed by hand, its
+    checksum remains. No later checksum is derived from it.
+    """
     checksum = (table / "_delta_log" / f"{11:020}.crc").read_text()
     (table / "_delta_log" / f"{13:020}.crc").write_text(checksum.replace('"numFiles":12', '"numFiles":99'))
     found = DeltaTable(table).verify()
@@ -260,7 +264,7 @@ def test_a_checkpoint_of_the_open_version(table: Path) -> None:
         commit_file(table, version).unlink()
     assert ids(DeltaTable(table, version=5)) == list(range(6))
     assert ids(DeltaTable(table, version=7)) == list(range(8))
-    # The hint still points at the newer one.
+    # The hint still names the newer one.
     assert json.loads((table / "_delta_log" / "_last_checkpoint").read_text())["version"] == 10
 
 
@@ -278,7 +282,7 @@ def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage
 
 
 def test_a_table_that_a_catalog_manages(table: Path) -> None:
-    """Table feature `catalogManaged`: the table is readable only with the catalog's commits."""
+    """Table feature `catalogManaged`: the table can only be read with the catalog's commits."""
 
     def managed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         features = ["catalogManaged"]

@@ -1,4 +1,4 @@
-"""Warnings of the core reach Python's `logging` from any thread, whichever thread holds the interpreter lock."""
+"""Warnings of the core reach Python's `logging` from any thread, no matter which thread holds the interpreter lock."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Records(logging.Handler):
         self.records.append(record)
 
     def wait_for(self, number: int) -> list[logging.LogRecord]:
-        """Waits for `number` records, because records of other threads arrive with a delay."""
+        """Waits until there are `number` records, because records of other threads arrive with a delay."""
         until = time.monotonic() + 30
         while len(self.records) < number and time.monotonic() < until:
             time.sleep(0.01)
@@ -64,8 +64,8 @@ def spoil_hint(table: Path) -> None:
 
 
 def spoil_paths(table: Path) -> None:
-    """Damages the paths in the checkpoint, but not its protocol and metadata. The damage shows when the first
-    row is read.
+    """Damages the paths in the checkpoint, but not its protocol and metadata. So the damage is only noticed when the
+    first row is read.
     """
     file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
     metadata = pq.ParquetFile(file).metadata
@@ -140,7 +140,7 @@ def test_each_thread_logs_its_own_warnings(table: Path, records: Records) -> Non
 
     with ThreadPoolExecutor(8, thread_name_prefix="reader") as pool:
         names = set(pool.map(open_it, range(8), timeout=120))
-    # A thread that finds the table open reads no hint.
+    # A thread that finds the table open does not read the hint.
     assert 1 <= len(records.records) <= 8
     # A call also delivers records that another thread has just queued.
     assert {record.threadName for record in records.records} <= names

@@ -120,7 +120,7 @@ def test_a_shallow_clone_keeps_manifests_of_files_elsewhere(tmp_path: Path) -> N
     ],
 )
 def test_a_manifest_sends_no_engine_outside_of_the_table(tmp_path: Path, path: str, words: str) -> None:
-    """Engines follow manifests with their own credentials."""
+    """Engines read the files that manifests name with their own credentials."""
     root = tmp_path / "t"
     write_deltalake(root, ROWS, configuration={ENABLED: "true"})
     before = manifests(root)

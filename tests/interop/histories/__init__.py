@@ -1,1 +1,3 @@
-"""Random histories of one table, which deltalog, `deltalake` and the JVM connector write in turns and all read."""
+"""Random histories of one table. deltalog, `deltalake` and the JVM connector write it in turns, and all of them read
+it.
+"""

@@ -14,7 +14,7 @@ class Action:
     """One step of a history."""
 
     def apply(self, model: Model) -> Model:
-        """Returns the state after the action. Most actions on the log do not change the state."""
+        """Returns the state after the action. Most actions that only concern the log do not change the state."""
         return model
 
     def __str__(self) -> str:
@@ -270,7 +270,7 @@ class Restore(Action):
 
 @dataclass(frozen=True)
 class Vacuum(Action):
-    """Deletes files that no version of the last week needs, so nothing that a reader may request."""
+    """Deletes only files that no version of the last week needs, so readers cannot miss them."""
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class CompactLog(Action):
 
 @dataclass(frozen=True)
 class CleanUp(Action):
-    """Sets the times of all log files except the last ones to before their retention, and cleans up the log."""
+    """Changes the times of all log files except the last ones, so that the retention is over, and cleans up the log."""
 
     kept: int
 

@@ -1,4 +1,4 @@
-"""Draws the next action of a history, from those that the table's state and the player allow."""
+"""Draws the next action of a history, from the actions that the table's state and the player allow."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) 
 
 
 def draw_action(rng: random.Random, model: Model, plays: Callable[[Model, does.Action], bool]) -> does.Action:
-    """Draws an action for which `plays` is true."""
+    """Draws an action that `plays` accepts."""
     while True:
         ((draw, _),) = rng.choices(_DRAWN, [weight for _, weight in _DRAWN])
         action = draw(rng, model)
@@ -117,7 +117,9 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
 
 
 def _can_delete_rows(model: Model) -> bool:
-    """Whether rows of a file can be removed. They cannot yet if other rows would have to be left out of the feed."""
+    """Whether rows of a file can be removed. With a feed but without vectors, they cannot yet: the file would be
+    rewritten, and the feed would have to leave out the rows that are kept.
+    """
     return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
 
 

@@ -16,7 +16,7 @@ from tests.interop.histories.model import Model
 from tests.interop.histories.players import Connector, Ours, Player, Rust
 from tests.interop.histories.readers import Seen, diff, read_connector, read_deltalake, read_ours
 
-# Properties of tables that all three can write, of tables that `deltalake` cannot write, and of tables that it cannot
+# Properties of tables that all three can write, of tables that `deltalake` can only read, and of tables that it cannot
 # even open.
 PLAIN: list[dict[str, str]] = [{}, {"delta.enableChangeDataFeed": "true"}]
 RICH: list[dict[str, str]] = [
@@ -32,7 +32,7 @@ RICH: list[dict[str, str]] = [
 ]
 
 
-# The number of last states from which one is chosen for a restore.
+# The number of recent states that a restore can choose from.
 MOST_RETAINED = 3
 
 
@@ -42,7 +42,7 @@ def seeded(text: str) -> random.Random:
 
 @dataclass
 class History:
-    """A history and what was done in it."""
+    """A history, and the steps that were executed."""
 
     seed: int
     skipped: frozenset[int] = frozenset()

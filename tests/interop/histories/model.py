@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition that every engine evaluates in the same way, with its meaning."""
+    """A condition that every engine evaluates in the same way, and its meaning in Python."""
 
     columns: tuple[str, ...]
     # The text, with `{0}`, `{1}` for the quoted names of the columns.
@@ -48,11 +48,11 @@ class Model:
     constraints: dict[str, str] = field(default_factory=dict)
     applications: dict[str, int] = field(default_factory=dict)
     next_id: int = 0
-    # How many names were used so far, so that each name is new.
+    # How many names were used so far; it makes each name new.
     names: int = 0
     # The versions that can be restored, each with its state.
     retained: tuple[tuple[int, Model], ...] = ()
-    # Whether the times of log files were set to before their retention.
+    # Whether the times of log files were changed so that their retention is over.
     is_aged: bool = False
 
     @property
@@ -108,6 +108,6 @@ class Model:
 
 
 def _choose(table: pa.Table, holds: Callable[[Row], bool]) -> pa.Table:
-    # By number: rows pass through Python only to be looked at.
+    # Rows are selected by number; they pass through Python only to be examined.
     numbers = [number for number, row in enumerate(table.to_pylist()) if holds(row)]
     return table.take(pa.array(numbers, pa.int64()))

@@ -1,4 +1,4 @@
-"""Writers of a table: deltalog, `deltalake` and the JVM connector, each by its own API."""
+"""Writers of a table: deltalog, `deltalake` and the JVM connector, each through its own API."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def in_backticks(name: str) -> str:
 
 
 def make_older(path: Path, kept: int) -> None:
-    """Sets the times of all files of a log, except the last `kept` versions, back by forty days, in their order."""
+    """Moves the times of all files of a log, except the last `kept` versions, back by forty days, in order."""
     log = path / "_delta_log"
     newest = max(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit())
     for file in log.iterdir():
@@ -148,7 +148,7 @@ class Ours:
 
 
 class Rust:
-    """`deltalake`. It writes tables with few features only.
+    """`deltalake`, which can only write tables with a few features.
 
     It sets no properties: when it does, it adds the feature `variantType` to tables with feature lists.
     """
@@ -235,13 +235,13 @@ class Connector:
 
     def plays(self, model: Model, action: does.Action) -> bool:
         match action:
-            # Its REPLACE WHERE takes comparisons of columns alone.
+            # The connector's REPLACE WHERE only accepts comparisons of columns.
             case does.ReplaceWhere(predicate, _):
                 is_refused = "%" in predicate.template
             # Such an overwrite turns clustering off.
             case does.Overwrite():
                 is_refused = bool(model.clustered_by)
-            # It enables the feature of local times in a new table only, or if all features are named.
+            # The connector enables the feature of local times only in a new table, or if all features are named.
             case does.AddColumn(column):
                 is_refused = column.type == pa.timestamp("us")
             case _:

@@ -1,4 +1,4 @@
-"""Readers of a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
+"""Reads a table at each of its versions with deltalog, `deltalake` and the JVM connector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.interop.conftest import Jvm
 
 @dataclass(frozen=True)
 class Seen:
-    """A version as one reader sees it."""
+    """A version as a reader returns it."""
 
     rows: list[str]
     protocol: tuple[int, int, frozenset[str], frozenset[str]]
@@ -29,7 +29,7 @@ class Seen:
     clustered_by: list[str]
 
     def differences(self, other: Seen) -> list[str]:
-        """The names of the parts in which the two differ, with the content that only one of them has."""
+        """The names of the parts in which the two results differ, with the content that only one of them has."""
         found = [
             f"{name}: {mine!r} is not {theirs!r}"
             for name, mine in vars(self).items()
@@ -39,7 +39,7 @@ class Seen:
 
 
 def diff(found: list[str], wanted: list[str]) -> str:
-    """The first rows that only one side has, or that one side has more often."""
+    """The first rows that only one result has, or that one has more often."""
     more, fewer = Counter(found), Counter(wanted)
     lines = [*[f"+ {row}" for row in (more - fewer)][:5], *[f"- {row}" for row in (fewer - more)][:5]]
     return "\n".join(lines)

@@ -63,7 +63,7 @@ def play(name: str, directory: Path, jvm: Jvm | None, test: str) -> None:
 
 
 def shrink(failed: History, error: Exception, directory: Path, jvm: Jvm | None) -> tuple[History, Exception]:
-    """Leaves out each step without which the history fails with the same kind of error."""
+    """Leaves out every step that is not needed for the history to fail with the same kind of error."""
     for number in sorted(set(range(LENGTH)) - failed.skipped, reverse=True):
         smaller = History(failed.seed, failed.skipped | {number})
         try:

@@ -1,4 +1,4 @@
-"""Random values of every type, mostly those at the ends of its range or those that writers tend to get wrong."""
+"""Random values of every type, mostly at the ends of the type's range, or values that writers tend to get wrong."""
 
 from __future__ import annotations
 

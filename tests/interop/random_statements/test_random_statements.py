@@ -1,7 +1,7 @@
 """Random statements have the same effect whether deltalog or the JVM connector executes them.
 
-Both execute the same texts, on copies of one table. After each step the rows are equal, at the end the feed and the
-metrics of each version. Both refuse the same statements.
+Both execute the same statements, on copies of one table. After each step, the rows must be equal; at the end, the feed
+and the metrics of each version. Both must refuse the same statements.
 
 `DELTALOG_STATEMENTS=100-199` plays these seeds instead of the few that CI plays. `12` is one seed, and `12-without-3-7`
 is seed 12 without its steps 3 and 7.
@@ -69,7 +69,7 @@ def test_statements_do_what_the_connector_does(
 def shrink(
     failed: Sequence, error: AssertionError, directory: Path, spark: SparkSession, jvm: Jvm
 ) -> tuple[Sequence, AssertionError]:
-    """Leaves out each step without which the sequence still fails."""
+    """Leaves out every step that is not needed for the sequence to fail."""
     for number in reversed(range(LENGTH)):
         smaller = Sequence(failed.seed, failed.skipped | {number})
         try:
@@ -81,7 +81,7 @@ def shrink(
 
 @dataclass
 class Sequence:
-    """A table and statements on it, as a seed draws them."""
+    """A table and statements on it, which a seed determines."""
 
     seed: int
     skipped: frozenset[int] = frozenset()
@@ -93,7 +93,7 @@ class Sequence:
         return "-".join([str(self.seed), *skipped])
 
     def play(self, directory: Path, spark: SparkSession, jvm: Jvm) -> None:
-        """Each step has its own random numbers, so that the other steps stay the same if one is left out."""
+        """Each step has its own random numbers, so that the other steps do not change if one is left out."""
         rng = _seeded(str(self.seed))
         table = draw_table(rng)
         ours, theirs = directory / "ours", directory / "theirs"

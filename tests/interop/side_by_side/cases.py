@@ -1,4 +1,4 @@
-"""The table of statements: what each of them is, and where the two engines are known to differ.
+"""Reads the table of statements: each statement, and the known differences between the two engines.
 
 A file of `statements` has one group. Its cases are separated by empty lines:
 

@@ -1,4 +1,4 @@
-"""The results of a case on both sides, in the form of the table."""
+"""Compares the results of a case on both sides, in the form of the table."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Observed = dict[str, str]
 
 
 def observations(cases: list[Case], directory: Path) -> list[tuple[Observed, Observed]]:
-    """Returns what the connector and deltalog have done with each case."""
+    """Returns for each case the results of the connector and of deltalog."""
     packages = directory / "packages"
     packages.mkdir()
     (packages / "deltalog").symlink_to(Path(deltalog.__file__).parent)

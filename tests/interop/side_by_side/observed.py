@@ -1,4 +1,4 @@
-"""The comparable results of two engines, as texts without parts that differ in each run."""
+"""Converts the results of an engine to texts, without the parts that differ in each run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _value(value: Any) -> str:
 
 
 def columns_text(schema: StructType) -> str:
-    """Returns the columns as in a definition, with what is said about them."""
+    """Returns the columns as in a definition, with their properties."""
     found = []
     for column in schema.fields:
         metadata = {name: value for name, value in column.metadata.items() if name not in HIDDEN_METADATA}

@@ -103,7 +103,7 @@ class Engine:
 
     def _content(self, path: Path, texts: Texts) -> dict[str, str]:
         name, error = path.name, None
-        # The path of a clone does not say where its files may be.
+        # The path of a clone alone does not show where its files may be.
         for read in (self._spark.read.format("delta").load, self._spark.table):
             try:
                 frame = read(name if error else str(path))

@@ -1,4 +1,4 @@
-"""Tables of the examples, and commands in this process."""
+"""Fixtures: the tables of the examples, and a function that runs commands in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scripts.command_page import prepare
 
 
 class Ran(NamedTuple):
-    """What a command has done."""
+    """The result of a command."""
 
     code: int
     out: str

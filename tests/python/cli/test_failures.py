@@ -1,4 +1,4 @@
-"""Errors are one line with the right exit code, whatever goes wrong."""
+"""Whatever goes wrong, the error is printed on one line, with the right exit code."""
 
 from __future__ import annotations
 

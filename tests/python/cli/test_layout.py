@@ -1,4 +1,4 @@
-"""Lines for people: widths, cuts, escapes, colors."""
+"""The layout of lines for people: widths, cuts, escapes, colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look at a table, and its history."""
+"""Commands that show a table and its history."""
 
 from __future__ import annotations
 

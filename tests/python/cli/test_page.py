@@ -23,7 +23,7 @@ def test_the_examples_of_a_command_run(name: str, place: Path, capsys: pytest.Ca
         code = command_page.carry_out(example)
         printed = capsys.readouterr()
         assert (code, printed.err) == (0, ""), example
-        # What looks for problems finds none.
+        # A check that finds no problems prints nothing.
         assert printed.out or ">" in example or name == "check", example
 
 

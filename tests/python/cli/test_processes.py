@@ -1,4 +1,4 @@
-"""The command as a process: terminals, closed pipes, Ctrl-C, what is imported."""
+"""The command in its own process: terminals, closed pipes, Ctrl-C, and which modules are imported."""
 
 from __future__ import annotations
 
