@@ -145,6 +145,41 @@ def test_to_table_creates_the_table(
             spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
+@pytest.mark.every_spark
+def test_a_refused_stream_creates_no_table(
+    spark: SparkSession, batches: Batches, checkpoint: Path, tmp_path: Path
+) -> None:
+    """Neither its entry nor its files, wherever the table would be."""
+    numbers(batches, 0)
+    frame, place = batches.read(spark), tmp_path / "elsewhere"
+    counts = frame.groupBy("id").count()
+    without = frame.writeStream.format("deltalog").trigger(availableNow=True)
+    refused = {
+        "output mode update": write(counts, checkpoint, "update"),
+        "txnAppId is not for streams": write(frame, checkpoint).option("txnAppId", "me"),
+        "the stream has no checkpoint": without,
+    }
+    managed = spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")  # type: ignore[union-attr]
+    for message, writer in refused.items():
+        for name in ("refused_stream", f"deltalog.`{place}`"):
+            with pytest.raises(DeltaError, match=message):
+                writer.toTable(name)
+        with pytest.raises(DeltaError, match=message):
+            writer.option("path", str(place)).toTable("refused_stream")
+        assert not spark.catalog.tableExists("refused_stream")
+        assert not place.exists()
+        assert not Path(managed, "refused_stream").exists()
+    try:
+        # What was refused before is forgotten.
+        ended(write(frame, checkpoint).toTable("refused_stream"))
+        assert spark.table("refused_stream").count() == 3
+        with pytest.raises(UnsupportedFeatureError, match="output mode update"):
+            write(counts, checkpoint / "other", "update").toTable("refused_stream")
+        assert spark.table("refused_stream").count() == 3
+    finally:
+        spark.sql("DROP TABLE IF EXISTS refused_stream")
+
+
 def test_a_path_gets_the_definition_of_the_stream(
     spark: SparkSession, batches: Batches, checkpoint: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,9 @@ class DefinitionCalls(Role):
     def create(self, session: Any, definition: str) -> None:
         statements.create(self._jvm, session, Definition.of(definition))
 
+    def place(self, session: Any, definition: str) -> str:
+        return statements.place(self._jvm, session, Definition.of(definition))
+
     def create_as_select(self, session: Any, definition: str, rows: Any, options: str) -> None:
         defined, asked = Definition.of(definition), Options.of_json(options)
         statements.create_as_select(self._jvm, session, defined, rows, asked)

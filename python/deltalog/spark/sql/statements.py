@@ -52,6 +52,11 @@ def describe(statement: Any) -> str:
     return _STATEMENTS.get(name, name)
 
 
+def place(jvm: Jvm, session: Any, definition: Definition) -> str:
+    """Returns the path of a table that is going to be created."""
+    return _Entry(jvm, session, definition).path
+
+
 def create(jvm: Jvm, session: Any, definition: Definition) -> None:
     """Creates or replaces a table without rows, or creates an entry for the existing table at the location."""
     entry = _Entry(jvm, session, definition)

@@ -31,6 +31,7 @@ from deltalog.spark.write.record import change_metadata, started
 from deltalog.spark.write.request import WriteRequest
 from deltalog.spark.write.settings import Settings
 
+_CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 _COMPLETE = "Complete"
 _MODES = {"Append": "Append", _COMPLETE: "Overwrite"}
 """The names of Spark's `SaveMode` by the names of its `OutputMode`."""
@@ -76,12 +77,22 @@ class Batch(NamedTuple):
         return {"outputMode": self.stream.mode, "queryId": self.query, "epochId": str(self.number)}
 
 
-def start(jvm: Jvm, session: Any, options: Options, stream: Stream) -> Location:
-    """Returns where a stream writes. Raises an error for a place, options or an output mode that it cannot have."""
+def start(jvm: Jvm, session: Any, options: Options, stream: Stream, *, creates: bool) -> None:
+    """Raises an error for a place, options or an output mode that a stream cannot have.
+
+    Args:
+        creates: whether its table is created next. Spark would look for the checkpoint after that.
+    """
     _check(options, stream)
-    location = location_of(jvm, session, options)
-    location.ensure_in_reach()
-    return location
+    has_checkpoint = (
+        "checkpointlocation" in options.values or session.conf().get(_CHECKPOINT, None) is not None
+    )
+    if creates and not has_checkpoint:
+        raise InvalidArgumentError(
+            f"the stream has no checkpoint, and its table {options.path} was not created: set the option "
+            f"checkpointLocation, or {_CHECKPOINT} in the session"
+        )
+    location_of(jvm, session, options).ensure_in_reach()
 
 
 def _check(options: Options, stream: Stream) -> None:
@@ -94,7 +105,7 @@ def _check(options: Options, stream: Stream) -> None:
     ensure_known(options, WRITING)
 
 
-def complete_definition(jvm: Jvm, session: Any, location: Location, options: Mapping[str, str]) -> None:
+def complete_definition(jvm: Jvm, session: Any, options: Mapping[str, str]) -> None:
     """Gives a table that has no rows and no history yet the properties among the options of a stream. Their names are
     as the user has written them.
 
@@ -103,7 +114,7 @@ def complete_definition(jvm: Jvm, session: Any, location: Location, options: Map
     properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
     if not properties:
         return
-    snapshot = _newest(location)
+    snapshot = _newest(location_of(jvm, session, Options(options)))
     if snapshot is None or snapshot.version > 0 or snapshot.num_files() > 0:
         return
     known = snapshot.configuration

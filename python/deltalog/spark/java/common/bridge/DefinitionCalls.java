@@ -16,6 +16,9 @@ public interface DefinitionCalls {
   /** Creates or replaces a table without rows; definition is the JSON of TableDefinition. */
   void create(SparkSession session, String definition);
 
+  /** Returns the path of a table that is going to be created. */
+  String place(SparkSession session, String definition);
+
   /**
    * Creates, replaces or overwrites a table with rows.
    *

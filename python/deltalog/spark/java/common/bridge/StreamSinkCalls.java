@@ -13,9 +13,15 @@ public interface StreamSinkCalls {
    * Refuses a stream that cannot write, when it starts.
    *
    * @param stream what all batches share, as JSON (StreamSink)
-   * @param isNamed whether the stream names its table, which Spark may just have created
+   * @param creates whether its table is created then
    */
-  void start(SparkSession session, String options, String stream, boolean isNamed);
+  void start(SparkSession session, String options, String stream, boolean creates);
+
+  /**
+   * Completes the definition of a table that has nothing but its definition, because Spark creates
+   * the table of a stream without the options of the stream.
+   */
+  void define(SparkSession session, String options);
 
   /**
    * Writes a batch in one commit, unless the table has recorded it.

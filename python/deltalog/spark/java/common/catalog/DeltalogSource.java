@@ -89,7 +89,16 @@ public class DeltalogSource
     FeatureGroup.STREAMS.require();
     org.apache.spark.sql.classic.SparkSession session =
         (org.apache.spark.sql.classic.SparkSession) context.sparkSession();
-    return new StreamSink(session, options, partitions, mode, WriterApi.isToTable());
+    boolean isNamed = WriterApi.isToTable();
+    TableOfStream created = isNamed ? TableOfStream.take() : null;
+    StreamSink sink = new StreamSink(session, options, partitions, mode, created != null);
+    if (created != null) {
+      created.create();
+    }
+    if (isNamed) {
+      sink.define(session);
+    }
+    return sink;
   }
 
   @Override

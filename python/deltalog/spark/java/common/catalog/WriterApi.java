@@ -24,7 +24,7 @@ public class WriterApi {
   }
 
   /** Returns whether the caller is toTable, of a stream. */
-  static boolean isToTable() {
+  public static boolean isToTable() {
     return isCalling(
         call ->
             call.getMethodName().equals("toTable")

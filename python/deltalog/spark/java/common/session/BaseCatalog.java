@@ -81,6 +81,10 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
       Identifier table = Identifier.of(name.namespace(), versioned.path());
       return find(table, versioned.option(), versioned.value());
     }
+    Table awaited = TableOfStream.find(name);
+    if (awaited != null) {
+      return awaited;
+    }
     Table found = find(name, null, null);
     return found == null ? BuiltinCatalog.load((TableCatalog) delegate, name) : found;
   }
@@ -114,6 +118,7 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
 
   @Override
   public boolean tableExists(Identifier name) {
+    TableOfStream.take(); // Of an earlier stream, which Spark has refused.
     if (CatalogEntries.isPath(name)) {
       return Bridge.tables().exists(session(), TableOptions.json(CatalogEntries.options(name)));
     }
@@ -140,9 +145,21 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
     if (!isOurs(name, properties)) {
       return super.createTable(name, columns, transforms, properties);
     }
-    Bridge.definitions()
-        .create(session(), definition(name, columns, transforms, properties, "create"));
-    EntryColumns.update(session(), name);
+    SparkSession session = session();
+    String definition = definition(name, columns, transforms, properties, "create");
+    Runnable creation =
+        () -> {
+          Bridge.definitions().create(session, definition);
+          EntryColumns.update(session, name);
+        };
+    if (WriterApi.isToTable()) {
+      String path = Bridge.definitions().place(session, definition);
+      String provider = CatalogEntries.isPath(name) ? name.namespace()[0] : provider(properties);
+      StructType schema = CatalogV2Util.v2ColumnsToStructType(columns);
+      TableOfStream.await(name, provider, path, schema, creation);
+    } else {
+      creation.run();
+    }
     return null; // As Spark's own catalog, to save a lookup that nothing needs.
   }
 

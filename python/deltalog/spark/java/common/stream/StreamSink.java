@@ -37,14 +37,14 @@ public class StreamSink implements Sink {
    * Creates the sink of a stream that a session starts.
    *
    * @param partitions the names of the partition columns, if the stream names some
-   * @param isNamed whether the stream names its table, which Spark may just have created
+   * @param creates whether the table is created for the stream
    */
   public StreamSink(
       SparkSession session,
       scala.collection.immutable.Map<String, String> options,
       Seq<String> partitions,
       OutputMode mode,
-      boolean isNamed) {
+      boolean creates) {
     // Properties of tables are among them, whose names have capitals.
     this.options =
         options instanceof CaseInsensitiveMap<?> given
@@ -56,7 +56,12 @@ public class StreamSink implements Sink {
     // In the session of the query, Spark turns it off.
     stream.put("isAdaptive", session.sessionState().conf().adaptiveExecutionEnabled());
     Bridge.streamSinks()
-        .start(session, TableOptions.json(this.options), Json.text(stream), isNamed);
+        .start(session, TableOptions.json(this.options), Json.text(stream), creates);
+  }
+
+  /** Gives the table what its definition lacks of the stream's options. */
+  public void define(SparkSession session) {
+    Bridge.streamSinks().define(session, TableOptions.json(options));
   }
 
   @Override

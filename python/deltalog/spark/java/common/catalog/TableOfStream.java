@@ -1,0 +1,79 @@
+package io.deltalog.spark;
+
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.V2TableWithV1Fallback;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table that toTable creates for a stream.
+ *
+ * <p>In one thread, Spark asks the catalog whether it exists, to create it and to load it, and then
+ * the source for the sink, which may refuse the stream. So the table is only created with the sink.
+ */
+public class TableOfStream implements V2TableWithV1Fallback {
+  private static final ThreadLocal<TableOfStream> AWAITED = new ThreadLocal<>();
+
+  private final Identifier identifier;
+  private final String provider;
+  private final String path;
+  private final StructType columns;
+  private final Runnable creation;
+
+  private TableOfStream(
+      Identifier identifier, String provider, String path, StructType columns, Runnable creation) {
+    this.identifier = identifier;
+    this.provider = provider;
+    this.path = path;
+    this.columns = columns;
+    this.creation = creation;
+  }
+
+  /** Keeps a table until this thread takes it. */
+  public static void await(
+      Identifier identifier, String provider, String path, StructType columns, Runnable creation) {
+    AWAITED.set(new TableOfStream(identifier, provider, path, columns, creation));
+  }
+
+  /** Returns the table that this thread has kept under this name, or null. */
+  public static TableOfStream find(Identifier identifier) {
+    TableOfStream awaited = AWAITED.get();
+    return awaited != null && awaited.identifier.equals(identifier) && WriterApi.isToTable()
+        ? awaited
+        : null;
+  }
+
+  /** Returns the table that this thread has kept, and forgets it; null if there is none. */
+  public static TableOfStream take() {
+    TableOfStream awaited = AWAITED.get();
+    AWAITED.remove();
+    return awaited;
+  }
+
+  void create() {
+    creation.run();
+  }
+
+  @Override
+  public CatalogTable v1Table() {
+    return CatalogEntries.shown(identifier, provider, Map.of("path", path), columns);
+  }
+
+  @Override
+  public String name() {
+    return CatalogEntries.label(identifier);
+  }
+
+  @Override
+  public StructType schema() {
+    return columns;
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return Set.of();
+  }
+}
