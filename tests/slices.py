@@ -1,4 +1,5 @@
-"""Chooses the tests of a run by the mark `thorough`. A thorough test takes long for what a quicker one shows, too.
+"""Chooses the tests of a run by the mark `thorough`. A thorough test takes long, and checks something that a quicker
+test also checks in part.
 
 `DELTALOG_TESTS=quick` leaves the thorough tests out, `DELTALOG_TESTS=deep` leaves out all others, and without it all
 tests run. `DELTALOG_SLICE=3/20` takes slice 3 of 20 of the thorough tests, counted from 0: with `quick` besides the
@@ -14,11 +15,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 FEW = 12
-"""So many thorough tests of a file stay together, with the servers that they share."""
+"""Up to this many thorough tests of a file stay together, with the servers that they share."""
 
 
 class Candidate(NamedTuple):
-    """A test that could run."""
+    """A test that might run."""
 
     file: str
     name: str
@@ -33,7 +34,7 @@ def groups(thorough: Collection[Candidate]) -> dict[str, str]:
 
 
 def slice_of(group: str, count: int) -> int:
-    """Returns the number of the slice that a group belongs to."""
+    """Returns the number of a group's slice."""
     return int.from_bytes(hashlib.sha256(group.encode()).digest()[:8], "big") % count
 
 

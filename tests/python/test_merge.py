@@ -76,7 +76,7 @@ def test_a_null_key_matches_nothing(tmp_path: Path, properties: dict[str, str]) 
     source: list[Row] = [(None, "x", 0), (1, "y", 0)]
     merging(table, source).when_matched_delete().when_not_matched_insert_all().execute()
     assert content(table) == in_order([*ROWS[1:], source[0]])
-    # With <=>, two rows of the source match nothing, and the NULL of the table has a match.
+    # With <=>, a NULL of the table has a match.
     again = merging(table, [(None, "w", 7)], "target.id <=> source.id AND target.p = 'b'")
     assert metrics(again.when_matched_update({"n": "source.n"}).execute())["numTargetRowsUpdated"] == 1
 
@@ -93,7 +93,7 @@ def test_several_matches_are_refused_unless_rows_are_only_deleted(
         merging(table, twice).when_matched_delete("source.n = 0"),
         merging(table, twice).when_matched_delete("source.n = 0").when_matched_update_all(),
         merging(table, twice).when_matched_delete("true"),
-        # Pairs of rows count even if no clause applies to them.
+        # A pair of rows counts as a match even if no clause applies to it.
         merging(table, twice).when_matched_update({"n": "1"}, "source.n = 77"),
         merging(table, twice).when_not_matched_by_source_delete(),
         merging(table, twice).when_not_matched_insert_all().when_not_matched_by_source_delete(),
@@ -104,7 +104,7 @@ def test_several_matches_are_refused_unless_rows_are_only_deleted(
     done = metrics(merging(table, twice).when_matched_delete().when_not_matched_insert_all().execute())
     assert (done["numTargetRowsDeleted"], done["numTargetRowsInserted"]) == (1, 1)
     assert content(table) == in_order([*ROWS[1:], twice[2]])
-    # Rows with a match do not change.
+    # Rows with a match are not changed.
     inserted = metrics(merging(table, [(2, "", 0), (2, "", 1)]).when_not_matched_insert_all().execute())
     assert inserted["numTargetRowsInserted"] == 0
     # Two rows of the table may match one row of the source.
@@ -148,7 +148,7 @@ def test_files_without_a_key_of_the_source_are_not_read(tmp_path: Path) -> None:
     for path in table.file_uris():
         if path not in paths or path in table.file_uris("id >= 40"):
             Path(path.removeprefix("file://")).write_bytes(b"nothing that could be read")
-    # A list of keys, and their range.
+    # The keys are compared as a list, and as a range.
     merging(table, [(20, "x", 0), (31, "y", 0)]).when_matched_update_all().execute()
     many: list[Row] = [(20 + key % 19, "z", key) for key in range(19)]
     merge = merging(table, many, "target.id = source.id AND target.id < 40").when_matched_update({"p": "'r'"})
@@ -465,7 +465,7 @@ def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
         merging(table, [row]).when_matched_update_all().when_not_matched_insert_all().execute()
 
     upsert(first, (30, "new", 0))
-    # Another key, and another row of the same file.
+    # One statement is about another key, the other one about another row of the same file.
     upsert(second, (31, "new", 0))
     upsert(third, (1, "changed", 0))
     files = data_files(tmp_path)
@@ -473,7 +473,7 @@ def test_merges_of_the_same_key_conflict(tmp_path: Path) -> None:
         upsert(fourth, (30, "twice", 0))
     assert caught.value.reason == "concurrent_append"
     assert data_files(tmp_path) == files
-    # A row that was matched, and therefore not inserted, must still be there.
+    # A row that had a match, and therefore was not inserted, must still exist when the MERGE commits.
     stale = overtaken(DeltaTable(tmp_path))
     DeltaTable(tmp_path).delete("id = 3")
     with pytest.raises(CommitConflictError) as caught:
@@ -612,7 +612,7 @@ CHANGES: dict[str, Callable[[DeltaTable], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_another_change_of_the_metadata_meanwhile_is_a_conflict(tmp_path: Path, change: str) -> None:
-    """The new columns have been added to the metadata of before."""
+    """The new columns were added to the earlier metadata."""
     table = created(tmp_path, FILES, {})
     source = Interfering(pa.table({"id": [1], "more": [1]}), lambda: CHANGES[change](DeltaTable(tmp_path)))
     merge = table.merge(source, "target.id = source.id", merge_schema=True)

@@ -1,4 +1,4 @@
-"""A table moves between versions and to other processes."""
+"""A table object moves between versions, and to other processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def append(table: Path, number: int) -> None:
 
 
 class Slow:
-    """A snapshot whose first refresh has read the log but is not complete yet."""
+    """A snapshot whose first refresh has read the log but has not returned yet."""
 
     def __init__(self, snapshot: Any) -> None:
         self._snapshot = snapshot

@@ -1,4 +1,4 @@
-"""Arrays, structs and maps that UPDATE and MERGE assign, as SQL and as values of Python, and NULL in their place."""
+"""UPDATE and MERGE assign arrays, structs and maps, as SQL and as Python values, and NULL instead of them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_null_is_assigned(tmp_path: Path, column: str) -> None:
     assert [row[column] for row in rows(table).values()] == [None, None, None]
 
 
-# The Python value, and the stored value.
+# Each SQL text with the equal Python value, and the stored value.
 VALUES: dict[str, tuple[str, Any, Any]] = {
     "texts": ("l", ["a", "it's \\ \"b\"", None, ""], ["a", "it's \\ \"b\"", None, ""]),
     "a tuple": ("l", ("a", "b"), ["a", "b"]),

@@ -1,4 +1,4 @@
-"""Opening a table, and what it reports about itself."""
+"""Opening a table, and the table's information about itself."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_every_spelling_of_a_location(table: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`..` works before names that do not exist yet."""
+    """`..` can be used in a path to a table that does not exist yet."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert not DeltaTable.is_deltatable("../deep/new")
@@ -111,7 +111,7 @@ def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: p
 
 
 def test_the_locals_of_an_open_that_fails_can_be_shown(tmp_path: Path) -> None:
-    """As debuggers and tracebacks with the values of variables do."""
+    """Debuggers do this, and tracebacks that show the values of variables."""
     with pytest.raises(deltalog.DeltaError) as raised:
         DeltaTable(tmp_path / "absent")
     shown = "".join(traceback.TracebackException.from_exception(raised.value, capture_locals=True).format())

@@ -1,4 +1,4 @@
-"""Files that are rewritten as fewer files. Protocol: "Add File and Remove File"."""
+"""OPTIMIZE rewrites files as fewer files. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_is_recorded(partitioned: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 def test_features_are_kept(tmp_path: Path, mode: str) -> None:
-    """Deleted rows are left out, ids of rows stay, and the change data feed does not show the rewrite.
+    """Deleted rows are left out, rows keep their ids, and the change data feed does not show the rewrite.
 
     Protocol: "Column Mapping", "Row Tracking", "Change Data Files".
     """
@@ -132,7 +132,7 @@ def test_features_are_kept(tmp_path: Path, mode: str) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor conflict, nor are they lost."""
+    """Appends and deletes in another thread neither fail nor conflict, and none is lost."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
@@ -143,7 +143,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
         try:
             for at in range(0, 200, 10):
                 append(path, [{"id": 1000 + at}])
-                # Rows that have just been moved are found at their new places.
+                # The DELETE finds its rows in the new files, to which they have just been moved.
                 DeltaTable(str(path)).delete(f"id = {at + 3}")
         except BaseException as error:  # noqa: BLE001 - the other thread raises it
             failures.append(error)

@@ -73,7 +73,9 @@ def test_a_whole_table_appended_to_itself_depends_on_all_rows(tmp_path: Path) ->
 
 
 def test_an_overwrite_of_some_rows_depends_on_those_that_replace_them(tmp_path: Path) -> None:
-    """Two writers each overwrite one partition with the rows of the other: in either order, both become the same."""
+    """Two writers each overwrite one partition with the rows of the other one. If one does it after the other, both
+    partitions are the same in the end.
+    """
     created(tmp_path)
     first = DeltaTable(tmp_path).to_arrow(columns=["id"], predicate="p = 2")
     moved = pa.table(DeltaTable(tmp_path).to_arrow(predicate="p = 1")).set_column(

@@ -1,4 +1,4 @@
-"""Data files that have the partition columns too.
+"""Data files that contain the partition columns, too.
 
 "Materialize Partition Columns" of the protocol's requests for comments.
 """
@@ -38,7 +38,7 @@ BY = ["p", "day", "d", "t"]
 
 
 def files(path: Path) -> list[pa.Table]:
-    """The data files of the newest version, as they are."""
+    """The data files of the newest version, read without the log."""
     uris = DeltaTable(path).file_uris()
     return [pq.read_table(unquote(uri.removeprefix("file://")), partitioning=None) for uri in uris]
 
@@ -64,7 +64,7 @@ def test_files_have_the_values_of_the_log(
         for field in json.loads(table.schema().to_json())["fields"]
     }
     found = pa.concat_tables(files(tmp_path))
-    # The partition columns are the last ones, in the order in which the table is partitioned.
+    # The partition columns come last, in the order in which the table is partitioned.
     assert found.column_names == [names[name] for name in ["id", *BY]]
     stored = sorted(found.to_pylist(), key=lambda row: row[names["id"]])
     # An empty string is NULL in the log, and so it is in the file.
@@ -80,7 +80,7 @@ def test_files_have_the_values_of_the_log(
 
 
 def test_every_writer_keeps_to_it(tmp_path: Path) -> None:
-    """Copied rows, rewritten files, and the files of several processes have the columns."""
+    """Copied rows, rewritten files, and files from several processes have the columns, too."""
     configuration = {**BY_FEATURE, "delta.enableRowTracking": "true"}
     data = pa.table({"p": ["a", "a", "b"], "id": pa.array([1, 2, 3], pa.int64())})
     write_deltalake(tmp_path, data, partition_by=["p"], configuration=configuration)
@@ -95,7 +95,7 @@ def test_every_writer_keeps_to_it(tmp_path: Path) -> None:
 
 
 def test_the_feature_is_added_and_dropped_without_files(tmp_path: Path) -> None:
-    """From then on new files have the columns; existing files are not changed."""
+    """After the feature is added, new files have the columns; existing files are not changed."""
     data = pa.table({"p": ["a"], "id": pa.array([1], pa.int64())})
     write_deltalake(tmp_path, data, partition_by=["p"])
     table = DeltaTable(tmp_path)

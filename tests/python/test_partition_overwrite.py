@@ -1,4 +1,4 @@
-"""Overwriting the partitions that new rows are in."""
+"""Overwrites only the partitions for which there are new rows."""
 
 from pathlib import Path
 from typing import Any, Literal

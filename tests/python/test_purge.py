@@ -1,4 +1,4 @@
-"""REORG ... APPLY (PURGE): files without deleted rows and dropped columns. Protocol: "Column Mapping"."""
+"""REORG ... APPLY (PURGE) rewrites files without deleted rows and dropped columns. Protocol: "Column Mapping"."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def rows(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def columns(table: DeltaTable) -> list[int]:
-    """The numbers of leaf columns of the data files."""
+    """The number of leaf columns of each data file."""
     paths = [uri.removeprefix("file://") for uri in table.file_uris()]
     return sorted(pq.read_metadata(path).num_columns for path in paths)
 
 
 @pytest.fixture(params=["name", "id"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> DeltaTable:
-    """A table with a file with a vector, one without, and one that was written after columns were dropped."""
+    """A table with three files: one with a vector, one without, and one that was written after columns were dropped."""
     path = tmp_path / "t"
     nested = [{"x": number, "y": {"z": number}} for number in range(4)]
     data = pa.table({"id": range(4), "s": nested, "old": ["x"] * 4, "p": ["a"] * 4})

@@ -1,4 +1,4 @@
-"""The newest snapshots of tables are shared in a process: opening a table again costs a listing and the new commits."""
+"""A process shares the newest snapshots of tables: opening a table again only costs a listing and the new commits."""
 
 import contextlib
 import gc
@@ -15,7 +15,7 @@ import pytest
 import deltalog
 from deltalog import DeltaTable, write_deltalake
 
-# As many snapshots as the registry holds.
+# The number of snapshots that the registry holds.
 HELD = 64
 
 
@@ -29,7 +29,7 @@ def rows(table: DeltaTable) -> list[int]:
 
 
 def spoil(commit: Path) -> None:
-    """Makes a commit unreadable without a difference in the listing: a call that succeeds has not read it."""
+    """Makes a commit unreadable without changing the listing. If a call succeeds, it has not read the commit."""
     times = commit.stat()
     commit.write_bytes(b"x" * times.st_size)
     os.utime(commit, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -42,7 +42,7 @@ def test_opening_again_reads_only_new_commits(tmp_path: Path) -> None:
     spoil(path / "_delta_log" / f"{0:020}.json")
     again = DeltaTable(path)
     assert (again.version(), rows(again)) == (0, [0, 1, 2])
-    # What the commit of version 1 would be, written by hand, because a writer reads the table itself.
+    # The commit of version 1 is written by hand, because a writer would read the table itself.
     shutil.copy(next(path.glob("*.parquet")), path / "second.parquet")
     size = (path / "second.parquet").stat().st_size
     add = {
@@ -62,7 +62,7 @@ def test_opening_again_reads_only_new_commits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
 def test_a_table_made_anew_is_opened_anew(tmp_path: Path, commits: int) -> None:
-    """Whether the new table has fewer, as many or more versions than the old one."""
+    """The new table has fewer, as many, or more versions than the old one."""
     path = tmp_path / "t"
     write_deltalake(path, numbers(0, 3))
     write_deltalake(path, numbers(3, 5), mode="append")
@@ -135,7 +135,7 @@ def test_no_files_stay_open(tmp_path: Path) -> None:
         shutil.copytree(path, copy)
 
     def open_files() -> int:
-        """How many files of these tables are open. The process may open and close others at any time."""
+        """Returns how many files of these tables are open. The process may open and close other files at any time."""
         gc.collect()
         found = 0
         for descriptor in Path("/proc/self/fd").iterdir():

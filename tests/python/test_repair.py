@@ -1,4 +1,4 @@
-"""FSCK: files that are not what the log says, and a repair of the log. Protocol: "Add File and Remove File"."""
+"""FSCK: finds files that do not match the log, and repairs the log. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_repair_removes_missing_files_and_deltalake_reads_the_rest(table: Delt
     assert commit["operationMetrics"]["numRemovedFiles"] == str(done["numRemovedFiles"]) == "1"
     read = deltalake.DeltaTable(table.table_uri).to_pyarrow_table(columns=["id"])
     assert sorted(read["id"].to_pylist()) == [2, 3, 4, 5]
-    # The repair of deltalake finds nothing that was left.
+    # `deltalake`'s repair finds nothing more to do.
     assert deltalake.DeltaTable(table.table_uri).repair(dry_run=True)["files_removed"] == []
     assert table.repair()["files_removed"] == []
     assert table.version() == 3
@@ -161,7 +161,7 @@ def test_what_cannot_be_checked_or_repaired(table: DeltaTable) -> None:
 
 
 def test_files_of_a_directory_that_is_not_mounted_are_not_missing(table: DeltaTable, tmp_path: Path) -> None:
-    """A shallow clone whose source is unavailable: its files may still exist."""
+    """The source of a shallow clone is unavailable. Its files may still exist."""
     roots = table.clone(tmp_path / "clone", shallow=True).allowed_roots
     clone = DeltaTable(tmp_path / "clone", allowed_roots=roots)
     source = tmp_path / "t"

@@ -1,4 +1,4 @@
-"""Earlier versions that become the newest one again. Protocol: "Add File and Remove File"."""
+"""RESTORE makes an earlier version the newest one again. Protocol: "Add File and Remove File"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows_of(table: DeltaTable) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> DeltaTable:
-    """A table that was written, lost some rows, got a column and other rows, and was overwritten."""
+    """A table that was written, lost some rows, got a column and more rows, and was overwritten."""
     path = str(tmp_path / "t")
     parts = pa.table({"id": range(10), "part": ["a", "b"] * 5})
     write_deltalake(path, parts, partition_by=["part"], configuration={"delta.enableDeletionVectors": "true"})

@@ -1,5 +1,4 @@
-"""Files that are rewritten because a feature is dropped (protocol: "Deletion Vectors", "Type Widening",
-"Column Mapping", "Row Tracking")."""
+"""Drops of features rewrite files (PROTOCOL, "Deletion Vectors", "Type Widening", "Column Mapping", "Row Tracking")."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def delete(path: Path, predicate: str) -> None:
 
 
 def commit_of(path: Path, operation: str) -> list[dict[str, Any]]:
-    """The actions of the only commit of an operation."""
+    """The actions of the only commit with this operation."""
     (found,) = [
         lines
         for lines in (actions(path, version) for version in range(DeltaTable(path).version() + 1))
@@ -44,8 +43,7 @@ def sorted_rows(path: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def test_restored_files_are_rewritten(tmp_path: Path) -> None:
-    """PROTOCOL, "Deletion Vectors": to readers without the feature, a tombstone with a vector belongs to a live
-    file."""
+    """PROTOCOL, "Deletion Vectors": readers without the feature apply a tombstone with a vector to a live file."""
     created(tmp_path, configuration=VECTORS)
     before = sorted_rows(tmp_path)
     delete(tmp_path, "id = 1")
@@ -138,7 +136,7 @@ def test_rows_keep_their_ids(tmp_path: Path, mode: str) -> None:
 
 
 def test_older_types(tmp_path: Path) -> None:
-    """PROTOCOL, "Type Widening": files, nested values and partition values with the types of before are rewritten."""
+    """PROTOCOL, "Type Widening": files, nested values and partition values with the earlier types are rewritten."""
     columns = pa.schema(
         [
             ("id", pa.int32()),
@@ -174,13 +172,13 @@ def test_older_types(tmp_path: Path) -> None:
     assert in_file.field("l").type.value_type == pa.int32()
     assert "delta.typeChanges" not in table.schema().to_json()
     assert "typeWidening" not in (table.protocol().reader_features or [])
-    # The file of the current types was not touched.
+    # The file with the current types was not rewritten.
     assert len(of(commit_of(tmp_path, "REORG"), "remove")) == 1
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_physical_names(tmp_path: Path, mode: str) -> None:
-    """PROTOCOL, "Column Mapping": files, partition values and statistics have the names that users see."""
+    """PROTOCOL, "Column Mapping": afterwards, files, partition values and statistics have the names that users see."""
     fields = [
         ("id", pa.int64()),
         ("p", pa.string()),
@@ -209,7 +207,7 @@ def test_physical_names(tmp_path: Path, mode: str) -> None:
         assert b"PARQUET:field_id" not in (in_file.field("id").metadata or {})
     assert "delta.columnMapping" not in table.schema().to_json()
     assert not any(name.startswith("delta.columnMapping") for name in table.metadata().configuration)
-    # Names of earlier versions stay as before.
+    # Earlier versions keep their names.
     assert pa.table(DeltaTable(tmp_path, version=1).to_arrow()).column_names == ["id", "p", "s"]
     write_deltalake(tmp_path, pa.table({"id": [9], "q": ["a"]}), mode="append")
     assert len(sorted_rows(tmp_path)) == 3
@@ -217,7 +215,7 @@ def test_physical_names(tmp_path: Path, mode: str) -> None:
 
 
 def test_clustering_columns_follow_their_names(tmp_path: Path) -> None:
-    """PROTOCOL, "Clustered Table": the domain has the names of files."""
+    """PROTOCOL, "Clustered Table": the domain has the names that columns have in files."""
     columns = Schema([Field("id", "long"), Field("name", "string")])
     mapped = {"delta.columnMapping.mode": "name"}
     table = DeltaTable.create(tmp_path, columns, cluster_by=["name"], configuration=mapped)
@@ -228,7 +226,7 @@ def test_clustering_columns_follow_their_names(tmp_path: Path) -> None:
 
 
 def test_rows_that_others_add_meanwhile_stay(tmp_path: Path) -> None:
-    """A handle that has not seen these rewrites still finds its rows."""
+    """A table object that has not seen these rewrites still finds its rows."""
     table = created(tmp_path, configuration=VECTORS)
     delete(tmp_path, "id = 1")
     table.update_incremental()

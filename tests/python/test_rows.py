@@ -15,7 +15,7 @@ import deltalog
 from deltalog import DeltaTable, write_deltalake
 from tests.golden.canonical import rows
 
-# A few close values, so that comparisons are true about half of the time.
+# A few similar values, so that comparisons are true about half of the time.
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "i": (pa.int32(), st.integers(-3, 3)),
     "f": (pa.float64(), st.sampled_from([-1.5, -0.0, 0.0, 2.0, float("inf"), float("nan")])),
@@ -32,7 +32,7 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 
-# The SQL text, and the same as a pyarrow expression.
+# A condition as SQL text and as a pyarrow expression.
 Pair = tuple[str, pc.Expression]
 
 
@@ -48,8 +48,8 @@ def literal(value: Any) -> str:
 
 @st.composite
 def leaves(draw: st.DrawFn) -> Pair:
-    # NaN is greater than everything in SQL and unordered in pyarrow, and zero has a sign for neither: see
-    # test_nan.
+    # NaN is greater than everything in SQL, and unordered in pyarrow. Neither of them distinguishes the signs of zero.
+    # See test_nan.
     name = draw(st.sampled_from(["i", "t", "b", "p"]))
     field = pc.field(name)
     kind = draw(st.sampled_from(["compare", "null", "not null", "in"]))

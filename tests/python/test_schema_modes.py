@@ -20,7 +20,7 @@ MAPPED = {"delta.columnMapping.mode": "name"}
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows as both implementations see them."""
+    """The rows, after checking that both implementations return the same."""
     ours = sorted(pa.table(DeltaTable(path).to_arrow()).to_pylist(), key=repr)
     if "delta.columnMapping.mode" not in DeltaTable(path).metadata().configuration:
         theirs = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
@@ -63,7 +63,7 @@ def test_columns_are_added_at_every_depth(tmp_path: Path) -> None:
         {"id": 2, "s": after, "l": [after], "m": [("k", after)], "new": day},
     ]
     assert len(metadata_actions(tmp_path, 1)) == 1
-    # Nothing to add: no metadata, and a blind append again.
+    # If there is nothing to add, the commit has no metadata, and is a blind append again.
     assert write_deltalake(tmp_path, data, mode="append", schema_mode="merge") == 2
     assert metadata_actions(tmp_path, 2) == []
     assert next(line["commitInfo"] for line in actions(tmp_path, 2) if "commitInfo" in line)["isBlindAppend"]
@@ -203,7 +203,7 @@ def test_names_and_types_that_no_table_can_have_are_refused(tmp_path: Path, mode
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     refused = [pa.table({"a b": [1]}), pa.table({"x": [1], "X": [1]})]
     if mode == "overwrite":
-        # Together with stored columns, as `merge` leaves them, a void column is allowed.
+        # A void column is allowed next to stored columns; `merge` can create such a table.
         refused.append(pa.table({"n": pa.nulls(1)}))
     for data in refused:
         with pytest.raises(deltalog.SchemaMismatchError):

@@ -1,4 +1,4 @@
-"""Rows come from everything that has Arrow's C interface, including lists of such objects."""
+"""Rows can come from everything that has Arrow's C interface, and from lists of such objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPECTED = [*FIRST.to_pylist(), *SECOND.to_pylist()]
 
 
 class OnlyArray:
-    """An object with `__arrow_c_array__` and nothing else, as a `nanoarrow` array."""
+    """An object that only has `__arrow_c_array__`, as a `nanoarrow` array."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch

@@ -89,7 +89,7 @@ def test_a_report_that_is_not_true_is_not_committed(tmp_path: Path, fault: str) 
     with pytest.raises(expected[0], match=expected[1]):
         write.commit("WRITE", {}, "")
     assert not (path / "_delta_log").exists()
-    # A report that cannot be read does not say what to delete.
+    # A report that cannot be read does not show which files to delete.
     assert (files(path) == []) == (fault in ("missing", "rows"))
     assert fault != "outside" or (tmp_path / "outside.parquet").exists()
 

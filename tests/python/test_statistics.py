@@ -1,4 +1,4 @@
-"""Statistics that are computed for files without them. Protocol: "Per-file Statistics"."""
+"""Computes statistics for files that lack them. Protocol: "Per-file Statistics"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> DeltaTable:
 
 
 def bounds(table: DeltaTable) -> list[Any]:
-    """The least and the greatest id of each file in its statistics."""
+    """The minimum and the maximum of the ids in the statistics of each file."""
     files = pa.table(table.files()).to_pylist()
     found = [(file["stats"]["minValues"] or {}).get("id") for file in files]
     most = [(file["stats"]["maxValues"] or {}).get("id") for file in files]
@@ -133,7 +133,7 @@ def test_other_columns_choose_no_files(table: DeltaTable) -> None:
 
 
 def marks(path: Path) -> list[bool]:
-    """Whether each file of the newest version has statistics of deltalog."""
+    """For each file of the newest version, whether its statistics are marked as deltalog's."""
     stats = [json.loads(add["stats"]) for add in live(path)]
     return [found.get("deltalog") == 1 for found in stats]
 
@@ -168,7 +168,7 @@ def test_our_statistics_stay_marked_and_others_do_not_become_ours(tmp_path: Path
     assert marks(ours) == [True] * 3
     DeltaTable(theirs).clone(str(tmp_path / "copy of theirs"))
     assert marks(tmp_path / "copy of theirs") == [False] * 3
-    # Statistics from such footers do not count as deltalog's own, but NULL counts and bounds of rows that were read do.
+    # Statistics from such footers do not count as deltalog's own, but NULL counts and bounds from rows do.
     newest = DeltaTable(theirs)
     newest.recompute_statistics(all_files=True)
     assert marks(theirs) == [False] * 3
@@ -180,15 +180,13 @@ DOUBLES = [[0.0, 1.0], [10.0, 11.0], [20.0, 21.0], [30.0, 31.0]]
 
 
 def kept(path: Path, condition: str) -> list[float]:
-    """The first numbers of the files that a filter keeps."""
+    """The first number of each file that a filter keeps."""
     uris = DeltaTable(path).file_uris(condition)
     return sorted(pq.read_table(uri)["f"][0].as_py() for uri in uris)
 
 
 def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
-    """Files are kept if they have a NaN, which is greater than all numbers, or come from a writer that does not report
-    NaN.
-    """
+    """A file is kept if it has a NaN, which is greater than all numbers, or if its writer does not report NaN."""
     path, with_nan, theirs = tmp_path / "ours", tmp_path / "with nan", tmp_path / "theirs"
     for numbers in DOUBLES:
         other = {"g": [float("nan"), 0.5]}
@@ -209,7 +207,7 @@ def test_files_of_doubles_are_skipped_by_their_maxima(tmp_path: Path) -> None:
         assert kept(path, condition) == expected, condition
     assert kept(with_nan, "f > 25") == kept(theirs, "f > 25") == first
     assert DeltaTable(with_nan).count("f > 25") == 4 + 2
-    # The same holds with a checkpoint, even if it has structs.
+    # The result is the same with a checkpoint, even if it has structs.
     for properties in ({}, {"delta.checkpoint.writeStatsAsStruct": "true"}):
         if properties:
             DeltaTable(path).alter.set_table_properties(properties)

@@ -1,4 +1,4 @@
-"""Long writes: bounded memory, a failing source, an interrupt."""
+"""Long writes: they need little memory, and may end because of a failing source or an interrupt."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_refused_row_ends_the_reading_of_the_source(
 
 
 def test_a_source_is_read_on_the_thread_of_the_caller(tmp_path: Path) -> None:
-    """It may be bound to it, as a connection to SQLite is."""
+    """The source may be bound to the thread, as a connection to SQLite is."""
     connection = sqlite3.connect(":memory:")
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Interpreters within a process: the main one only, and an error instead of a process that never ends."""
+"""Only the main interpreter of a process can import the package. Others get an error, instead of hanging."""
 
 from __future__ import annotations
 

@@ -91,7 +91,9 @@ def test_only_one_of_many_threads_gets_a_stream(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child(tmp_path: Path) -> None:
-    """A child opens, reads and writes after its parent has, as the workers of Spark and PyTorch do."""
+    """A child process opens, reads and writes tables after its parent has done so, as the workers of Spark and PyTorch
+    do.
+    """
     script = """
 import os, sys, threading, pyarrow as pa, deltalog
 path = sys.argv[1]

@@ -17,7 +17,7 @@ from tests.python.place import data_files
 UTC = "UTC"
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
 
-# The input, and the output type; the values must be the same.
+# For each name the input and the type that is read back; the values must be the same.
 LOSSLESS = {
     "boolean": (pa.array([True, None]), pa.bool_()),
     "int8": (pa.array([-128, 127], pa.int8()), pa.int8()),
@@ -94,7 +94,7 @@ def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     assert read.to_pylist() == array.to_pylist() * 2
 
 
-# The input, and words of the error.
+# For each name the input, and words from the error.
 REFUSED = {
     "uint64": (pa.array([1], pa.uint64()), "UInt64.*signed"),
     "time32": (pa.array([1], pa.time32("s")), "Time32"),

@@ -79,7 +79,7 @@ def test_vectors_write_changed_rows_only(tmp_path: Path) -> None:
     done = metrics(table.update({"n": "0"}, predicate="id IN (1, 4)"))
     assert (done["numAddedFiles"], done["numRemovedFiles"], done["numCopiedRows"]) == (1, 0, 0)
     assert (done["numDeletionVectorsAdded"], done["numUpdatedRows"]) == (2, 2)
-    # Updates rows of a file that already lost some.
+    # Updates rows of a file that has already lost some rows.
     table.update({"n": "n + 1"}, predicate="id <= 4")
     assert content(table) == in_order([(1, "a", 1), (2, "a", None), (3, None, 4), (4, "b", 1), (5, "b", 5)])
 
@@ -244,7 +244,7 @@ def test_values_come_from_one_argument(tmp_path: Path) -> None:
 def test_an_update_conflicts_with_rows_that_it_should_have_seen(tmp_path: Path) -> None:
     created(tmp_path, FILES, VECTORS)
     first, second = DeltaTable(tmp_path), overtaken(DeltaTable(tmp_path))
-    # A blind append may come before or after.
+    # A blind append may be ordered before or after the UPDATE.
     deltalog.write_deltalake(tmp_path, rows_of([(9, "z", 9)]), mode="append")
     first.update({"n": "100"}, predicate="id = 1")
     second.update({"n": "101"}, predicate="id = 2")

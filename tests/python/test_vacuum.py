@@ -23,7 +23,7 @@ ROWS = pa.table({"id": pa.array(range(4), pa.int64()), "p": ["a b", "a b", "c", 
 
 
 def aged(path: Path, days: float = 30) -> None:
-    """Makes all data files look as old as this."""
+    """Changes the times of all data files, so that they are this old."""
     written = time.time() - days * DAY
     for file in path.rglob("*"):
         if "_delta_log" not in file.parts:
@@ -41,7 +41,7 @@ def removed_files(path: Path) -> set[str]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A table whose first files were removed, with an orphan."""
+    """A table whose first files were removed, and that has a file which no version refers to."""
     write_deltalake(tmp_path, ROWS, partition_by=["p"])
     write_deltalake(tmp_path, ROWS, mode="overwrite")
     (tmp_path / "p=c" / "orphan.parquet").write_bytes(b"12345")
@@ -128,7 +128,7 @@ def test_a_short_retention_is_refused(path: Path) -> None:
 
 
 def test_young_files_and_retained_versions_stay(path: Path) -> None:
-    """The log does not contain files of unfinished writes."""
+    """The log does not contain the files of unfinished writes."""
     (path / "young.parquet").touch()
     (path / "_hidden").mkdir()
     (path / "_hidden" / "old.parquet").touch()
@@ -147,7 +147,7 @@ def test_directories_that_have_been_empty_for_long_are_removed(path: Path) -> No
     os.utime(path / "p=old" / "nested", (0, 0))
     os.utime(path / "p=old", (0, 0))
     assert DeltaTable(path).vacuum_plan().delete().num_directories == 1
-    # Its parent has changed by that.
+    # This has changed the time of the directory above it.
     assert (path / "p=old").exists()
     assert (path / "p=new" / "nested").exists()
 

@@ -1,4 +1,4 @@
-"""Void columns: all of their rows are NULL, and no data file has them."""
+"""Void columns: they are NULL in all rows, and data files do not contain them."""
 
 from __future__ import annotations
 

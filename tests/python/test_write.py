@@ -291,7 +291,7 @@ def test_a_table_passes_its_storage_options_on(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_cannot_be_read_back_is_unknown(tmp_path: Path) -> None:
-    """The system reports that the commit exists but cannot be read, so it could be our own."""
+    """The system reports that a commit exists, but it cannot be read. It may be our own."""
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     log = tmp_path / "_delta_log"

@@ -77,7 +77,7 @@ def leave_only_newest(path: Path) -> int:
 def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_changed(
     tmp_path: Path, has_constraint: bool
 ) -> None:
-    """The files of the append were written without the constraint, so they must not be added afterwards."""
+    """The append's files were written without the constraint, so they must not be added afterwards."""
     write_deltalake(tmp_path, ONE)
     write = begin(tmp_path, "append")
     assert write is not None
@@ -100,7 +100,9 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
 def test_an_append_whose_base_was_cleaned_up_does_not_count_what_others_have_counted(
     tmp_path: Path, counts: bool, columns: tuple[str, ...]
 ) -> None:
-    """PROTOCOL, "Identity Columns": the files' values follow the mark of the base. The write may be repeated."""
+    """PROTOCOL, "Identity Columns": the values in the files follow the high water mark of the base. The write may be
+    repeated.
+    """
     identity = Field("n", "long", identity=Identity(allow_explicit_insert=True))
     DeltaTable.create(tmp_path, Schema([Field("id", "long"), identity]))
     write = begin(tmp_path, "append", columns=columns)

@@ -1,8 +1,8 @@
 """A wrong argument of any public call is an `InvalidArgumentError` that names the parameter, with a hint.
 
-The calls are found by walking what the package exports, and their parameters by introspection, so a new one is tested
-without being listed here. A class whose objects only other calls return says so in `RETURNED`, or how to get one with
-arguments to test in `OBJECTS`.
+The calls are found by walking the exports of the package, and their parameters by introspection, so a new call is
+tested without being listed here. If only other calls return objects of a class, the class is listed in `RETURNED`.
+`OBJECTS` states how to create objects whose methods are tested.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROWS = pa.table({"id": [1, 2], "name": ["a", "b"]})
 
 
 class Wrong:
-    """An object of a class that no parameter takes."""
+    """An object of a class that no parameter accepts."""
 
     def __repr__(self) -> str:
         return "<wrong>"
@@ -57,9 +57,9 @@ class WrongPath(os.PathLike[str]):
 CIRCLE: list[Any] = []
 CIRCLE.append(CIRCLE)
 
-# The last one is half of a surrogate pair, which cannot be encoded in UTF-8.
+# The last value is half of a surrogate pair, which cannot be encoded in UTF-8.
 NEVER_RIGHT: list[Any] = [Wrong(), WrongPath(), 2.5j, "\ud800"]
-# These are of the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
+# These values have the right type for some parameters: such a call may succeed, or fail with any `DeltaError`.
 PERHAPS_RIGHT: list[Any] = [
     None,
     3,
@@ -168,7 +168,7 @@ def writing(table: DeltaTable) -> deltalog.DistributedWrite:
 
 
 def calls(module: ModuleType = deltalog, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Returns the name of what is called: an object of a module, and a method if the object is a class."""
+    """Yields the name of each call: an object of a module, and a method if the object is a class."""
     for name in module.__all__:
         kind, path = getattr(module, name), prefix + name
         if isinstance(kind, ModuleType):
@@ -197,7 +197,7 @@ def opened(pristine: Path, place: Path) -> DeltaTable:
 
 
 def call_of(path: str, method: str, table: DeltaTable) -> Any:
-    """Returns what is called, on an object that belongs to `table` if it is a method."""
+    """Returns the function to call. A method belongs to an object that is made from `table`."""
     called: Any = deltalog
     for name in path.split("."):
         called = getattr(called, name)

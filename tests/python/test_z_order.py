@@ -1,4 +1,4 @@
-"""Rows that are ordered by several columns. Protocol: "Add File and Remove File", "Per-file Statistics"."""
+"""Orders rows by several columns. Protocol: "Add File and Remove File", "Per-file Statistics"."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def size_of(table: DeltaTable) -> int:
 
 
 def every_type(count: int, seed: int) -> pa.Table:
-    """Returns rows with a value of each type, in no order; each value may be null."""
+    """Returns rows in no order, with a value of each type; each value may be null."""
     numbers = random.Random(seed)  # noqa: S311
     start = datetime(2026, 11, 24, tzinfo=timezone.utc)
 
@@ -110,7 +110,7 @@ ORDERABLE = [
 
 @pytest.mark.parametrize("mode", ["none", "name"])
 def test_rows_of_every_type_stay_the_same(tmp_path: Path, mode: str) -> None:
-    """Rows, ids and commit versions stay. Protocol: "Column Mapping", "Row Tracking", "Deletion Vectors"."""
+    """Rows, ids and commit versions do not change. Protocol: "Column Mapping", "Row Tracking", "Deletion Vectors"."""
     path = tmp_path / "t"
     configuration = {
         "delta.enableDeletionVectors": "true",
@@ -237,7 +237,7 @@ def test_what_cannot_be_ordered(tmp_path: Path) -> None:
 
 
 def test_statements_go_on_beside_it(tmp_path: Path) -> None:
-    """Appends and deletes in another thread neither fail nor are lost, whether or not the ordering of rows succeeds."""
+    """Appends and deletes in another thread neither fail nor are lost, whether or not the operation succeeds."""
     path = tmp_path / "t"
     for start in range(0, 200, 10):
         options: Row = {"configuration": {"delta.enableDeletionVectors": "true"}} if start == 0 else {}
@@ -257,7 +257,7 @@ def test_statements_go_on_beside_it(tmp_path: Path) -> None:
                         other.delete(f"id = {at + 3}")
                         break
                     except Exception as error:
-                        # Its rows have just been moved.
+                        # The rows of the failed statement have just been moved.
                         if getattr(error, "reason", None) not in (
                             "concurrent_delete_read",
                             "concurrent_delete_delete",

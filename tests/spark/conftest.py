@@ -15,8 +15,8 @@ from tests.stores.mini_hdfs import MiniHdfs, is_installed
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# The modules that depend most on the internals of a Spark release, and are quick. The newest Spark runs all tests, the
-# others only these modules (`make test-wheel`), without tests marked as `newest` or slow.
+# The modules that depend most on the internals of a Spark release, and are quick. The newest Spark runs all tests; the
+# others run only these modules (`make test-wheel`), without tests marked as `newest` or slow.
 EVERY_SPARK = {
     "test_builders",
     "test_catalog_alter",
@@ -30,8 +30,8 @@ EVERY_SPARK = {
     "test_write",
 }
 
-# What the releases between the oldest and the newest run of these modules: two modules, and the tests with one of these
-# names. The others are thorough there.
+# The tests that the releases between the oldest and the newest run: two of these modules, and the tests with one of
+# these names. All other tests are thorough there.
 SMOKE = {
     "test_catalog_writes",
     "test_sql",
@@ -42,8 +42,8 @@ SMOKE = {
     "test_the_scan_is_sparks_own_parquet_scan",
 }
 
-# More tests for the oldest Spark, whose Connect, plans of statements and rules differ the most. Each runs there for a
-# quarter of the trees in CI.
+# Additional tests for the oldest Spark, whose Connect, plans of statements and rules differ the most. Each of them runs
+# for a quarter of the trees in CI.
 OLDEST = {
     "test_catalog_reads",
     "test_connect",
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in which aggregates read files, so that tests that count rows are not answered by the log."""
+    """A session in which aggregates read files, because tests that count rows must not be answered from the log."""
     builder = SparkSession.builder.master("local[2]").appName("deltalog tests")
     settings = {
         "spark.driver.memory": "1g",
@@ -138,7 +138,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniHdfs]:
 
 @pytest.fixture
 def answers_from_log(spark: SparkSession) -> Iterator[None]:
-    """Lets the log answer aggregates, as it does for users."""
+    """Allows aggregates to be answered from the log, as for users."""
     spark.conf.set(EXCLUDED_RULES, "")
     yield
     spark.conf.set(EXCLUDED_RULES, ANSWERS_FROM_LOG)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.servers import HOME, free_port, running
 
-# PySpark takes itself for `pyspark-client`, the package without a JVM, if it cannot import `pyspark.core`.
+# If PySpark cannot import `pyspark.core`, it behaves like `pyspark-client`, the package without a JVM.
 PURE_CLIENT = """
 import sys
 

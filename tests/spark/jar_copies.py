@@ -1,4 +1,4 @@
-"""Copies of the jars of this installation, changed on purpose."""
+"""Makes modified copies of the jars of this installation."""
 
 import struct
 import zipfile
@@ -45,7 +45,7 @@ def text(name: str) -> str:
 def without_groups(directory: Path, lost: dict[str, str]) -> Path:
     """Returns a copy of that jar, in which groups of features need classes that do not exist.
 
-    What only those groups have are classes without members: any use of one fails.
+    Classes that only these groups need are replaced by classes without members, so any use of one fails.
     """
     listed, group = text(SYMBOLS), ""
     groups: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Servers of Spark in separate processes, on their own ports, which end with the test."""
+"""Runs servers of Spark in separate processes, on their own ports. They end with the test."""
 
 import ctypes
 import os
@@ -29,9 +29,9 @@ def free_port() -> int:
 def running(
     command: Sequence[str], port: int, directory: Path, log: Path, **environment: str
 ) -> Iterator[None]:
-    """Runs a server, which listens at the port during the `with`. What it prints goes to the file `log`.
+    """Runs a server that listens at the port, until the end of the `with` block. Its output goes to the file `log`.
 
-    It ends with the tests, also if they are killed.
+    The server ends with the tests, even if these are killed.
     """
     environment = {**os.environ, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, **environment}
     with log.open("w") as output:
@@ -62,7 +62,7 @@ def running(
 
 
 def _end_with_parent() -> None:
-    """Has Linux end this process when the thread ends that has started it."""
+    """Makes Linux end this process when the thread that has started it ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -1,6 +1,7 @@
 """Runs statements in sessions of every kind, each on its own table, and writes the outcomes to a file.
 
-A process of its own, because some kinds of sessions exist only before `enable`, or after the first context has stopped.
+This is a separate process, because some kinds of sessions exist only before `enable`, or after the first context has
+stopped.
 
     python -m tests.spark.session_kinds DIRECTORY PORT
 
@@ -156,7 +157,7 @@ def contents(path: Path) -> dict[str, bytes]:
 def outcome(
     owner: SparkSession, warehouse: Warehouse, kind: str, session: Any, statement: str
 ) -> dict[str, Any]:
-    """Executes a statement, and looks at the table as it is then."""
+    """Executes a statement, and describes the table afterwards."""
     name, path = warehouse.table(kind)
     before = contents(path)
     error = None
@@ -220,7 +221,7 @@ def without_us(spark: SparkSession) -> SparkSession:
 
 
 def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Calls a function with the session that foreachBatch has."""
+    """Calls a function with the session that a batch of foreachBatch has."""
     found: dict[str, Any] = {}
     spark.range(1).write.parquet(str(directory / "in"))
     stream = spark.readStream.schema("id long").parquet(str(directory / "in")).writeStream
@@ -233,7 +234,7 @@ def in_a_batch(spark: SparkSession, directory: Path, run: Callable[[Any], dict[s
 
 
 def main(directory: Path, port: int) -> dict[str, dict[str, Any]]:
-    """Returns the outcomes, by the kind of the session and the statement."""
+    """Returns the outcome of each statement in each kind of session."""
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Tables whose rows statements change, in several kinds, and what is read of them."""
+"""Tables of several kinds, whose rows statements change, and functions that read them."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ Row = tuple[int | None, int, str | None]
 Rows = list[Row]
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
-# The kinds of tables: properties, and whether rows are partitioned by `p`.
+# The kinds of tables: their properties, and whether they are partitioned by `p`.
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "vectors": (VECTORS, False),
     "rewriting": ({}, False),
@@ -25,10 +25,11 @@ KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "iceberg": ({"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}, True),
 }
 OLD: Rows = [(None if i % 50 == 7 else i, i % 3, None if i % 11 == 0 else f"s{i}") for i in range(300)]
-# Kinds that every release of Spark has to run; the differences between the others do not depend on the release.
+# The kinds that every release of Spark has to run. The differences between the other kinds do not depend on the
+# release.
 BASIC_KINDS = ("vectors", "rewriting")
 FAILING = "CAST(if(id = 250, raise_error('boom'), 's') AS STRING)"
-"""A value for `s` that fails the job of one row."""
+"""An SQL value for `s` with which the job fails at one row."""
 
 
 def created(spark: SparkSession, path: str, kind: str) -> str:
@@ -58,7 +59,7 @@ def check(spark: SparkSession, path: str, expected: Rows) -> None:
 
 @contextmanager
 def in_one_task(spark: SparkSession) -> Iterator[None]:
-    """Lets a job read a small table in one task: another one might end just when the first fails."""
+    """Makes a job read a small table in a single task. With several tasks, one might end just when the first fails."""
     spark.conf.set("spark.sql.files.minPartitionNum", "1")
     try:
         yield

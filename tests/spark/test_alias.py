@@ -1,4 +1,4 @@
-"""The name `delta` for the format, where no other source has it."""
+"""The format can also be called `delta` if no other source has the name."""
 
 import sys
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_catalog_tables_are_created_and_read(spark: SparkSession) -> None:
 
 
 def test_catalog_entries_of_the_jvm_connector_are_used(spark: SparkSession, path: str) -> None:
-    """Their provider is `delta`, and they have neither columns nor a path among their options."""
+    """The provider of these entries is `delta`, and they have neither columns nor a path among their options."""
     spark.range(2).write.format("deltalog").save(path)
     jvm = Jvm(spark.sparkContext._gateway)
     catalyst: Any = jvm.root.org.apache.spark.sql.catalyst

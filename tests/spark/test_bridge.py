@@ -1,4 +1,4 @@
-"""The two sides of the bridge: Java's interfaces, and the Python classes that implement them."""
+"""The two sides of the bridge agree: Java's interfaces, and the Python classes that implement them."""
 
 import inspect
 from typing import Any
@@ -12,7 +12,7 @@ from deltalog.spark.jvm import Jvm
 
 
 def methods(role: type[Role]) -> dict[str, int]:
-    """Returns the public methods of a Python class, with their numbers of parameters."""
+    """Returns the public methods of a Python class, with the number of parameters of each."""
     found = inspect.getmembers(role, inspect.isfunction)
     return {
         name: len(inspect.signature(function).parameters) - 1

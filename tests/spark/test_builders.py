@@ -20,7 +20,7 @@ def fields(path: str) -> dict[str, Any]:
 def test_a_table_with_all_clauses_is_that_of_the_statement(
     spark: SparkSession, path: str, tmp_path: Path
 ) -> None:
-    """The same table by the builder and by SQL: schema, metadata and protocol are equal."""
+    """The builder and SQL create the same table: schema, metadata and protocol are equal."""
     built = (
         DeltaTable.create(spark)
         .tableName("built")

@@ -55,7 +55,7 @@ def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
 
 
 def resources(spark: SparkSession) -> dict[str, int]:
-    """Returns what plans could leak, in this process and in the JVM."""
+    """Counts the resources that plans could leak, in this process and in the JVM."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
     gc.collect()
@@ -77,7 +77,7 @@ def resources(spark: SparkSession) -> dict[str, int]:
 
 
 TABLES, VERSIONS = 13, 11  # More versions than planners are kept.
-# How often each version is planned after the warm-up; 14 rounds are 2,002 plans (`make soak`).
+# The number of plans of each version after the warm-up; 14 rounds are 2,002 plans (`make soak`).
 ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 
 
@@ -108,7 +108,7 @@ def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
     after = rounds(ROUNDS)
     for name, tolerance in {"MiB": 8, "MiB of heap": 16, "descriptors of the JVM": 4}.items():
         more = after.pop(name) - before.pop(name)
-        # A few plans show nothing about memory: caches of Spark still grow.
+        # A few plans are not enough to judge memory, because caches of Spark still grow.
         assert more <= tolerance or (ROUNDS < 10 and name.startswith("MiB")), name
     assert after == before
 

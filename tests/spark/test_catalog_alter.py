@@ -64,7 +64,7 @@ def test_columns(spark: SparkSession, path: str, name: str) -> None:
 
 
 def test_columns_are_replaced(spark: SparkSession, path: str, name: str) -> None:
-    """As in the JVM connector, columns with the same names are kept: no row changes."""
+    """As in the JVM connector, columns whose names are still present are kept: no row changes."""
     nested = "s STRUCT<x: INT>, l ARRAY<STRUCT<y: INT>>"
     version = DeltaTable(path).version()
     spark.sql(

@@ -61,7 +61,7 @@ def test_create_table_with_all_that_spark_has_words_for(spark: SparkSession, pat
     ],
 )
 def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str, text: str) -> None:
-    """Otherwise its VACUUM would delete the files."""
+    """Otherwise a VACUUM of the table would delete the files."""
     spark.range(1).write.parquet(path)
     with pytest.raises(InvalidArgumentError, match=r"not empty.*part-.*CONVERT"):
         spark.sql(text.format(path))
@@ -69,14 +69,14 @@ def test_a_table_is_not_created_among_other_files(spark: SparkSession, path: str
     assert not spark.catalog.tableExists("d")
     for file in Path(path).glob("part-*"):
         file.unlink()
-    # What is left is hidden: a table that was not created has a log without commits.
+    # Hidden files are allowed: if the creation of a table has failed, there may be a log without commits.
     (Path(path) / "_delta_log").mkdir()
     spark.sql(text.format(path))
     assert DeltaTable(path).version() == 0
 
 
 def test_a_table_of_rows_can_replace_other_files(spark: SparkSession, path: str) -> None:
-    """That is as in the JVM connector: who says REPLACE means it."""
+    """As in the JVM connector, a REPLACE is taken to be intended."""
     spark.range(1).write.parquet(path)
     spark.sql(f"CREATE OR REPLACE TABLE d USING deltalog LOCATION '{path}' AS SELECT 1 AS a")
     assert written(path) == [(1,)]

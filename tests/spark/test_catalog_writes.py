@@ -108,7 +108,7 @@ def test_inserts_that_do_not_fit_change_nothing(spark: SparkSession, table: str)
 
 
 def test_save_as_table_keeps_the_definition(spark: SparkSession, table: str) -> None:
-    """`saveAsTable` is fitted by name, merges the schema if asked to, and overwrites rows, not the definition."""
+    """`saveAsTable` matches columns by name, merges schemas on request, and overwrites rows, not the definition."""
     spark.range(4, 5).withColumn("p", sf.lit(3)).write.format("deltalog").mode("append").saveAsTable("w")
     assert written(table) == sorted([A, B, C, (4, None, 3)], key=str)
     more = spark.range(5, 6).selectExpr("id", "'e' AS v", "3 AS p", "1 AS n")

@@ -124,7 +124,7 @@ def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
 def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
     spark: SparkSession, path: str
 ) -> None:
-    """A start is rounded up and an end down, in the native reader and in the portable one."""
+    """The start is rounded up and the end is rounded down, in the native and in the portable reader."""
     schema = pa.schema([("id", pa.int64())])
     deltalog.DeltaTable.create(path, schema, configuration={"delta.enableChangeDataFeed": "true"})
     commits = [datetime.datetime(1971, 1, day, tzinfo=datetime.timezone.utc) for day in (1, 2, 3)]
@@ -152,7 +152,7 @@ def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
 
 
 def test_what_asks_for_the_feed_is_true_or_false(spark: SparkSession, path: str) -> None:
-    """Another value would return the rows of the table."""
+    """With another value, the query would return the rows of the table."""
     spark.range(3).write.format("deltalog").option("delta.enableChangeDataFeed", "true").save(path)
     table = f"deltalog.`{path}`"
     for name in ("readChangeFeed", "READCHANGEDATA", "rowIds"):

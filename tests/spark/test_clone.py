@@ -51,7 +51,7 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
     with pytest.raises(TableAlreadyExistsError, match="there is a table deep already"):
         spark.sql("CREATE TABLE deep DEEP CLONE src")
     assert spark.sql("CREATE TABLE IF NOT EXISTS deep DEEP CLONE src").collect()[0].num_copied_files == 0
-    # Once more, what is new is copied.
+    # Cloning again only copies new files.
     spark.sql("INSERT INTO src VALUES (5, 'z')")
     [done] = spark.sql("CREATE OR REPLACE TABLE deep DEEP CLONE src").collect()
     assert (done.num_copied_files, rows(spark, "deep")) == (1, [1, 3, 4, 5])
@@ -64,7 +64,7 @@ def test_a_statement_makes_a_copy_with_a_name(spark: SparkSession, source: str, 
 
 
 def test_a_clone_without_a_location_goes_with_its_name(spark: SparkSession, source: str) -> None:
-    """The entry is a managed table's, in the database that is the current one or that the name has."""
+    """Without a location, the clone is a managed table, in the current database or in the one that is named."""
     for name in ("deep", "default.deep"):
         spark.sql(f"CREATE TABLE {name} DEEP CLONE src")
         found = {row.col_name: row.data_type for row in spark.sql("DESCRIBE EXTENDED deep").collect()}
@@ -90,7 +90,9 @@ def test_a_shallow_clone_is_read_by_its_name(
 
 
 def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: str, tmp_path: Path) -> None:
-    """By its name, whose entry has the roots; by its path with them; and as `clone` returns it."""
+    """The clone is accessed by its name, whose catalog entry has the roots; by its path, with the roots; and through
+    the object that `clone` returns.
+    """
     spark.sql("CREATE TABLE low SHALLOW CLONE src")
     by_name = DeltaTable.forName(spark, "low")
     by_name.delete("a = 4")
@@ -116,7 +118,7 @@ def test_verbs_change_a_shallow_clone(spark: SparkSession, source: str, path: st
 def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
     spark: SparkSession, source: str, path: str, tmp_path: Path
 ) -> None:
-    """Its place may be spelled in any way. A shallow one could not be read by the name."""
+    """The location may be spelled in any way. A shallow clone could not be read by the name."""
     at = tmp_path / "an other"
     spark.sql(f"CREATE TABLE placed DEEP CLONE src VERSION AS OF 1 LOCATION '{at}'")
     with pytest.raises(UnsupportedFeatureError, match="drop the table first, or make a deep clone"):
@@ -129,7 +131,7 @@ def test_a_clone_replaces_a_table_of_the_catalog_where_it_is(
 
 
 def test_cached_rows_are_computed_again(spark: SparkSession, source: str) -> None:
-    """Of a table that a clone has replaced, or that an earlier version was restored of."""
+    """This holds for a table that a clone has replaced, and for one whose earlier version was restored."""
     spark.sql("CREATE TABLE deep DEEP CLONE src VERSION AS OF 1")
     try:
         for name in ("src", "deep"):

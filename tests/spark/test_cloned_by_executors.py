@@ -1,4 +1,4 @@
-"""Deep clones whose files the tasks of Spark copy: the same bytes, once, and no files of failed clones."""
+"""Spark's tasks copy the files of deep clones: each file once, with the same bytes. Failed clones leave no files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def at(tmp_path: Path) -> str:
-    """The place of the clone."""
+    """The location of the clone."""
     return str(tmp_path / "a clone %")
 
 
@@ -56,7 +56,7 @@ def stored(at: str) -> set[str]:
 
 
 def copied_by_tasks(at: str) -> list[str]:
-    """Returns the data files that Hadoop has written, which keeps their checksums beside them."""
+    """Returns the data files that Hadoop has written: Hadoop puts their checksums beside them."""
     return [file for file in files(at) if Path(file).with_name(f".{Path(file).name}.crc").exists()]
 
 
@@ -94,7 +94,7 @@ def test_the_clone_has_the_same_bytes(spark: SparkSession, path: str, at: str, p
     names = {str(Path(file).relative_to(at)) for file in files(at)}
     assert {name for name in stored(at) if not name.endswith(".crc")} == names | vectors
     assert bool(vectors) == (VECTORS in properties)
-    # Once more: what is new is copied.
+    # Cloning again only copies new files.
     spark.sql(f"DELETE FROM {table} WHERE a = 1")
     spark.sql(f"INSERT INTO {table} SELECT 1000, p, q, c, s FROM {table} WHERE a = 2")
     before = set(files(at))
@@ -125,7 +125,7 @@ def test_a_copy_of_a_shallow_clone_has_its_files(spark: SparkSession, path: str,
 
 @pytest.mark.newest
 def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, path: str, at: str) -> None:
-    """The error is one about the source. The clone leaves no files."""
+    """The error is about the source. The clone leaves no files."""
     for number in range(4):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
     victim = Path(files(path)[2])
@@ -150,8 +150,9 @@ def test_files_that_are_gone_or_of_another_size_are_named(spark: SparkSession, p
 def test_tasks_that_still_run_when_the_job_has_failed_leave_nothing(
     spark: SparkSession, path: str, at: str
 ) -> None:
-    """Spark does not wait for them. One of them is at the beginning of a large file when the other has come to the end
-    of a smaller one, which is not the file of the log."""
+    """Spark does not wait for tasks that still run. One of them is at the beginning of a large file when another one
+    has reached the end of a smaller file, whose size differs from the log's.
+    """
     for number in range(2):
         write_deltalake(path, pa.table({"id": [number]}), mode="append")
     for file, size in zip(files(path), (1 << 28, 1 << 33), strict=True):
@@ -171,7 +172,7 @@ def test_copies_without_a_commit_are_deleted(
     begin = RunningWrite.begin_commit
 
     def ending(running: RunningWrite) -> None:
-        # The tasks have copied.
+        # At this point, the tasks have copied the files.
         ended.append(len(stored(at)) == 2)
         write_deltalake(at, pa.table({"other": ["x"]}))
         begin(running)
@@ -188,7 +189,7 @@ def test_copies_without_a_commit_are_deleted(
 def test_copies_that_the_driver_does_not_see_are_not_committed(
     spark: SparkSession, path: str, at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The path may be another place on each machine."""
+    """The path may be a different location on each machine."""
     write_deltalake(path, pa.table({"id": [1, 2, 3]}))
     begin = RunningWrite.begin_commit
 
@@ -255,7 +256,9 @@ def test_what_the_driver_copies(
 
 
 def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
-    """As Spark shares out the files of a scan: up to 128 MiB for a task, and each file costs 4 MiB more."""
+    """Files are distributed as Spark distributes the files of a scan: up to 128 MiB for each task, where each file
+    counts as 4 MiB more.
+    """
     write_deltalake(path, pa.table({"id": [1]}))
     mib = 1 << 20
 
@@ -295,7 +298,7 @@ def test_files_are_shared_out_by_their_sizes(path: str, at: str) -> None:
     assert tasks([60 * mib, 500 * mib, 60 * mib, mib]) == [[500], [60, 60], [1]]
     assert tasks([mib] * 50) == [[1] * 25, [1] * 25]
     assert tasks([124 * mib, 124 * mib]) == [[124], [124]]
-    # There is work for all cores, if there are files.
+    # If there are enough files, all cores have work.
     assert tasks([20 * mib, 20 * mib, 4 * mib], 3) == [[20], [20], [4]]
     assert tasks([mib] * 4, 100) == [[1]] * 4
     assert tasks([], 4) == []

@@ -1,4 +1,4 @@
-"""Clustered tables whose rows Spark's statements cluster. Protocol: "Clustered Table"."""
+"""Spark's statements cluster the rows of clustered tables. Protocol: "Clustered Table"."""
 
 import pytest
 from pyspark.sql import SparkSession

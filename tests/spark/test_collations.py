@@ -54,7 +54,7 @@ def test_a_new_table_has_the_collations_of_the_data(spark: SparkSession, path: s
 def test_statements_find_rows_that_are_equal_by_the_collation(
     spark: SparkSession, path: str, vectors: str, partitioning: str
 ) -> None:
-    """The statistics of files and the set of a MERGE's keys have the order of bytes, so they leave out nothing."""
+    """The statistics of files and the keys of a MERGE are ordered by bytes, so they must not leave out any file."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (k STRING COLLATE UTF8_LCASE, v INT) USING deltalog {partitioning} "
@@ -79,7 +79,7 @@ def test_statements_find_rows_that_are_equal_by_the_collation(
     spark.sql(f"UPDATE {table} SET v = 77 WHERE k IN ('a', 'E')")
     spark.sql(f"DELETE FROM {table} WHERE k > 'D'")
     assert rows() == [("A", 77), ("C", 3), ("b", 20), ("d", 50)]
-    # Too many keys for a set: their bounds have the order of the collation as well.
+    # If there are too many keys for a set, their bounds are used, which have the order of the collation.
     spark.sql(
         f"MERGE INTO {table} t USING (SELECT if(id = 7, 'B', concat('c', id)) COLLATE UTF8_LCASE AS k "
         "FROM range(20000)) s ON t.k = s.k WHEN MATCHED THEN DELETE"

@@ -56,7 +56,7 @@ def test_filters_by_logical_names_find_all_rows(
 def test_writes_have_physical_names_and_field_ids(
     spark: SparkSession, tmp_path: Path, mode: str, request: pytest.FixtureRequest
 ) -> None:
-    """Created, appended to and overwritten by Spark, and read by Rust, which finds columns by name or by id."""
+    """Spark creates the table, appends to it and overwrites it. Rust reads it, and finds columns by name or by id."""
     path = str(tmp_path)
     frame = spark.range(10).selectExpr(
         "id AS `the id`",

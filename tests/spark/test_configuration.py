@@ -24,7 +24,9 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def assert_is_copy(jar: str) -> None:
-    """Asserts that a jar has the content of the installed one, but is another file: an upgrade removes that one."""
+    """Asserts that a jar has the same content as the installed one, but is a different file, because an upgrade removes
+    the installed one.
+    """
     own = of_this_spark()
     assert (Path(jar).name, Path(jar).read_bytes()) == (own.name, own.read_bytes())
     assert not Path(jar).samefile(own)
@@ -62,7 +64,7 @@ def test_what_the_user_has_set_is_kept() -> None:
 
 
 def test_what_the_defaults_of_spark_have_is_kept(tmp_path: Path) -> None:
-    """Spark ignores them where the program has a setting."""
+    """Spark ignores the defaults for settings that the program makes."""
     lines = ["# a comment", "spark.jars  their.jar", f"{EXTENSIONS}=theirs.Extensions", "spark.lonely"]
     (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
     builder = deltalog.spark.configure(SparkSession.builder)

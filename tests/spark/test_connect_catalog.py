@@ -56,7 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 
 def client(server: tuple[str, Path], tmp_path: Path, begin: str, code: str) -> dict[str, Any]:
-    """Runs the code of a client, and returns what it has put into `said`."""
+    """Runs the code of a client, and returns the contents of its variable `said`."""
     done = run_client(BEGIN.format(address=server[0]) + begin + code + END, tmp_path)
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -71,7 +71,7 @@ def ids(path: Path) -> list[tuple[Any, ...]]:
 def test_statements_of_a_client_with_deltalog_are_those_of_the_server(
     server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Each is one commit, with conditions and values as texts and as columns, by path and by name."""
+    """Each statement is one commit. Conditions and values are texts or columns; tables are given by path or name."""
     code = f"""
 for name, place in (("path", {str(tmp_path / "by path")!r}), ("name", {str(tmp_path / "by name")!r})):
     made = spark.createDataFrame([(i, "old") for i in range(10)], "id int, p string").coalesce(1)

@@ -1,4 +1,4 @@
-"""Where tables are under Spark Connect, and which options may be given there."""
+"""Locations of tables under Spark Connect, and the options that are allowed there."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_what_may_be_a_secret_is_refused(path: str, name: str, value: str) -> No
     [
         ("s3a://bucket/a%20t/", "s3://bucket/a%20t", True),
         ("s3a://bucket/t", "s3://bucket/t2", False),
-        # The account may be in an option, or in the settings of the server.
+        # The account may be given by an option, or by the settings of the server.
         ("az://data/t", "abfss://data@lake.dfs.core.windows.net/t", True),
         ("az://data/t", "abfss://other@lake.dfs.core.windows.net/t", False),
         ("file:///a", "s3://a", False),

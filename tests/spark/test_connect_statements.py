@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE under Spark Connect do what they do in a classic session, or are refused by name."""
+"""DELETE, UPDATE and MERGE have the same effects under Spark Connect as in a classic session, or are refused."""
 
 import json
 import re
@@ -32,7 +32,7 @@ KINDS = {
     "mapped with vectors": ["merge"],
     "tracked": ["delete", "update", "merge"],
 }
-# How rows are divided into files may differ.
+# Only the rows are compared, because they may be divided into files differently.
 COMPARED = ("Rows",)
 
 

@@ -45,7 +45,7 @@ def provider(spark: SparkSession, name: str = "c") -> str:
 
 
 def create(spark: SparkSession, more: str = "") -> None:
-    """Creates a table, also with partitions whose names are escaped, NULL, and dates."""
+    """Creates a table. Its partitions have names that are escaped, NULL, and dates."""
     spark.sql(
         "CREATE TABLE c (a BIGINT COMMENT 'a number', t STRING, p STRING, d DATE) USING parquet "
         f"PARTITIONED BY (p, d) COMMENT 'of a city' TBLPROPERTIES ('mine' = 'x') {more}"
@@ -77,7 +77,7 @@ def test_a_table_keeps_its_rows_and_becomes_ours(spark: SparkSession) -> None:
     spark.sql("INSERT INTO c (a, p) VALUES (4, 'q')")
     spark.sql("DELETE FROM c WHERE a = 1")
     assert sorted(row.a for row in rows(spark)) == [2, 3, 4]
-    # Once more, nothing happens.
+    # Converting again changes nothing.
     spark.sql("CONVERT TO DELTA c")
     assert deltalog.DeltaTable(path).version() == 2
     # It is still the session's own table, so dropping it deletes its files.
@@ -103,7 +103,7 @@ def test_the_verb_takes_a_name(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.newest
 def test_files_that_spark_does_not_read_are_refused(spark: SparkSession) -> None:
-    """The table has no rows that were not there before."""
+    """The table must not get rows that it did not have before."""
     create(spark)
     path = location(spark)
     other = path / "p=other" / "d=2024-01-05"
@@ -138,7 +138,7 @@ def test_partitions_elsewhere_are_refused(spark: SparkSession, tmp_path: Path) -
     with pytest.raises(UnsupportedFeatureError, match="p=far/d=2024-01-07 at file:"):
         spark.sql("CONVERT TO DELTA c")
     spark.sql("ALTER TABLE c DROP PARTITION (p = 'far', d = DATE'2024-01-07')")
-    # Below the table, but under the name of another partition.
+    # This directory is below the table, but has the name of another partition.
     spark.sql(f"ALTER TABLE c ADD PARTITION (p = 'near', d = DATE'2024-01-07') LOCATION '{path}/p=01'")
     with pytest.raises(
         UnsupportedFeatureError, match="not in the directories of their names: p=near/d=2024-01-07"
@@ -201,7 +201,7 @@ def test_an_entry_that_could_not_be_changed_is_changed_later(
 
 @pytest.mark.newest
 def test_directories_that_spell_a_partition_otherwise(spark: SparkSession, tmp_path: Path) -> None:
-    """As of other writers: month=01 is the partition of the integer 1."""
+    """Other writers spell values differently: month=01 is the partition of the integer 1."""
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/Month=01/q=x%2Fy")
     spark.range(3).coalesce(1).write.parquet(f"{tmp_path}/Month=2/q=__HIVE_DEFAULT_PARTITION__")
     spark.sql(
@@ -234,7 +234,7 @@ def test_every_type_keeps_its_values(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_defaults(spark: SparkSession) -> None:
-    """For files without a column, Spark returns its default, which Delta tables do not do."""
+    """If a file lacks a column, Spark returns the column's default. Delta tables do not do this."""
     spark.sql("CREATE TABLE c (a INT, b INT DEFAULT 7) USING parquet")
     spark.sql("INSERT INTO c (a) VALUES (1)")
     spark.sql("CREATE TABLE n (a INT) USING parquet")
@@ -251,8 +251,9 @@ def test_defaults(spark: SparkSession) -> None:
 
 @pytest.mark.newest
 def test_spark_says_which_files_a_table_has(spark: SparkSession, tmp_path: Path) -> None:
-    """Links are not followed by a conversion; names hide files from Spark that no rule of ours hides, and the other way
-    round. Bytes beyond ASCII in names of directories are other characters to Spark."""
+    """A conversion does not follow links. Spark and deltalog do not hide the same names. Spark reads bytes beyond ASCII
+    in the names of directories as other characters.
+    """
     spark.range(2).coalesce(1).write.parquet(f"{tmp_path}/far")
     [far] = (tmp_path / "far").glob("*.parquet")
 

@@ -1,6 +1,6 @@
-"""dbt with the materialisations that it has for Delta tables: in a session, and through a Thrift server.
+"""dbt with its materializations for Delta tables: in a session, and through a Thrift server.
 
-dbt is fetched from PyPI into an environment of its own, because it does not fit the tests' environment.
+dbt is fetched from PyPI into a separate environment, because its requirements do not fit the tests' environment.
 """
 
 import json
@@ -117,7 +117,7 @@ def test_through_a_thrift_server(python: Path, project: Path) -> None:
 
 
 def check(project: Path) -> None:
-    """Looks at the tables after all steps."""
+    """Checks the tables after all steps."""
 
     def table(name: str) -> deltalog.DeltaTable:
         return deltalog.DeltaTable(project / "warehouse" / "shop.db" / name)

@@ -1,6 +1,6 @@
 """Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors").
 
-The remaining rows depend only on the file and its vector.
+Which rows remain depends only on the file and its vector.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The columns in an entry of the session catalog, from which JDBC's getColumns is answered, follow the table."""
+"""The columns in a catalog entry follow the table's. JDBC's getColumns returns them from there."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_names_that_no_metastore_accepts_are_left_out(spark: SparkSession, name:
 def test_an_entry_that_cannot_be_changed_is_worth_a_warning(
     spark: SparkSession, name: str, path: str
 ) -> None:
-    """The statement has changed the table already."""
+    """The statement has already changed the table."""
     spark.sql("SELECT 1 AS id").write.format("deltalog").save(path)
     spark.sql(f"CREATE TABLE {name} USING deltalog LOCATION '{path}'")
     log = Path(path, "_delta_log")

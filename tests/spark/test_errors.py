@@ -145,7 +145,7 @@ def test_a_wrong_argument_is_named(spark: SparkSession, tmp_path: Path, wrong: A
 
 
 def test_files_have_the_codec_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
-    """The codec that the table names is used by Spark's writer, and by what the driver writes."""
+    """Both Spark's writer and the driver use the codec that the table names."""
     path = str(tmp_path)
     rows = spark.range(9).write.format("deltalog")
     rows.option("delta.parquet.compression.codec", "ZSTD").save(path)

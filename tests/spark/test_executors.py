@@ -1,4 +1,6 @@
-"""OPTIMIZE and REORG by the tasks of Spark: the same files as this process would write, row by row, beside others."""
+"""OPTIMIZE and REORG with Spark's tasks, while other writers commit: the files have the same rows in the same order as
+if this process wrote them.
+"""
 
 import json
 import shutil
@@ -29,7 +31,7 @@ from deltalog.spark.write import job
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 TRACKING = "'delta.enableRowTracking' = 'true'"
 COLUMNS = "a INT, p STRING, q TIMESTAMP, c CHAR(5), s STRUCT<x: INT, y: ARRAY<MAP<STRING, DATE>>>"
-# Nulls, and values whose directories have escapes.
+# NULL, and values whose directories have escaped names.
 ROWS = (
     "id, CASE WHEN id % 3 = 0 THEN NULL WHEN id % 3 = 1 THEN 'a/b=c %é' ELSE 'z' END, "
     "TIMESTAMP '2024-02-29 01:02:03.000004', 'q', named_struct('x', id, 'y', array(map('k', DATE '1066-10-14'), null))"
@@ -67,13 +69,13 @@ def names(path: str) -> set[str]:
 
 
 def is_by_executors(path: str) -> bool:
-    """Returns whether tasks of Spark have written the files of the last commit: others name files in another way."""
+    """Returns whether tasks of Spark have written the files of the last commit, judging by the names of the files."""
     added = of_kind(last_commit(path), "add")
     return bool(added) and all(add["path"].endswith("-c000.snappy.parquet") for add in added)
 
 
 def contents(path: str) -> list[list[Any]]:
-    """Returns the rows of each file in their order, without the ids that are the same for all."""
+    """Returns the rows of each file in their order, without the ids that all files share."""
     return sorted((pq.ParquetFile(file).read().to_pylist() for file in files(path)), key=str)
 
 
@@ -167,7 +169,7 @@ def test_reorg_and_verbs_are_carried_out_by_the_executors(spark: SparkSession, p
 
 @pytest.mark.newest
 def test_what_the_table_asks_of_new_rows_is_not_asked_again(spark: SparkSession, path: str) -> None:
-    """Rows are moved: constraints are not checked, and generated and identity columns keep their values."""
+    """Rows are only moved: constraints are not checked, and generated and identity columns keep their values."""
     table = f"deltalog.`{path}`"
     spark.sql(f"CREATE TABLE {table} (a INT, v INT) USING deltalog")
     columns = ", ".join(f"c{number} INT DEFAULT 7" for number in range(70))
@@ -205,7 +207,7 @@ def test_widened_columns_and_files_of_other_schemas(spark: SparkSession, path: s
 
 @pytest.mark.newest
 def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
-    """Variants, collations and local times, and the files of a shallow clone, which are in another directory."""
+    """The table has variants, collations and local times. It is a shallow clone, with files in another directory."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (v VARIANT, s STRING COLLATE UTF8_LCASE, n TIMESTAMP_NTZ, b BINARY, f FLOAT, "
@@ -231,7 +233,7 @@ def test_types_and_files_elsewhere(spark: SparkSession, path: str) -> None:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Does something between the job of an OPTIMIZE and its commit."""
+    """Runs `work` between the job of an OPTIMIZE and its commit."""
     run_job = job.run_job
 
     def run(*arguments: Any) -> Any:
@@ -286,7 +288,7 @@ def test_statements_that_are_overtaken_follow_the_rows_or_conflict(spark: SparkS
     assert sorted(row.a for row in spark.sql(f"SELECT a FROM {table}").collect()) == [
         a for a in range(120) if a not in (2, 3, 31, 119)
     ]
-    # Without vectors, files are written again.
+    # Without vectors, files are rewritten.
     other = f"{path} without vectors"
     create(spark, other, "")
     version = DeltaTable(other).version()
@@ -303,7 +305,7 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
     with pytest.raises(MissingFileError, match="the file is not there"):
         spark.sql(f"OPTIMIZE {table}").collect()
     assert (DeltaTable(path).version(), names(path)) == (version, before)
-    # Its rows are not mistaken for missing rows.
+    # The rows of a missing file must not be ignored.
     for setting in ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"):
         spark.conf.set(setting, "true")
     try:
@@ -341,7 +343,9 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, path: str) -> None
 def test_the_session_does_not_change_what_is_moved(
     spark: SparkSession, path: str, settings: dict[str, str]
 ) -> None:
-    """Neither how many rows a file may have, nor how files are split and read, nor the calendar of old days."""
+    """These settings have no effect: the maximum number of rows of a file, how files are split and read, and the
+    calendar of old dates.
+    """
     table = create(spark, path, f"{VECTORS}, {TRACKING}")
     spark.sql(f"DELETE FROM {table} WHERE a % 9 = 4")
     columns = "*, _metadata.row_id"
@@ -359,7 +363,7 @@ def test_the_session_does_not_change_what_is_moved(
 
 @pytest.mark.newest
 def test_times_and_texts_of_other_writers_are_moved_as_they_are(spark: SparkSession, path: str) -> None:
-    """Spark would shift INT96 of other writers on request, and look for columns in their exact spelling."""
+    """Spark can be configured to shift INT96 times of other writers, and to look for columns by exact spelling."""
     Path(path).mkdir()
     for number in range(2):
         at = datetime(2026, 1, number + 1, 12)

@@ -1,4 +1,6 @@
-"""OPTIMIZE in a cluster: the executors write, also if tasks fail or executors die, and each row stays exactly once."""
+"""OPTIMIZE in a cluster: executors write the files, even if tasks fail or executors die, and each row exists exactly
+once.
+"""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Expressions computed by deltalog and by Spark: the same types and the same values (PROTOCOL, "CHECK Constraints").
+"""deltalog and Spark compute the same types and values for expressions (PROTOCOL, "CHECK Constraints").
 
-Each expression is computed for all rows of `DATA`, by Spark in a few jobs, with ANSI mode and the session's time zone.
+Spark computes each expression for all rows of `DATA`, in a few jobs, with ANSI mode and the session's time zone.
 """
 
 from datetime import date, datetime, timezone
@@ -368,7 +368,7 @@ def plain(value: Any) -> str:
 
 
 def as_spark(value: Any, data_type: pa.DataType) -> Any:
-    """Returns a value as Spark does: a struct as a `Row`, a map as a dict, an instant in the local time."""
+    """Returns a value in Spark's form: a struct as a `Row`, a map as a dict, an instant in local time."""
     if value is None:
         return None
     if pa.types.is_list(data_type):

@@ -1,4 +1,4 @@
-"""A build of Spark that lacks classes of some groups of features, and has everything for the others."""
+"""A build of Spark lacks classes that some groups of features need. All other features work."""
 
 import json
 from pathlib import Path
@@ -114,7 +114,7 @@ def test_rows_are_read_and_written_without_statements_and_own_sql(tmp_path: Path
 
 @pytest.mark.newest
 def test_tables_are_read_without_writes(tmp_path: Path) -> None:
-    """What writes is refused before anything is created."""
+    """Writes are refused before anything is created."""
     symbol = "org.apache.spark.NoWrites"
     deltalake.write_deltalake(tmp_path / "by path", pa.table({"id": pa.array(range(3), pa.int64())}))
     found = seen(

@@ -14,7 +14,7 @@ def test_after_forget_the_next_plan_is_a_first_one(spark: SparkSession, path: st
     spark.range(3).write.format("deltalog").save(path)
     read = spark.read.format("deltalog")
     assert read.load(path).count() == 3
-    # Its size and time stay, so that only a reader of the text sees the damage.
+    # The size and the time of the commit do not change, so only someone who reads its text notices the damage.
     commit = Path(path, "_delta_log", f"{0:020}.json")
     times = commit.stat()
     commit.write_bytes(b"x" * times.st_size)

@@ -1,7 +1,7 @@
-"""Expressions of a stranger's table see nothing but its rows, and an expression that asks for more stops the write.
+"""Expressions in a stranger's table can read nothing but its rows. If an expression requires more, the write fails.
 
-PROTOCOL, "Generated Columns", "Default Columns", "CHECK Constraints", "Column Invariants": each is an expression in
-SQL, which Spark evaluates, and its value or its error may reach the stranger.
+PROTOCOL, "Generated Columns", "Default Columns", "CHECK Constraints", "Column Invariants": each of these is an
+expression in SQL, which Spark evaluates. Its value or its error may reach the stranger.
 """
 
 import os
@@ -37,7 +37,7 @@ ROWS = pa.table({"n": [1], "g": ["a"]})
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file with a secret. There is another one in the environment."""
+    """A file with a secret. There is another secret in the environment."""
     file = tmp_path_factory.mktemp("secrets") / "secret.txt"
     file.write_text(SECRETS["file"])
     os.environ["MADE_UP_SECRET"] = SECRETS["environment"]
@@ -47,7 +47,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def spark(spark: SparkSession) -> SparkSession:
-    """A session of its own, with secrets in its settings, variables and functions."""
+    """A separate session, with secrets in its settings, variables and functions."""
     session = deltalog.spark.enable(spark.newSession())
     session.conf.set("spark.made.up.secret", SECRETS["setting"])
     session.sql(f"DECLARE VARIABLE made_up STRING DEFAULT '{SECRETS['variable']}'")
@@ -57,7 +57,7 @@ def spark(spark: SparkSession) -> SparkSession:
 
 
 def foreign(path: Path, **rules: str) -> str:
-    """Creates a table with the columns `n` and `g`, and with the rule that is given; it has one row."""
+    """Creates a table with the columns `n` and `g`, the given rule, and one row."""
     metadata: dict[str, Any] = {}
     configuration = {}
     for kind, sql in rules.items():
@@ -205,7 +205,9 @@ def test_a_default_value_that_is_not_needed_does_not_matter(
 
 
 def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Reader Requirements" of columns that files lack: NULL, even if Spark's own metadata has a default."""
+    """PROTOCOL, "Reader Requirements" of columns that files lack: they are NULL, even if Spark's own metadata has a
+    default.
+    """
     later = field("g", "string", {"CURRENT_DEFAULT": "'x'", "EXISTS_DEFAULT": "current_user()"})
     table = CraftedTable(tmp_path, [field("n", "long"), later], writer_features=FEATURES)
     table.write("0.parquet", ROWS.select(["n"]))
@@ -217,7 +219,7 @@ def test_old_rows_have_no_values_of_a_new_column(spark: SparkSession, tmp_path: 
 
 
 def test_what_looks_like_a_setting_is_a_text(spark: SparkSession, secrets: Path, tmp_path: Path) -> None:
-    """Spark's own parser would put values of the environment and of settings in these places."""
+    """Spark's own parser would replace these by values from the environment and the settings."""
     texts = ["${env:MADE_UP_SECRET}", "${spark.made.up.secret}", "${system:user.home}"]
     uri = foreign(tmp_path / "t", generated="concat(" + ", ".join(f"'{text}'" for text in texts) + ")")
     append(spark, uri)
@@ -272,7 +274,9 @@ def test_expressions_of_the_row_alone_are_computed(
 
 
 def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_path: Path) -> None:
-    """Another session may be the active one of the thread: times without a zone, ANSI mode and cases depend on it."""
+    """The thread's active session may be a different one. Times without a zone, ANSI mode and the case of names must
+    not depend on it.
+    """
     other = deltalog.spark.enable(spark.newSession())
     other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     other.conf.set("spark.sql.ansi.enabled", "false")
@@ -307,14 +311,14 @@ def test_settings_are_those_of_the_session_that_writes(spark: SparkSession, tmp_
 
 
 def test_what_only_looks_like_a_refusal_is_another_error(spark: SparkSession) -> None:
-    """Data may contain such a text, which Spark's errors show."""
+    """Data may contain such a text, and Spark's errors show data."""
     for text in ("AAAA", "e30=", "WzFd", "MQ==", b64encode(b'["a", "b", "c", "d", "e"]').decode()):
         with pytest.raises(PySparkException, match="CAST_INVALID_INPUT"):
             spark.sql(f"SELECT CAST(\"raise_error('deltalog refuses {text}')\" AS INT)").collect()
 
 
 def test_reserved_words_are_still_functions_of_the_moment(spark: SparkSession, tmp_path: Path) -> None:
-    """Where Spark reserves the words of the standard, its grammar has parts of its own for them."""
+    """If Spark reserves the words of the standard, its grammar treats them separately."""
     strict = deltalog.spark.enable(spark.newSession())
     strict.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
     uri = foreign(
@@ -333,7 +337,7 @@ def test_reserved_words_are_still_functions_of_the_moment(spark: SparkSession, t
 
 @pytest.mark.newest
 def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: SparkSession) -> None:
-    """A list that names a function which Spark resolves to something else would open the gate."""
+    """If the list named a function that Spark resolves to something else, unsafe expressions would be accepted."""
     jvm: Any = spark._jvm
     registry = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry
     groups = {}
@@ -346,7 +350,7 @@ def test_spark_has_the_functions_of_the_list_as_deterministic_scalars(spark: Spa
     assert not {name for name, group in groups.items() if group in wrong}
 
 
-# Scalar functions of Spark that an expression of a table must not call, by the reason (`constraints/functions.rs`).
+# Spark's scalar functions that an expression of a table must not call, by reason (`constraints/functions.rs`).
 LEFT_OUT = {
     "tells of the session, the files or the machine": "current_catalog current_database current_path current_schema "
     "current_timezone input_file_block_length input_file_block_start input_file_name session_user spark_partition_id "
@@ -361,7 +365,7 @@ LEFT_OUT = {
     "is meant to fail": "assert_true raise_error",
     "is for streams and partitions": "bucket days hours months session_window window window_time years",
 }
-# Functions whose parsers read beyond the end of the bytes.
+# Prefixes of functions whose parsers read beyond the end of the bytes.
 SKETCHES = ("hll_", "kll_", "theta_", "tuple_", "approx_top_k_")
 
 

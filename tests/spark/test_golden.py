@@ -66,7 +66,7 @@ def lines_of(frame: DataFrame) -> list[str]:
 
 
 def outcome(spark: SparkSession, golden: Golden) -> str:
-    """Returns the outcome of reading a table; raises an error if it is not the expected one."""
+    """Returns the outcome of reading a table; raises an error if the outcome is not the expected one."""
     frame = spark.read.format("deltalog")
     match golden.outcome:
         case "must-fail":

@@ -32,13 +32,13 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def uri(hdfs: MiniHdfs) -> str:
-    """A location with a character that must be escaped in URLs."""
+    """A location that contains a character which must be escaped in URLs."""
     return f"{hdfs.root}/{next(_numbers)}/a table"
 
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Sets Hadoop's settings, whose names have `_` for `.`."""
+    """Makes Hadoop's settings; `_` in the names stands for `.`."""
     named = {name.replace("_", "."): value for name, value in values.items()}
     for name, value in named.items():
         spark.conf.set(name, value)
@@ -79,7 +79,7 @@ def test_save_append_overwrite_and_load(spark: SparkSession, uri: str) -> None:
     data.where("id < 2").write.format("deltalog").mode("overwrite").save(uri)
     assert rows(uri) == spark_rows(spark, uri) == expected[:2]
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(uri).count() == 10
-    # The log is whole, and there are no markers and no temporary files.
+    # The log is complete, and there are no markers and no temporary files.
     assert [name for name in files(spark, uri) if not name.endswith((".parquet", ".json", ".crc"))] == []
     assert DeltaTable(uri).version() == 2
 
@@ -143,7 +143,7 @@ def test_the_default_file_system(spark: SparkSession, hdfs: MiniHdfs, uri: str) 
 
 
 def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
-    """The session alone has the settings; the first of the nodes does not run."""
+    """Only the session has these settings; the first of the name nodes does not run."""
     provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
     of_lake = {
         "dfs_nameservices": "Lake",
@@ -168,7 +168,7 @@ def test_a_name_of_several_name_nodes(spark: SparkSession, hdfs: MiniHdfs, uri: 
 
 
 def test_the_session_names_the_user(spark: SparkSession, uri: str) -> None:
-    """The driver writes the log as the user as whom the tasks write data files."""
+    """The driver writes the log as the same user as the tasks write data files."""
     jvm: Any = spark._jvm
     directory = jvm.org.apache.hadoop.fs.Path(uri)
     files = directory.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -205,7 +205,7 @@ def test_bad_places(spark: SparkSession, hdfs: MiniHdfs, uri: str) -> None:
 
 
 def test_options_of_a_read_win_over_the_session(spark: SparkSession, uri: str) -> None:
-    """Options that differ from the settings of Spark's tasks, so workers in Python read the files."""
+    """The options differ from the settings of Spark's tasks, so workers in Python read the files."""
     write_deltalake(uri, pa.table({"id": [1]}))
     other = spark.read.format("deltalog").option("hdfs_user", "bob").load(uri)
     with pytest.warns(RuntimeWarning, match="hdfs_user"):

@@ -1,4 +1,6 @@
-"""Statements on tables of Hive's formats, in an application with a Hive metastore, on the directory of our table."""
+"""In an application with a Hive metastore, statements on tables of Hive's formats whose location is the directory of
+our table.
+"""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ ROWS = [
 
 
 def shape(path: str) -> list[tuple[str, str, str]]:
-    """The leaf columns of a file: paths, physical and logical types."""
+    """The leaf columns of a file: their paths, physical types and logical types."""
     schema = pq.ParquetFile(path).schema
     columns = [schema.column(index) for index in range(len(schema))]
     return [(column.path, column.physical_type, str(column.logical_type)) for column in columns]
@@ -34,7 +34,7 @@ def shape(path: str) -> list[tuple[str, str, str]]:
 def test_spark_writes_the_files_that_deltalog_writes(
     spark: SparkSession, tmp_path: Path, partition_by: list[str]
 ) -> None:
-    """With the same ids for columns and parts, and with the partition columns at the end."""
+    """Columns and their parts have the same ids, and the partition columns come last."""
     path = str(tmp_path)
     data = spark.createDataFrame(ROWS, SCHEMA).withColumn("n", sf.col("id").cast("decimal(10,2)"))
     writer = data.write.format("deltalog").option("delta.enableIcebergCompatV2", "true")
@@ -60,7 +60,7 @@ def test_spark_writes_the_files_that_deltalog_writes(
     stored = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
     assert stored.column_names[-1] == names[partition_by[-1] if partition_by else "n"]
     assert sorted(stored.column(names["n"]).to_pylist()) == [1, 1, 2, 2, 3, 3]
-    # An empty partition value is NULL in the log, and so it is in the files.
+    # An empty partition value is NULL, both in the log and in the files.
     values = stored.column(names["p"]).to_pylist()
     assert (
         sorted(values, key=str) == ([None] * 4 if "p" in partition_by else ["", "", None, None]) + ["a"] * 2

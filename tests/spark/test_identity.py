@@ -1,4 +1,4 @@
-"""Spark's tasks count the values of identity columns (PROTOCOL, "Identity Columns")."""
+"""Spark's tasks generate the values of identity columns (PROTOCOL, "Identity Columns")."""
 
 import json
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_rows_of_one_task_are_numbered_without_gaps(spark: SparkSession, tmp_pat
 
 
 def test_inserts_that_leave_the_column_out(spark: SparkSession, tmp_path: Path) -> None:
-    # Spark itself refuses to leave a NOT NULL column out.
+    # Spark itself refuses rows that lack a NOT NULL column.
     uri = crafted(tmp_path / "t", identity(10, 10), nullable=True)
     spark.sql(f"INSERT INTO deltalog.`{uri}` (n, p) VALUES (1, 1), (2, 2)")
     spark.sql(f"INSERT INTO deltalog.`{uri}` (p) VALUES (3)")
@@ -131,7 +131,7 @@ def test_a_write_without_rows_moves_no_mark(spark: SparkSession, tmp_path: Path)
 
 
 def test_an_insert_leaves_columns_out_that_are_computed_and_not_null(spark: SparkSession, path: str) -> None:
-    """In all its forms, on tables that are named: Spark's analyzer would look for a value."""
+    """Applies to all forms of INSERT on tables that are given by name. Spark's analyzer would require a value."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY, n INT NOT NULL, "

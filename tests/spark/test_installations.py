@@ -1,4 +1,4 @@
-"""An installation that cannot be written to, and one that is removed while its JVM runs."""
+"""An installation that is read-only, and one that is removed while its JVM runs."""
 
 import os
 import shutil

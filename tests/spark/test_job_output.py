@@ -1,4 +1,4 @@
-"""The output of Spark's job: exactly the rows of the attempts that Spark accepted are committed."""
+"""The output of a Spark job: exactly the rows of the attempts that Spark has accepted are committed."""
 
 import logging
 import os
@@ -69,7 +69,7 @@ def test_a_failed_job_is_reported_even_if_its_reports_are_lost(
 def test_jobs_whose_output_is_lost_are_not_committed(
     spark: SparkSession, path: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job succeeds but one of its files is gone, as if executors and driver had different file systems."""
+    """The job succeeds, but one of its files does not exist, as if executors and driver had different file systems."""
     data = spark.createDataFrame([(1, "x"), (2, "y")], "a int, p string")
     data.write.format("deltalog").save(path)
     before = files(path)
@@ -109,7 +109,8 @@ def test_files_that_belong_to_no_task_are_ignored(
 def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_called(
     spark: SparkSession, path: str
 ) -> None:
-    """NULL and the text by which Hive names its directory are different values, and so are names that differ in case.
+    """NULL and the text that Hive uses in the name of its directory are different values, and so are names that differ
+    in case.
 
     An empty string is NULL. (PROTOCOL.md, "Partition Value Serialization".)
     """
@@ -137,7 +138,7 @@ def test_partition_values_are_those_of_the_rows_whatever_their_directories_are_c
 
 
 def test_several_open_files_keep_their_partition_values(spark: SparkSession, path: str) -> None:
-    """With concurrent writers, Spark switches between partitions, and starts more files."""
+    """With concurrent writers, Spark switches between partitions, and begins more files."""
     spark.conf.set("spark.sql.maxConcurrentOutputFileWriters", "3")
     try:
         data = spark.range(0, 60, numPartitions=1).selectExpr("id", "CAST(id % 3 AS STRING) AS p")

@@ -21,7 +21,7 @@ from tests.spark.processes import run_python
 
 @pytest.fixture
 def vector_table(tmp_path: Path) -> str:
-    """A table with the rows 0 to 9, with 3 deleted. A scan needs our classes on the executors."""
+    """A table with the rows 0 to 9, where row 3 is deleted. A scan needs our classes on the executors."""
     table = tmp_path / "vectors"
     (table / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array(range(10), pa.int64())}), table / "part.parquet")
@@ -85,7 +85,7 @@ def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
 
 @pytest.mark.newest
 def test_the_jar_is_that_of_all_sessions() -> None:
-    """If a session has its own jars, Spark sends only these to the executors, as a Connect client may."""
+    """If a session has its own jars, as a Connect client may, Spark sends only these to the executors."""
     done = run_python(
         """
         from pyspark.sql import SparkSession
@@ -116,7 +116,7 @@ def test_executors_receive_a_copy(spark: SparkSession) -> None:
 
 
 def test_settings_can_name_the_classes(spark: SparkSession) -> None:
-    """The package does not change with the version of deltalog."""
+    """The name of the package is the same in all versions of deltalog."""
     strategy = spark._jsparkSession.sessionState().planner().strategies().head()
     assert strategy.getClass().getName() == "io.deltalog.spark.DeltalogStrategy"
     assert spark.conf.get("spark.sql.catalog.spark_catalog") == "io.deltalog.spark.DeltalogCatalog"
@@ -148,7 +148,7 @@ def test_a_jar_that_is_there_is_used_if_it_is_of_this_version(tmp_path: Path, ve
 
 
 def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_path: Path) -> None:
-    """Every symbol that the classes refer to must exist, with the same types."""
+    """Every symbol that the classes refer to must exist with the same types."""
     classes = Jvm(spark.sparkContext._gateway).classes
 
     def missing(build: str, symbols: str = "") -> str:
@@ -173,12 +173,12 @@ def test_a_jar_for_another_build_of_spark_is_checked(spark: SparkSession, tmp_pa
 
 
 def test_classes_that_leave_methods_open_do_not_fit(spark: SparkSession, tmp_path: Path) -> None:
-    """A release may give an interface another method, which classes of ours would have to implement."""
+    """A release may add a method to an interface that our classes would have to implement."""
     jvm = Jvm(spark.sparkContext._gateway)
     compiler = jvm.root.org.codehaus.janino.SimpleCompiler()
     compiler.cook("package theirs; public abstract class Half implements Runnable {}")
     half = bytearray(bytes(compiler.getBytecodes()["theirs.Half"]))
-    # The flags of the class follow its constants: it is no longer abstract.
+    # The flags of the class come after its constants. This removes the flag for abstract classes.
     flags = half.rindex(b"\x04\x21")
     half[flags : flags + 2] = b"\x00\x21"
     jar = changed(tmp_path, "half.jar", BUILD="another")
@@ -228,7 +228,7 @@ def use(directory: Path, path: str, alias: bool, then: str = "pass") -> list[str
 
 @pytest.mark.newest
 def test_the_newest_jar_serves_if_it_fits(path: str, tmp_path: Path) -> None:
-    """It is needed once: the wheel may be replaced while the JVM runs."""
+    """The other jar is only needed once: the wheel may be replaced while the JVM runs."""
     jar = changed(tmp_path / "jars", "deltalog-spark-3.9.jar", BUILD="another")
     found = use(jar.parent, path, alias=True, then=f"Path({str(jar)!r}).unlink(missing_ok=True)")
     assert found == ["rows [0, 1, 2]", "rows [0, 1, 2]", "native True"]

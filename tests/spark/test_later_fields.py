@@ -1,4 +1,6 @@
-"""Structs whose files have none of the fields that are read: they came later, or all others were dropped."""
+"""Structs whose files have none of the fields that a query reads: the fields were added later, or all others were
+dropped.
+"""
 
 from __future__ import annotations
 

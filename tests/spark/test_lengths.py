@@ -1,4 +1,4 @@
-"""Spark and the core treat `char(n)` and `varchar(n)` inside of structs, arrays and maps alike."""
+"""Spark and the core treat `char(n)` and `varchar(n)` inside structs, arrays and maps in the same way."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.crafted import CraftedTable
 
 
 def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    # A table without the lengths hands the rows to Spark.
+    # A table without the lengths provides the rows for Spark.
     plain = [{**column, "metadata": {}} for column in lengths.FIELDS]
     source = CraftedTable(tmp_path / "source", plain).commit()
     target = CraftedTable(tmp_path / "target", lengths.FIELDS).commit()
@@ -30,7 +30,9 @@ def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_merge_stores_fields_by_their_lengths(spark: SparkSession, path: str, vectors: str) -> None:
-    """Also where it adds columns. It adds no field beside limited ones: their types are noted for the whole struct."""
+    """This also holds for a MERGE that adds columns. It cannot add a field to a struct with limited fields, because
+    their types are recorded for the whole struct.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id LONG, st STRUCT<v: VARCHAR(3), c: CHAR(3)>) USING deltalog "

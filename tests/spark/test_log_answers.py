@@ -1,4 +1,4 @@
-"""Aggregates answered from the log agree with a scan. If the log cannot answer them, the scan stays.
+"""Aggregates that are answered from the log agree with a scan. If the log cannot answer them, the table is scanned.
 
 (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
 """
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("answers_from_log")
 
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 RULE = "io.deltalog.spark.AnswersFromLog"
-# For each file: month and zone of its partition, its numbers, and its deleted rows.
+# For each file: the month and the zone of its partition, its numbers, and its deleted rows.
 FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] = [
     ("2024-01-01", "a", [5, 3, None], None),
     ("2024-01-01", "a", [9, -7], None),
@@ -102,7 +102,7 @@ def write(path: Path, counted: bool = True) -> str:
 
 
 def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -> tuple[list[str], bool]:
-    """Returns the rows and whether they came from the log; checks that they are the same without the rule."""
+    """Returns the rows, and whether they came from the log. Checks that they are the same without the rule."""
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
         found = spark.sql(query)
@@ -318,7 +318,7 @@ def test_a_failure_in_python_keeps_the_scan_and_is_logged_once(
 def test_a_version_that_cannot_be_opened_again_does_not_fail_the_optimizer(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The rows may still be cached, or their listing kept."""
+    """The rows may still be cached, or the listing of the files may be kept."""
     values(spark, path)
     counted = spark.table("numbers").selectExpr("count(*)", "max(n)")
     Path(path).rename(f"{path} moved away")

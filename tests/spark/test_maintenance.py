@@ -1,4 +1,4 @@
-"""OPTIMIZE and RESTORE on Spark, as statements, as procedures and as verbs, with the names of the JVM connector."""
+"""OPTIMIZE and RESTORE on Spark, as statements, as procedures and as methods, with the names of the JVM connector."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_statements_and_verbs_make_fewer_files(spark: SparkSession, path: str, t
 
 
 def test_a_session_says_how_large_files_become(spark: SparkSession, path: str, table: str) -> None:
-    """The setting is the JVM connector's, in bytes."""
+    """The setting has the JVM connector's name, and its value is in bytes."""
     setting = "spark.databricks.delta.optimize.maxFileSize"
     try:
         spark.conf.set(setting, "1")

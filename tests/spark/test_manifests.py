@@ -1,4 +1,6 @@
-"""GENERATE on Spark, as a statement, as a procedure and as a verb; manifests that follow commits of Spark."""
+"""GENERATE on Spark, as a statement, as a procedure and as a method; and manifests that are updated after commits of
+Spark.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +24,7 @@ def table(spark: SparkSession, path: str) -> Iterator[str]:
 
 
 def manifests(path: str) -> dict[str, int]:
-    """The numbers of lines by the partitions."""
+    """The number of lines in the manifest of each partition."""
     root = Path(path) / "_symlink_format_manifest"
     return {file.parent.name: len(file.read_text().splitlines()) for file in root.rglob("manifest")}
 

@@ -1,4 +1,4 @@
-"""MERGE WITH SCHEMA EVOLUTION: rows and columns of one commit, by the rules of the JVM connector.
+"""MERGE WITH SCHEMA EVOLUTION commits rows and new columns together, by the rules of the JVM connector.
 
 The expected results come from the JVM connector 4.4.0.
 """
@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 
 
 def content(spark: SparkSession, path: str) -> tuple[str, list[Any]]:
-    """A source that Spark reads, and that Rust must also read."""
+    """Returns the result of reading with Spark, after checking that Rust reads the same."""
     found = spark.read.format("deltalog").load(path)
     rows = sorted((plain(tuple(row)) for row in found.collect()), key=str)
     table = DeltaTable(path).to_pyarrow_table()
@@ -236,7 +236,7 @@ def test_a_value_with_a_field_of_nobody_is_refused(spark: SparkSession, path: st
 def test_types_become_wider_where_the_table_allows_it(
     spark: SparkSession, path: str, properties: dict[str, str]
 ) -> None:
-    """Keys too. Values are computed with the types that the table had. (PROTOCOL.md, "Type Widening".)"""
+    """This includes keys. Values are computed with the table's earlier types. (PROTOCOL.md, "Type Widening".)"""
     rows = "(5, 1, struct(1)), (6, 2, struct(2))"
     table = created(spark, path, "id INT, v INT, st STRUCT<f: SMALLINT>", rows, **WIDENING, **properties)
     source = "(SELECT 5L AS id, 5000000000L AS v, named_struct('f', 70000) AS st)"

@@ -24,7 +24,10 @@ public class Job {
   private static final String SECRET = "made-up-secret";
   private static final int MOST_SECONDS = 120;
 
-  /** What the function `paused` counts down in its first call, and what it waits for. */
+  /**
+   * In its first call, the function `paused` counts the first latch down, and waits for the second
+   * one.
+   */
   private static volatile CountDownLatch reached = new CountDownLatch(0);
 
   private static volatile CountDownLatch goesOn = new CountDownLatch(0);
@@ -86,7 +89,7 @@ public class Job {
         .toList();
   }
 
-  /** What is not of deltalog needs no Python. */
+  /** Statements that do not concern deltalog need no Python. */
   private static void others() {
     step("parquet", () -> sql("CREATE TABLE o USING parquet AS SELECT 1 AS id"));
     step("read parquet", () -> sql("SELECT * FROM o"));
@@ -127,7 +130,7 @@ public class Job {
     step("sidecars", () -> sidecars().size());
   }
 
-  /** Returns the rows of a VACUUM, in whose query the session of Python matters. */
+  /** Returns the rows of a VACUUM, whose query uses the Python session. */
   private static long vacuumed(SparkSession session) {
     session.sql(
         "CREATE TEMP VIEW found AS SELECT '/nowhere' AS path, 0L AS length, true AS isDir, 0L AS"
@@ -135,7 +138,7 @@ public class Job {
     return session.sql("VACUUM t USING INVENTORY (SELECT * FROM found) DRY RUN").count();
   }
 
-  /** Statements that begin while an interpreter starts, which ends when it sees the file `go`. */
+  /** Statements begin while an interpreter starts; it ends when the file `go` exists. */
   private static void waiters() throws Exception {
     List<Thread> threads =
         List.of("first", "second").stream()
@@ -168,14 +171,14 @@ public class Job {
     step("conflict", Job::conflict);
   }
 
-  /** Deletes a row while an UPDATE of it waits. */
+  /** Deletes a row while an UPDATE of the row waits. */
   private static Object conflict() throws Exception {
     return whilePaused(
         () -> sql("UPDATE t SET id = paused(id) WHERE p = 'a'"),
         () -> sql("DELETE FROM t WHERE p = 'a'"));
   }
 
-  /** Executes a statement that calls `paused`, and an action during this call. */
+  /** Executes a statement that calls `paused`, and another action during this call. */
   private static Object whilePaused(Callable<Object> statement, Callable<Object> meanwhile)
       throws Exception {
     reached = new CountDownLatch(1);
@@ -222,7 +225,10 @@ public class Job {
     step("rows after", () -> sql("SELECT * FROM d"));
   }
 
-  /** Executes a statement whose job waits until the statement has ended, and an action before. */
+  /**
+   * Executes a statement whose job waits until the statement has ended, and runs an action before
+   * that.
+   */
   private static Object whileJobWaits(String statement, Callable<Object> action) throws Exception {
     reached = new CountDownLatch(1);
     goesOn = new CountDownLatch(1);
@@ -262,7 +268,7 @@ public class Job {
     return null;
   }
 
-  /** Python does not answer: it is stopped during a job, and before a statement. */
+  /** Python does not answer: its process is stopped during a job, and before a statement. */
   private static void silence() {
     step("create", () -> sql("CREATE TABLE s (id INT) USING deltalog"));
     step("stopped in a job", () -> whileJobWaits("INSERT INTO s SELECT paused(1)", Job::stop));
@@ -275,7 +281,7 @@ public class Job {
     step("waited in vain", () -> waitedInVain);
   }
 
-  /** A query that continues after its process of Python has died. */
+  /** A query continues after its Python process has died. */
   private static void streams() {
     for (int value = 0; value < 3; value++) {
       spark.range(value, value + 1).write().format("deltalog").mode("append").saveAsTable("s");
@@ -357,7 +363,7 @@ public class Job {
     return null;
   }
 
-  /** Uses each of the interpreters that an environment variable names, in a context of its own. */
+  /** Uses each of the interpreters that an environment variable names, each in its own context. */
   private static void interpreters() throws Exception {
     for (String path : System.getenv("INTERPRETERS").split(File.pathSeparator)) {
       spark.stop();

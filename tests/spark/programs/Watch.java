@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import py4j.GatewayServer;
 
 /**
- * Calls of a stub of Python, whose answers one step holds back. It prints the outcome of each call,
- * and how often the process was taken for silent. Its argument is the name of the step; the
- * time-out is in the system properties.
+ * Calls a stub of Python that holds back some answers. Prints the outcome of each call, and how
+ * often the process was considered silent. The argument is the name of the step; the time-out is in
+ * the system properties.
  */
 public class Watch {
   private static final String ANSWER = "!yv\n";
@@ -28,7 +28,7 @@ public class Watch {
   private static final CountDownLatch goesOn = new CountDownLatch(1);
   private static final AtomicInteger silences = new AtomicInteger();
 
-  /** What the stub does with a ping: "answer", "wait", or "close". */
+  /** How the stub reacts to a ping: "answer", "wait", or "close". */
   private static volatile String ofPings = "answer";
 
   private static ServerSocket server;
@@ -121,8 +121,8 @@ public class Watch {
   }
 
   /**
-   * Makes a call in another thread. "held" is answered when the step goes on, "paired" when there
-   * are two, and "quick" at once.
+   * Makes a call in another thread. "held" is answered when the step allows it, "paired" when there
+   * are two such calls, and "quick" at once.
    */
   private static Thread call(String name, String method) {
     return daemon(
@@ -139,7 +139,7 @@ public class Watch {
         });
   }
 
-  /** This JVM has no free descriptor while the ping begins. */
+  /** This JVM has no free file descriptor when the ping begins. */
   private static void descriptors() throws Exception {
     Thread call = call("call", "held");
     pinged.await(); // All classes are loaded.
@@ -159,7 +159,7 @@ public class Watch {
     call.join();
   }
 
-  /** The ping is not answered, but another call is. */
+  /** The ping is not answered, but another call is answered. */
   private static void answered() throws Exception {
     ofPings = "wait";
     Thread call = call("call", "held");
@@ -171,9 +171,10 @@ public class Watch {
     call.join();
   }
 
-  /** A call begins while a ping waits, which is not answered: it has a time-out of its own. */
+  /** A call begins while a ping waits in vain. The call has its own time-out. */
   private static void begun() throws Exception {
-    // Later calls use the connections of these. A new connection would be a sign of life.
+    // Later calls use the connections of these calls, because a new connection would be a sign of
+    // life.
     for (Thread pair : List.of(call("one", "paired"), call("two", "paired"))) {
       pair.join();
     }
