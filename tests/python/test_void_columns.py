@@ -143,15 +143,57 @@ def test_a_void_column_that_must_not_be_null_gets_a_type_if_no_row_has_null(tmp_
     table.alter.widen_column("b", "long")
     assert not DeltaTable(tmp_path).schema().fields[1].nullable
     write_deltalake(table, pa.table({"a": [1], "b": [1]}), mode="append")
-    write_deltalake(table, pa.table({"a": [2], "b": [1], "s": [{"x": 1}]}), mode="append")
+    write_deltalake(table, pa.table({"a": [2], "b": [1]}), mode="append")
+    with refused(tmp_path, SchemaMismatchError, "'s.v' contains NULL.*void"):
+        write_deltalake(table, pa.table({"a": [3], "b": [1], "s": [{"x": 1}]}), mode="append")
+    table.alter.widen_column("s.v", "long")
+    assert [row["s"] for row in rows(DeltaTable(tmp_path))] == [None, None]
+
+
+def with_null_in_void(path: Path) -> DeltaTable:
+    """Returns a table whose rows have NULL where their void columns must not have it, as other writers may leave it."""
+    inner = struct(field("x", "long"), {**field("v", "void"), "nullable": False})
+    table = CraftedTable(
+        path, [field("a", "long"), {**field("b", "void"), "nullable": False}, field("s", inner)]
+    )
+    table.write("f.parquet", pa.table({"a": [1, 2], "s": [{"x": 1}, None]}))
+    table.add("f.parquet", stats={"numRecords": 2})
+    return DeltaTable(table.commit())
+
+
+def test_null_in_a_void_column_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
+    inner = StructType([Field("x", "long"), Field("v", "void", nullable=False)])
+    table = DeltaTable.create(
+        tmp_path / "new", Schema([Field("a", "long"), Field("b", "void", nullable=False)])
+    )
+    for given in ({"a": [1]}, {"a": [1], "b": pa.nulls(1)}):
+        for mode in (None, "merge"):
+            with refused(tmp_path / "new", SchemaMismatchError, "'b' contains NULL.*void"):
+                write_deltalake(table, pa.table(given), mode="append", schema_mode=mode)
+    write_deltalake(table, pa.table({"a": pa.array([], pa.int64())}), mode="append")
+    table = with_null_in_void(tmp_path / "other")
+    with refused(tmp_path / "other", SchemaMismatchError, "'b' contains NULL.*void"):
+        table.update({"a": "3"}, predicate="a = 1")
+    table.delete("a = 2")
+    table.optimize.compact()
+    assert rows(table) == [{"a": 1, "b": None, "s": {"x": 1, "v": None}}]
+    nested = DeltaTable.create(tmp_path / "nested", Schema([Field("a", "long"), Field("s", inner)]))
+    with refused(tmp_path / "nested", SchemaMismatchError, "'s.v' contains NULL"):
+        write_deltalake(nested, pa.table({"a": [1, 2], "s": [None, {"x": 1}]}), mode="append")
+    write_deltalake(nested, pa.table({"a": [1], "s": pa.nulls(1)}), mode="append")
+
+
+def test_rows_with_null_in_a_void_column_that_must_not_be_null_prevent_a_type(tmp_path: Path) -> None:
+    table = with_null_in_void(tmp_path)
+    table.alter.drop_column_not_null("b")
     with refused(tmp_path, SchemaMismatchError, "'s.v'.*allow NULL"):
         table.alter.widen_column("s.v", "long")
     with refused(tmp_path, SchemaMismatchError, "'s.v'.*allow NULL"):
-        merged = pa.table({"a": [3], "b": [1], "s": [{"v": 1}]})
+        merged = pa.table({"a": [3], "s": [{"v": 1}]})
         write_deltalake(table, merged, mode="append", schema_mode="merge")
     table.alter.drop_column_not_null("s.v")
     table.alter.widen_column("s.v", "long")
-    assert {row["a"]: row["s"] for row in rows(DeltaTable(tmp_path))} == {1: None, 2: {"x": 1, "v": None}}
+    assert {row["a"]: row["s"] for row in rows(DeltaTable(tmp_path))} == {1: {"x": 1, "v": None}, 2: None}
 
 
 def test_null_into_a_column_with_a_type_keeps_the_type(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from deltalog import DeltaTable, convert_to_delta, write_deltalake
-from deltalog.errors import SchemaMismatchError
+from deltalog.errors import InvalidArgumentError, SchemaMismatchError
 from tests.crafted import CraftedTable, field, struct
 from tests.python.place import data_files
 
@@ -258,3 +259,87 @@ def test_tables_of_others_with_void_are_read_whatever_their_files_have(
     assert values(found) == [(1, None, (None, 6))]
     for condition in ["b IS NULL", "s.v IS NULL", "s.v IS NULL OR a = 5", "b IS NULL AND a = 1"]:
         assert values(found.where(condition).select("a")) == [(1,)], condition
+
+
+INTO_VOID = {
+    "insert": "INSERT INTO {table} VALUES (1, NULL, NULL)",
+    "query": "INSERT INTO {table} SELECT id, NULL, NULL FROM range(2)",
+    "nested": "INSERT INTO {table} (a, s) SELECT id, named_struct('x', 1, 'v', NULL) FROM range(2)",
+    "merge": "MERGE INTO {table} USING (SELECT id FROM range(2)) ON a = id "
+    "WHEN NOT MATCHED THEN INSERT (a, b, s) VALUES (id, NULL, NULL)",
+}
+
+
+@pytest.mark.parametrize("kind", INTO_VOID)
+def test_null_in_a_void_column_that_must_not_be_null_is_refused(
+    spark: SparkSession, path: str, kind: str
+) -> None:
+    name = f"deltalog.`{path}`"
+    required = "b VOID" if kind == "nested" else "b VOID NOT NULL"
+    spark.sql(f"CREATE TABLE {name} (a LONG, {required}, s STRUCT<x: INT, v: VOID NOT NULL>) USING deltalog")
+    with pytest.raises(Exception, match=r"(NOT_NULL_ASSERT_VIOLATION|'s\.v'|'b' is NOT NULL)"):
+        spark.sql(INTO_VOID[kind].format(table=name))
+    assert DeltaTable(path).version() == 0
+    if kind == "query":
+        for rows in (
+            spark.sql("SELECT 1L AS a, NULL AS b, NULL AS s"),
+            spark.sql("SELECT 1L AS a, NULL AS b"),
+        ):
+            with pytest.raises(InvalidArgumentError, match="'b' is NOT NULL"):
+                rows.write.format("deltalog").mode("append").save(path)
+        assert spark.table(name).count() == 0
+    if kind == "nested":
+        spark.sql(f"INSERT INTO {name} SELECT id, NULL, NULL FROM range(2)")
+        assert values(spark.table(name)) == [(0, None, None), (1, None, None)]
+
+
+def test_rows_are_checked_if_the_first_column_is_void(spark: SparkSession, path: str) -> None:
+    name = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {name} (b VOID, a INT NOT NULL, c INT GENERATED ALWAYS AS (a + 1)) USING deltalog"
+    )
+    spark.sql(f"ALTER TABLE {name} ADD CONSTRAINT positive CHECK (a > 0)")
+    for statement in (
+        "INSERT INTO {} (b, a) SELECT NULL, -1",
+        "INSERT INTO {} (b, a, c) SELECT NULL, 1, 5",
+        "MERGE INTO {} USING (SELECT id FROM range(1)) ON a = id WHEN NOT MATCHED THEN INSERT (a) VALUES (-1)",
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"(positive|'c')"):
+            spark.sql(statement.format(name))
+    spark.sql(f"INSERT INTO {name} (b, a) SELECT NULL, 1")
+    assert values(spark.table(name)) == [(None, 1, 2)]
+
+
+def test_the_change_feed_has_void_columns(spark: SparkSession, path: str) -> None:
+    name = f"deltalog.`{path}`"
+    spark.sql(
+        f"CREATE TABLE {name} (b VOID, id INT, s STRUCT<v: VOID, x: INT>) USING deltalog TBLPROPERTIES "
+        "('delta.enableChangeDataFeed' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(f"INSERT INTO {name} SELECT NULL, id, named_struct('v', NULL, 'x', id) FROM range(1, 4, 1, 1)")
+    spark.sql(f"UPDATE {name} SET s.x = 20 WHERE id = 2")
+    spark.sql(f"DELETE FROM {name} WHERE id = 3 AND b IS NULL")
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN b TYPE STRING")
+    spark.sql(
+        f"MERGE INTO {name} t USING (SELECT 1 AS id UNION ALL SELECT 4) u ON t.id = u.id WHEN MATCHED THEN "
+        "UPDATE SET b = 'x' WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id, NULL)"
+    )
+    columns = "_commit_version AS version, _change_type AS kind, id, s, s.v AS v, b"
+    expected = [
+        (1, "insert", 1, (None, 1), None, None),
+        (1, "insert", 2, (None, 2), None, None),
+        (1, "insert", 3, (None, 3), None, None),
+        (2, "update_postimage", 2, (None, 20), None, None),
+        (2, "update_preimage", 2, (None, 2), None, None),
+        (3, "delete", 3, (None, 3), None, None),
+        (5, "insert", 4, None, None, None),
+        (5, "update_postimage", 1, (None, 1), None, "x"),
+        (5, "update_preimage", 1, (None, 1), None, None),
+    ]
+    feed = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", "0")
+    assert values(feed.load(path).selectExpr(*columns.split(", "))) == expected
+    before = feed.option("endingVersion", "3").load(path)
+    assert values(before.selectExpr(*columns.split(", "))) == expected[:6]
+    assert values(before.select("id", "s.v").where("s IS NULL OR b IS NOT NULL")) == []
+    [found] = pa.table(DeltaTable(path).load_cdf(starting_version=5)).filter(pc.field("id") == 4).to_pylist()
+    assert (found["b"], found["s"], found["_change_type"]) == (None, None, "insert")

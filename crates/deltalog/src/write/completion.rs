@@ -20,6 +20,7 @@ pub(super) fn complete(
 ) -> Result<RecordBatch> {
     if spec.rules().is_empty() {
         let fitted = fit(batch, spec.arrow())?;
+        spec.check_voids(&fitted)?;
         // Files store partition values as they are in the log.
         return if spec.keeps_partition_columns() { splitter.as_stored(fitted) } else { Ok(fitted) };
     }
@@ -29,6 +30,7 @@ pub(super) fn complete(
     // Generated columns and constraints are evaluated with values as they are stored.
     let filled = splitter.as_stored(filled)?;
     let filled = splitter.as_stored(constraints.generate(filled, spec.arrow(), given)?)?;
+    spec.check_voids(&filled)?;
     match constraints.violation(&filled)? {
         Some(violation) => Err(violation.into()),
         None => Ok(filled),

@@ -61,6 +61,7 @@ mod overflow;
 mod partitions;
 mod rename;
 mod reported;
+mod required_void;
 pub(crate) mod row_copy;
 pub(crate) mod row_counts;
 mod spec;

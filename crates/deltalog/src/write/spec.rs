@@ -14,14 +14,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::blooms::BloomFilters;
 use super::hive;
 use super::indexed::indexed_columns;
+use super::required_void::{check_required, required_voids};
 use super::stored::{check_storable, is_void, lacks_void, stored_fields};
 use crate::error::{Error, Result};
 use crate::expression::constraints::{Constraints, Identities, Lane, RowRules, RuleText};
+use crate::expression::predicate::ColumnPath;
 use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
 use crate::protocol::{
     ColumnMappingMode, IcebergCompat, MappedSchema, MaterializedRowTracking, Metadata, PartitionValues,
@@ -58,6 +61,8 @@ pub struct TableWriteSpec {
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
     rules: Arc<RowRules>,
+    /// The void columns that are NOT NULL, so that no row may have them.
+    required_voids: Vec<ColumnPath>,
 }
 
 impl TableWriteSpec {
@@ -150,6 +155,7 @@ impl TableWriteSpec {
             target_file_size,
             configuration: metadata.configuration.clone(),
             rules: Arc::new(rules),
+            required_voids: required_voids(schema.logical()),
         })
     }
 
@@ -172,6 +178,7 @@ impl TableWriteSpec {
             target_file_size: TARGET_FILE_SIZE,
             configuration: BTreeMap::new(),
             rules: Arc::default(),
+            required_voids: Vec::new(),
         }
     }
 
@@ -268,6 +275,14 @@ impl TableWriteSpec {
             .with_hint("give a column another type, or add one")),
             false => Ok(()),
         }
+    }
+
+    /// Refuses rows with NULL in a void column that is NOT NULL.
+    ///
+    /// # Errors
+    /// `SchemaMismatch`; names the column.
+    pub(super) fn check_voids(&self, rows: &RecordBatch) -> Result<()> {
+        check_required(rows, &self.required_voids)
     }
 
     /// Returns whether files lack columns of the table, or fields of structs, because they are void.
@@ -432,6 +447,7 @@ impl TableWriteSpec {
     #[must_use]
     pub(crate) fn without_rules(mut self) -> Self {
         self.rules = Arc::default();
+        self.required_voids.clear();
         self
     }
 

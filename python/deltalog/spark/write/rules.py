@@ -12,7 +12,7 @@ connector. Default values and the lengths of `char` and `varchar` are left to Sp
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -57,6 +57,14 @@ def enforced(
     ]
     checks += [
         {
+            "rule": f"{REFUSAL}the column '{path}' is NOT NULL, and its type void has only NULL",
+            "name": path,
+            "sql": sql,
+        }
+        for path, sql in _required_voids(_fields(pending))
+    ]
+    checks += [
+        {
             "rule": f"{REFUSAL}the generated column '{column}' is not the value of its expression ({sql})",
             "name": column,
             "sql": sql,
@@ -96,5 +104,26 @@ def enforced(
 
 
 def _required(pending: SparkWrite) -> set[str]:
-    fields = json.loads(pending.table_schema_json or '{"fields": []}')["fields"]
-    return {field["name"] for field in fields if not field["nullable"]}
+    return {field["name"] for field in _fields(pending) if not field["nullable"]}
+
+
+def _fields(pending: SparkWrite) -> list[dict[str, Any]]:
+    return list(json.loads(pending.table_schema_json or '{"fields": []}')["fields"])
+
+
+def _required_voids(fields: list[dict[str, Any]], structs: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Yields the void columns and fields that are NOT NULL, each with the condition that a row does not have it.
+
+    Spark removes its own check of these columns, as files do not have them. It would also remove a condition on them.
+    """
+    for field in fields:
+        path = (*structs, field["name"])
+        if field["type"] == "void" and not field["nullable"]:
+            outer = [f"{_quoted(structs[: end + 1])} IS NULL" for end in range(len(structs))]
+            yield ".".join(path), " OR ".join(outer) or "false"
+        elif isinstance(field["type"], dict) and field["type"]["type"] == "struct":
+            yield from _required_voids(field["type"]["fields"], path)
+
+
+def _quoted(path: tuple[str, ...]) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)

@@ -131,15 +131,22 @@ public class RowRules {
 
   /**
    * Returns the position of the column to which the checks are attached. It is no longer NOT NULL
-   * then, which matters for Parquet's schema.
+   * then, which matters for Parquet's schema. It is not void: files do not have such columns, so
+   * that Spark would not evaluate the checks.
    */
   private static int carrier(Projection rows) {
+    int carrier = -1;
     for (int i = 0; i < rows.size(); i++) {
-      if (rows.attribute(i).nullable()) {
-        return i;
+      Attribute column = rows.attribute(i);
+      if (!VoidColumns.areIn(column.dataType())) {
+        if (column.nullable()) {
+          return i;
+        }
+        carrier = carrier < 0 ? i : carrier;
       }
     }
-    return 0;
+    // A struct with a void field is written field by field.
+    return Math.max(carrier, 0);
   }
 
   /** Returns the text of the error, with the values of the columns that the condition reads. */
