@@ -1,4 +1,4 @@
-"""The benches refuse options with which they would measure nothing."""
+"""The benchmarks refuse options with which they would measure nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of credential providers, in all supported forms. The objects of packages are imitated."""
+"""The results of credential providers, in all supported forms. The objects of other packages are imitated."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ KEY = ("id", "secret", "session")
     ("returned", "expected"),
     [
         ({"access_key_id": "id", "secret_access_key": "secret"}, Answer("access_key", KEY[:2])),
-        # AWS STS and credential_process.
+        # The output of AWS STS and credential_process.
         (
             {
                 "AccessKeyId": "id",

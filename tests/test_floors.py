@@ -1,4 +1,4 @@
-"""The lints of floors and rooms find what they have to find."""
+"""The lints of floors and rooms find forbidden imports."""
 
 from __future__ import annotations
 

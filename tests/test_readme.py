@@ -31,7 +31,7 @@ def program_of(text: str) -> str:
 
 @pytest.mark.newest
 def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
-    """`mypy --strict` accepts them."""
+    """The examples pass `mypy --strict`."""
     pytest.importorskip("mypy")
     scripts = []
     for document in DOCUMENTS:
@@ -45,7 +45,7 @@ def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
-    """The environment has the credentials of a store, as the examples say."""
+    """The environment has the credentials of a store, as the examples require."""
     program = program_of((root / f"{document}.md").read_text())
     script = tmp_path / "example.py"
     script.write_text(program)
@@ -80,7 +80,7 @@ LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 
 
 def test_links_lead_to_files(root: Path) -> None:
-    """Those between documents, and their headings."""
+    """Checks the links between documents, and to their headings."""
     broken = []
     for page in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
         for target, heading in LINK.findall(page.read_text("utf-8")):

@@ -126,7 +126,7 @@ def test_stages_add_up_what_ran(root: Path, tmp_path: Path) -> None:
 
 
 def test_stages_list_slow_tests_with_their_seconds(root: Path, tmp_path: Path) -> None:
-    """The last run of a file of tests/spark was on the Spark that was named before it."""
+    """A file of tests/spark ran on the Spark that was named before it."""
     script = """
 if [[ $target = first ]]; then
     echo 'test seeds::the_promises has been running for over 60 seconds'
@@ -160,7 +160,7 @@ Steps = Callable[..., str]
 
 @pytest.fixture
 def steps(root: Path, tmp_path: Path) -> Steps:
-    """Returns what make would do in a directory where all that is in `STAMPS` has been made."""
+    """Returns what make would do in a directory in which everything in `STAMPS` has been made."""
     shutil.copy(root / "Makefile", tmp_path)
     sources = [
         "Cargo.toml",
@@ -225,7 +225,7 @@ def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Step
 
 
 def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) -> None:
-    """The second command fails in the first of two rounds, and the third one always, without a word."""
+    """The second command fails in the first of two rounds. The third command always fails, without output."""
     flaky = tmp_path / "flaky"
     said = "test a::b ... FAILED\\ntest a::c ... ok\\nFAILED tests/t.py::d[e f] - AssertionError"
     commands = ["true", f"test -e {flaky} || {{ touch {flaky}; printf '{said}\\n'; false; }}", "exit 3"]

@@ -1,4 +1,4 @@
-"""`SECURITY.md` names tests that exist and the limits of the core; the package has the licenses of its crates."""
+"""The tests that `SECURITY.md` names exist, its limits are the core's, and the licenses of crates are packaged."""
 
 import re
 from importlib import resources
@@ -14,7 +14,7 @@ def test_the_tests_that_it_names_exist(root: Path) -> None:
 
 
 def test_its_limits_are_those_of_the_core(root: Path) -> None:
-    """Every constant is in the table, and every value of the table is a constant."""
+    """Every constant is in the table, and every value in the table is a constant's."""
     code = (root / "crates/deltalog/src/limits.rs").read_text()
     limits: dict[str, int] = {}
     for name, value in re.findall(r"const (\w+): \w+ = ([^;]+);", code):

@@ -10,12 +10,12 @@ import pytest
 
 from scripts import site
 
-# The link in an element that the browser follows by itself.
+# For each element, the attribute with a link that the browser follows by itself.
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
 
 class Loaded(HTMLParser):
-    """What a page loads."""
+    """Collects what a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def test_every_document_and_every_exported_name_has_a_page(root: Path) -> None:
 
 
 def small(root: Path, readme: str, names: str = "[]") -> Path:
-    """A repository with one document that has words."""
+    """A repository with one document, whose words are given."""
     for document in site.DOCUMENTS:
         (root / document).parent.mkdir(parents=True, exist_ok=True)
         (root / document).write_text("")

@@ -1,4 +1,4 @@
-"""Each thorough test runs in one slice, and only there."""
+"""Each thorough test runs in exactly one slice."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ MARK = {"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metada
 STORAGE = pa.struct(
     [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
 )
-# The JSON of each variant, and its parts.
+# Each variant as JSON, and its parts.
 SAMPLES: list[tuple[str | None, dict[str, bytes] | None]] = [
     ("7", {"metadata": b"\x01\x00\x00", "value": b"\x0c\x07"}),
     ('"hi"', {"metadata": b"\x01\x00\x00", "value": b"\x09hi"}),

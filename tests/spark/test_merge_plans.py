@@ -1,4 +1,4 @@
-"""How Spark carries out a MERGE: a small source is broadcast, and the target is not shuffled, for any clauses."""
+"""How Spark executes a MERGE: a small source is broadcast, and the target is not shuffled, whatever the clauses are."""
 
 import itertools
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ COMBINATIONS = [
 
 
 def plans(spark: SparkSession) -> dict[int, str]:
-    """The physical plans of the last queries of the session, by the numbers of their executions."""
+    """The physical plans of the session's last queries, by the numbers of their executions."""
     session: Any = spark._jsparkSession
     session.sparkContext().listenerBus().waitUntilEmpty()
     jvm: Any = spark.sparkContext._jvm
@@ -36,13 +36,13 @@ def plans(spark: SparkSession) -> dict[int, str]:
 
 @pytest.mark.parametrize("limit", ["small", "large"])
 def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path: str, limit: str) -> None:
-    """For a large one it is, with the same rows."""
+    """For a large source the target is shuffled, with the same rows as result."""
     options = {"delta.enableDeletionVectors": "true"}
     for number, clauses in enumerate(COMBINATIONS):
         made = f"{path} {number}"
         table = f"deltalog.`{made}`"
         spark.range(100).selectExpr("id", "'old' AS v").write.format("deltalog").options(**options).save(made)
-        # The store forgets the oldest of many executions.
+        # After many executions, the store drops the oldest ones.
         last = max(plans(spark))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(merge, "_BROADCAST", merge._BROADCAST if limit == "small" else -1)
@@ -72,7 +72,7 @@ def test_the_target_is_not_shuffled_for_a_small_source(spark: SparkSession, path
 
 
 def test_spark_derives_no_constraints_from_pairs_of_the_sources_columns(spark: SparkSession) -> None:
-    """Else the time of the plan grows with the third power of the number of columns."""
+    """Otherwise the time for the plan would grow with the third power of the number of columns."""
     width = 60
     rows = spark.range(3).selectExpr("id", *(f"id * 2 + 1 AS c{number}" for number in range(width)))
     kept = Jvm.of(spark).new("KeptRows", rows._jdf)
@@ -95,7 +95,9 @@ def wide(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: SparkSession, wide: str) -> None:
-    """Spark makes a list of all columns for each name: the time of the plan grows with the square of their number."""
+    """Spark makes a list of all columns for each name, so the time for the plan would grow with the square of their
+    number.
+    """
     explicit = ", ".join(f"c{number} = s.c{number}" for number in range(39))
     names = ", ".join(f"c{number}" for number in range(39))
     values = ", ".join(f"s.c{number}" for number in range(39))
@@ -116,14 +118,14 @@ def test_the_columns_of_clauses_are_found_before_spark_looks_for_each(spark: Spa
         assigned = [*jvm.sequence(update.assignments()), *jvm.sequence(insert.assignments())]
         assert len(assigned) >= 79
         assert all(assignment.key().resolved() for assignment in assigned)
-        # Values of UPDATE SET may be of both tables, for which Spark has one list.
+        # Values of UPDATE SET may come from both tables, for which Spark has a single list.
         assert all(assignment.value().resolved() for assignment in jvm.sequence(insert.assignments()))
 
 
 def test_the_target_of_a_statement_has_no_constraint_for_each_of_its_columns(
     spark: SparkSession, wide: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark would compare each of them with all others."""
+    """Spark would compare each of these columns with all others."""
     jvm, session = Jvm.of(spark), spark._jsparkSession
     delete = f"DELETE FROM deltalog.`{wide}` WHERE id = 1 AND c1 = 5"
     parsed = session.sessionState().sqlParser().parsePlan(delete)

@@ -1,4 +1,4 @@
-"""The semantics of MERGE: the cases of `tests/merge_cases.py`, with deletion vectors and by rewriting files."""
+"""The semantics of MERGE: the cases of `tests/merge_cases.py`, with deletion vectors, and by rewriting files."""
 
 import shutil
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_merge(spark: SparkSession, path: str, targets: Targets, name: str, vect
 def test_the_source_may_have_an_order_that_is_not_deterministic(
     spark: SparkSession, path: str, targets: Targets
 ) -> None:
-    """Spark prepares it in the last steps of its analysis, which come after the statement was taken out of it."""
+    """Spark prepares this in the last steps of its analysis, after the statement was taken out of it."""
     table = targets.copy(CASES["update"], "true", path)
     source = "(SELECT * FROM VALUES (1L, 'x', 100), (9L, 'z', 900) AS v(id, s, n) ORDER BY rand())"
     spark.sql(f"MERGE INTO {table} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *")

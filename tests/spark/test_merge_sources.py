@@ -1,4 +1,4 @@
-"""The source of a MERGE may be anything that Spark can read: views, tables of other formats, functions of the user."""
+"""The source of a MERGE can be anything that Spark can read: views, tables of other formats, user-defined functions."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
     try:
         spark.sql(MERGE.format(table, "given"))
         assert rows(path) == MERGED
-        # A view over the target shows the version that the statement changes.
+        # A view over the target reads the version that the statement changes.
         spark.sql(MERGE.format(table, "shifted"))
         assert rows(path) == [(1, "x"), (2, "x"), (3, "b"), (4, "c"), (9, "z")]
     finally:
@@ -45,7 +45,9 @@ def test_views(spark: SparkSession, path: str, table: str) -> None:
 
 
 def test_older_versions_of_the_target(spark: SparkSession, path: str, table: str) -> None:
-    """If the source is an older version on purpose, it is read at that version, and the target at the newest."""
+    """If the query requests an older version as its source, it reads that version, and the newest version of the
+    target.
+    """
     before = spark.read.format("deltalog").load(path)
     spark.sql(f"UPDATE {table} SET s = 'new' WHERE id < 3")
     spark.sql(f"DELETE FROM {table} WHERE id = 3")
@@ -79,7 +81,7 @@ def test_files_by_their_path(spark: SparkSession, path: str, table: str, tmp_pat
 
 
 def test_common_table_expressions(spark: SparkSession, path: str, table: str) -> None:
-    """In front of the statement, or in its source."""
+    """The expressions are in front of the statement, or in its source."""
     spark.sql(f"WITH c AS ({ROWS}) {MERGE.format(table, 'c')}")
     assert rows(path) == MERGED
     inner = f"(WITH c AS ({ROWS}), d AS (SELECT id + 1 AS id, s FROM c) SELECT * FROM d WHERE id > 5)"
@@ -88,7 +90,7 @@ def test_common_table_expressions(spark: SparkSession, path: str, table: str) ->
 
 
 def test_functions_of_the_user_in_java(spark: SparkSession, path: str, table: str, tmp_path: Path) -> None:
-    """They may be in the source, in conditions and in values."""
+    """The functions may be in the source, in conditions and in values."""
     jvm: Any = spark.sparkContext._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler = jvm.org.codehaus.janino.SimpleCompiler()

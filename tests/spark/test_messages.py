@@ -1,7 +1,6 @@
-"""How much Python and the JVM talk: each message is a round trip between two processes.
+"""Counts the messages between Python and the JVM. Each message is a round trip between two processes.
 
-Messages in both directions count, apart from messages by which Python releases objects, and PySpark's own are
-among them.
+Messages in both directions count, including PySpark's own, but without the messages by which Python releases objects.
 """
 
 import functools
@@ -36,14 +35,14 @@ class Messages(list[Message]):
     """The messages since the last count."""
 
     def taken(self, execute: Callable[[], object]) -> int:
-        """Returns how many messages something takes."""
+        """Returns how many messages a function takes."""
         self.clear()
         execute()
         return len(self)
 
     @property
     def profile(self) -> str:
-        """The messages as text, one a line."""
+        """The messages as text, one per line."""
         return "\n".join(map(str, self))
 
 
@@ -76,7 +75,7 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
     return recorded
 
 
-# The rows that the statements find in the table; Spark reads and writes files for them.
+# The rows that the statements find in the table; Spark has to read and write files for them.
 _TABLES = {
     "with vectors": "USING deltalog TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "with everything": "USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false', "
@@ -161,8 +160,8 @@ def test_relations_take_few_messages(spark: SparkSession, path: str, messages: M
 def test_writes_take_few_messages_whatever_the_number_of_columns(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """One table has nothing that a write must care for; the other one has partitions, names of its own in files, and
-    rules of all kinds.
+    """One table has no features that a write must consider. The other one has partitions, physical names, and rules of
+    all kinds.
     """
     constraint = "'delta.columnMapping.mode' = 'name', 'delta.constraints.positive' = 'id >= 0'"
     definitions = {
@@ -203,7 +202,7 @@ def test_writes_take_few_messages_whatever_the_number_of_columns(
 def test_verbs_take_few_messages_whatever_the_number_of_values(
     spark: SparkSession, tmp_path: Path, messages: Messages
 ) -> None:
-    """A clause is a message more than in a statement, and so is a value that is not text."""
+    """Compared with an SQL statement, each clause takes one more message, and so does each value that is not text."""
 
     def counts(columns: int) -> dict[str, int]:
         path = f"{tmp_path}/{columns}"

@@ -55,7 +55,7 @@ def running_s3(spark: SparkSession) -> Iterator[S3Server]:
             "fs.s3a.endpoint.region": options["aws_region"],
             "fs.s3a.access.key": options["aws_access_key_id"],
             "fs.s3a.secret.key": options["aws_secret_access_key"],
-            # A request that fails is not repeated for minutes.
+            # A request that fails must not be repeated for minutes.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
         }
@@ -68,7 +68,7 @@ def running_s3(spark: SparkSession) -> Iterator[S3Server]:
 
 @pytest.fixture
 def s3(running_s3: S3Server) -> S3Server:
-    """The server that the session's settings name, with an empty bucket."""
+    """The server that the session's settings name. It contains an empty bucket."""
     running_s3.reset()
     running_s3.create_bucket(BUCKET)
     return running_s3
@@ -134,7 +134,8 @@ def test_all_spellings_are_one_table(spark: SparkSession, s3: S3Server, uri: str
     spark.range(3, 5).write.format("deltalog").mode("append").save(other)
     for spelled in (uri, other, uri.replace("s3a:", "s3n:"), uri + "/"):
         assert spark_rows(spark, spelled) == [(i,) for i in range(5)], spelled
-    # An overwrite with rows of the same table by another name is based on the version that was read.
+    # An overwrite with rows of the same table, which were read under another name, is based on the version that was
+    # read.
     read = spark.read.format("deltalog").load(other)
     spark.range(9, 10).write.format("deltalog").mode("append").save(uri)
     with pytest.raises(Exception, match="version 2, committed in the meantime"):
@@ -167,7 +168,7 @@ def test_sql_by_name_and_by_path(spark: SparkSession, s3: S3Server, uri: str) ->
         assert spark.table("remote").collect() == []
     finally:
         spark.sql("DROP TABLE remote")
-    # The table itself stays.
+    # The table itself still exists.
     assert SparkTable.isDeltaTable(spark, uri)
     assert not SparkTable.isDeltaTable(spark, uri + "/none")
     spark.sql(f"CREATE OR REPLACE TABLE deltalog.`{uri}` USING deltalog AS SELECT 7 AS seven")
@@ -191,7 +192,9 @@ def test_statements(spark: SparkSession, s3: S3Server, uri: str, vectors: bool) 
 
 
 def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: str) -> None:
-    """The driver optimizes tables whose store the tasks do not reach as the options say."""
+    """If the options of a table lead to a store that the tasks do not reach in this way, the driver optimizes the
+    table.
+    """
     for first in range(0, 30, 10):
         data = spark.range(first, first + 10, numPartitions=1).selectExpr(
             "id", "IF(id % 2 = 0, 'a/b %', NULL) AS p"
@@ -221,7 +224,7 @@ def test_tasks_optimize_what_they_reach(spark: SparkSession, s3: S3Server, uri: 
 def test_tasks_clone_from_and_to_what_they_reach(
     spark: SparkSession, s3: S3Server, uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """From the store to a directory, back, and within the store."""
+    """Clones go from the store to a directory, back, and within the store."""
     caplog.set_level(logging.INFO, "deltalog.spark")
     for first in range(0, 30, 10):
         data = spark.range(first, first + 10, numPartitions=1).selectExpr(
@@ -264,7 +267,7 @@ def test_a_commit_whose_answer_is_lost_is_one_commit(spark: SparkSession, s3: S3
 def test_files_that_the_core_does_not_see_are_not_committed(
     spark: SparkSession, s3: S3Server, uri: str
 ) -> None:
-    """Hadoop keeps the connection to a store that it has used, even if the settings change later."""
+    """Hadoop keeps its connection to a store, even if the settings change later."""
     spark.range(3, numPartitions=1).write.format("deltalog").save(uri)
     with S3Server() as other:
         other.create_bucket(BUCKET)
@@ -283,7 +286,7 @@ CANARY = "canary+secret/key"
 
 def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri: str) -> None:
     spark.range(3).write.format("deltalog").save(uri)
-    # They may say the same as the session, and more about the requests for the log.
+    # Options may repeat the settings of the session, and may add settings for the requests to the log.
     same = spark.read.format("deltalog").options(**{**s3.options(), "timeout": "1m"}).load(uri)
     assert "FileScan" in same._jdf.queryExecution().toString()
     assert same.count() == 3
@@ -303,7 +306,7 @@ def test_what_options_say_about_the_store(spark: SparkSession, s3: S3Server, uri
 
 
 def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Server, uri: str) -> None:
-    """Spark's tasks reach a store as the session says, so workers in Python read the files instead."""
+    """Spark's tasks only reach a store by the session's settings, so workers in Python read the files instead."""
     spark.range(3).write.format("deltalog").save(uri)
     with S3Server() as other:
         other.create_bucket(BUCKET)
@@ -313,7 +316,7 @@ def test_options_of_a_read_win_over_the_session(spark: SparkSession, s3: S3Serve
         with pytest.warns(RuntimeWarning, match="aws_endpoint_url"):
             plan = remote._jdf.queryExecution().toString()
         assert f"deltalog [v0, s3://{BUCKET}/a%20table]" in plan
-        # Each frame keeps its store, even if other stores are read in between.
+        # Each DataFrame keeps its store, even if other stores are read in between.
         assert spark_rows(spark, uri) == [(0,), (1,), (2,)]
         assert [tuple(row) for row in remote.collect()] == [(8, "b")]
 
@@ -360,7 +363,7 @@ def test_bad_places(spark: SparkSession, s3: S3Server) -> None:
 
 @contextmanager
 def out_of_reach() -> Iterator[str]:
-    """Removes Hadoop's class for local files. Yields the text of errors and warnings about that."""
+    """Removes Hadoop's class for local files. Yields the errors and warnings about this."""
     reason = "Hadoop has no file system for a test"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(relation, "last_location", lambda uri: Location(uri, None, reason))
@@ -371,7 +374,7 @@ def out_of_reach() -> Iterator[str]:
 
 
 def test_python_workers_read_what_spark_reads(spark: SparkSession) -> None:
-    """A table of each feature."""
+    """There is a table with each feature."""
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     tables = {feature: table for table in TABLES if table.outcome == "read" for feature in table.features}
@@ -420,7 +423,7 @@ def test_queries_of_what_python_workers_read(spark: SparkSession, path: str, que
 
 @pytest.mark.thorough
 def test_without_the_connector(s3: S3Server, tmp_path: Path) -> None:
-    """Reads are right, and nothing that anybody sees has the secret; writes are refused."""
+    """Reads are correct, and the secret appears nowhere; writes are refused."""
     s3.set(secret_key=CANARY)
     options = s3.options()
     days = [datetime(2024, 1, day, 12, tzinfo=UTC) for day in (1, 2, 3)]

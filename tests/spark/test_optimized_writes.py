@@ -1,4 +1,4 @@
-"""Writes whose rows are shuffled first, so that many small tasks leave few files; and the compaction after a write."""
+"""Writes that shuffle their rows first, so that many small tasks write few files; and the compaction after a write."""
 
 import logging
 from collections import Counter
@@ -21,7 +21,7 @@ PROPERTY = "delta.autoOptimize.optimizeWrite"
 
 @pytest.fixture(autouse=True)
 def settings(spark: SparkSession) -> Iterator[None]:
-    """Forgets the settings of a test."""
+    """Removes the settings of a test."""
     yield
     names = ("enabled", "binSize", "maxShufflePartitions", "maxFileSize", "minFileSize", "minNumFiles")
     for prefix in (WRITE, COMPACT):
@@ -30,7 +30,7 @@ def settings(spark: SparkSession) -> Iterator[None]:
 
 
 def many_tasks(spark: SparkSession, tasks: int = 40, rows: int = 4_000) -> DataFrame:
-    """Rows of this many tasks, each with rows of all partitions."""
+    """Rows in this many tasks. Each task has rows of all partitions."""
     return spark.range(0, rows, 1, tasks).select("id", (sf.col("id") % 4).cast("string").alias("p"))
 
 
@@ -84,7 +84,7 @@ def test_each_way_to_ask_for_it_and_their_order(spark: SparkSession, path: str) 
 
 @pytest.mark.every_spark
 def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, path: str) -> None:
-    """A part that is too large is divided between the tasks that it comes from."""
+    """A part that is too large is divided between the tasks that its rows come from."""
     data = many_tasks(spark, 40, 400_000).withColumn("text", sf.sha2(sf.col("id").cast("string"), 512))
     spark.conf.set(f"{WRITE}binSize", "8m")
     write(data, path, optimizeWrite="true")
@@ -97,7 +97,7 @@ def test_the_tasks_have_about_the_size_that_is_asked_for(spark: SparkSession, pa
 
 @pytest.mark.every_spark
 def test_the_shuffle_is_in_the_plan_of_the_executors(spark: SparkSession, path: str) -> None:
-    """The job has a map stage with as many tasks as the data has partitions, and a stage of few tasks that write."""
+    """The job has a map stage, with one task for each partition of the data, and a stage of few tasks that write."""
     tracker = spark.sparkContext.statusTracker()
     spark.sparkContext.setJobGroup("optimized", "a write")
     write(many_tasks(spark, 7, 70), path, "p", optimizeWrite="true")
@@ -132,7 +132,7 @@ def test_sql_and_catalog_writes(spark: SparkSession, path: str) -> None:
 
 
 def test_statements_that_write_rows(spark: SparkSession, path: str) -> None:
-    """Rows to write and rows to remove take the same way; each row is counted once."""
+    """Rows to write and rows to remove are processed together, and each row is counted once."""
     write(many_tasks(spark, 12), path, "p", **{"delta.enableDeletionVectors": "true"})
     before = files_by_partition(path)
     spark.conf.set(f"{WRITE}enabled", "true")
@@ -223,7 +223,7 @@ def test_streams_write_through_foreach_batch(spark: SparkSession, path: str, tmp
         stream = spark.readStream.schema("id LONG, p STRING").parquet(str(tmp_path / "source")).writeStream
         stream = stream.foreachBatch(append).option("checkpointLocation", str(tmp_path / "checkpoint"))
         stream.trigger(availableNow=True).start().awaitTermination()
-        # One file for each partition and batch; the third one is too many.
+        # There is one file for each partition and batch. The third one exceeds the limit.
         if set(is_adaptive) == {"true"}:
             assert set(files_by_partition(path).values()) == {[1, 2, 1][number]}
     assert len(set(is_adaptive)) == 1
@@ -274,11 +274,11 @@ def test_small_files_are_compacted_after_a_write(spark: SparkSession, path: str)
     assert (written["operation"], optimized["operation"]) == ("WRITE", "OPTIMIZE")
     assert str(optimized["operationParameters"]["auto"]).lower() == "true"
     assert ids(path) == sorted([*range(20), *range(1, 40, 4)])
-    # The session decides before the table.
+    # The session's setting takes precedence over the table's property.
     spark.conf.set(f"{COMPACT}enabled", "false")
     write(many_tasks(spark, 1, 40).where("p = '0'"), path)
     assert files_by_partition(path)["p=0"] == 6
-    # A statement that writes rows starts it too.
+    # A statement that writes rows also starts the compaction.
     spark.conf.set(f"{COMPACT}enabled", "true")
     spark.sql(f"UPDATE deltalog.`{path}` SET id = id + 100 WHERE p = '0' AND id = 0")
     assert files_by_partition(path)["p=0"] == 1

@@ -1,4 +1,6 @@
-"""Z-order and clustering by the tasks of Spark: the same rows in files that can be told apart, beside others."""
+"""Spark's tasks Z-order and cluster tables, while other writers commit: the rows are the same, and filters can
+distinguish the files.
+"""
 
 import itertools
 import json
@@ -41,7 +43,7 @@ def by_executors(spark: SparkSession) -> Iterator[None]:
 
 
 def points(count: int, seed: int = 0) -> pa.Table:
-    """Rows with two columns that have nothing to do with each other."""
+    """Rows with two independent columns."""
     chance = random.Random(seed)  # noqa: S311 (no secret)
     x = [chance.randrange(1_000_000) for _ in range(count)]
     y = [f"{chance.randrange(1_000_000):06}" for _ in range(count)]
@@ -71,7 +73,7 @@ def overlap(path: str, column: str) -> float:
 
 
 def target(path: str, count: int) -> int:
-    """Returns a size of files by which the table has about so many files."""
+    """Returns the size of files with which the table would have about this many files."""
     sizes = [Path(file).stat().st_size for file in files(path)]
     return sum(sizes) // count
 
@@ -125,7 +127,7 @@ def test_each_row_stays_once_and_files_can_be_told_apart(
 
 @pytest.mark.newest
 def test_values_of_any_type_and_fields_of_structs(spark: SparkSession, path: str) -> None:
-    """NULL, NaN, negative and large numbers, texts that begin alike, and days before 1970."""
+    """The values include NULL, NaN, negative and large numbers, texts with the same beginning, and days before 1970."""
     table = f"deltalog.`{path}`"
     columns = {
         "l": "BIGINT",
@@ -199,8 +201,9 @@ def test_rows_that_are_all_alike_are_divided(spark: SparkSession, path: str) -> 
 
 @pytest.mark.newest
 def test_a_clustered_table(spark: SparkSession, path: str) -> None:
-    """New files become a cube, files with deleted rows in other cubes are written again in their order, FULL clusters
-    all."""
+    """New files become a cube. Files of other cubes that have deleted rows are rewritten in their order. FULL clusters
+    all files.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, p BIGINT, x BIGINT, y STRING) USING deltalog CLUSTER BY (x, y) "
@@ -222,7 +225,8 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert all(add["clusteringProvider"] == "liquid" for add in of_kind(last_commit(path), "add"))
     assert overlap(path, "x") < 0.8
     assert spark.sql(f"OPTIMIZE {table}").collect()[0].metrics.numFilesAdded == 0
-    # A small file is new, and files of the cube have deleted rows, so that there are bins of both orders.
+    # There is a small new file, and files of the cube have deleted rows. So some bins are ordered, and others keep
+    # their order.
     [cube] = cubes()
     spark.sql(f"DELETE FROM {table} WHERE x < 200000 AND id % 2 = 0")
     write_deltalake(path, points(100, 900), mode="append")
@@ -233,7 +237,7 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
     assert rows(spark, table) == before
     assert cubes() > {cube}
     assert not any(add.get("deletionVector") for add in of_kind(last_commit(path), "add"))
-    # The rows of old files are in their order.
+    # The rows of old files are in their old order.
     assert [file for file in contents(path) if len(file) > 100] == sorted(
         (file for file in kept if len(file) > 100), key=str
     )
@@ -247,7 +251,7 @@ def test_a_clustered_table(spark: SparkSession, path: str) -> None:
 
 
 def without_statistics(path: str) -> None:
-    """Takes the statistics out of the log."""
+    """Removes the statistics from the log."""
     for file in Path(path, "_delta_log").glob("*.crc"):
         file.unlink()
     for file in Path(path, "_delta_log").glob("*.json"):
@@ -263,7 +267,7 @@ def without_statistics(path: str) -> None:
 def test_partition_columns_in_the_files(
     spark: SparkSession, path: str, partitions: int, has_statistics: bool
 ) -> None:
-    """Protocol, "Iceberg Compatibility V2": the columns of the directories come behind the columns of the files."""
+    """Protocol, "Iceberg Compatibility V2": the columns of the directories come after the columns of the files."""
     table = f"deltalog.`{path}`"
     columns = ["region", "day"][:partitions]
     spark.sql(
@@ -290,7 +294,7 @@ def test_partition_columns_in_the_files(
 @pytest.mark.newest
 @pytest.mark.parametrize("name", ["__deltalog_file", "__deltalog_row", "__deltalog_task", "__deltalog_place"])
 def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> None:
-    """Only positions distinguish our columns from the table's."""
+    """Our columns are identified by their positions, because columns of the table can have the same names."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id INT, v INT, w INT, {name} INT) USING deltalog PARTITIONED BY ({name})"
@@ -316,7 +320,9 @@ def test_columns_with_our_names(spark: SparkSession, path: str, name: str) -> No
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path: str) -> None:
-    """The driver holds no more boundaries than rows were drawn. Without statistics, tasks draw a bounded number."""
+    """The driver holds at most as many boundaries as rows were sampled. Without statistics, tasks sample a limited
+    number of rows.
+    """
     table = f"deltalog.`{path}`"
     spark.sql(f"CREATE TABLE {table} (id BIGINT, p BIGINT, x BIGINT) USING deltalog PARTITIONED BY (p)")
     for number in range(2):
@@ -344,7 +350,7 @@ def test_many_partitions_and_rows_of_an_unknown_number(spark: SparkSession, path
 def test_deletes_beside_it_are_carried_over(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str]
 ) -> None:
-    """No task notes where it writes which row. Rows that other writers have deleted are found by their places."""
+    """Tasks do not record where they write rows. Rows that other writers have deleted are found by their positions."""
     create(path, configuration, ["p"], 500)
     table = f"deltalog.`{path}`"
     spark.sql(f"DELETE FROM {table} WHERE id % 9 = 4")
@@ -359,7 +365,7 @@ def test_deletes_beside_it_are_carried_over(
     assert (done.metrics.numRowsCarriedOver, done.metrics.numBinsGivenUp) == (len(gone), 0)
     assert rows(spark, table, columns) == sorted(map(str, (row for row in before if row not in gone)))
     assert DeltaTable(path).verify().ok
-    # A statement that is overtaken does not find its rows.
+    # A statement that began before the commit does not find its rows.
     with pytest.raises(CommitConflictError):
         delete(path, "id = 8", version)
 
@@ -368,7 +374,7 @@ def test_deletes_beside_it_are_carried_over(
 def test_rows_that_cannot_be_found_give_their_bins_up(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An old file is away when rows are looked for. Its bin stays as it was, and the others are committed."""
+    """An old file is missing when rows are looked for. Its bin is not changed, and the other bins are committed."""
     create(path, VECTORS, ["p"], 500)
     table = f"deltalog.`{path}`"
     old = names(path)
@@ -394,7 +400,7 @@ def test_rows_that_cannot_be_found_give_their_bins_up(
 def test_alike_rows_that_others_delete_are_told_apart(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rows are in one cell of the grid; in a clustered table, beside files that keep their order."""
+    """All rows are in one cell of the grid. In a clustered table, there are also files that keep their order."""
     table = f"deltalog.`{path}`"
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT, one BIGINT) USING deltalog CLUSTER BY (one) "
@@ -457,7 +463,9 @@ def test_verbs_procedures_and_what_is_refused(spark: SparkSession, path: str) ->
 def test_the_session_does_not_change_what_is_moved(
     spark: SparkSession, path: str, settings: dict[str, str]
 ) -> None:
-    """Neither how files are split and read, nor how many tasks a shuffle has, nor how many rows a file may have."""
+    """These settings have no effect: how files are split and read, the number of tasks of a shuffle, and the maximum
+    number of rows of a file.
+    """
     create(path, VECTORS | TRACKING, None, 2_000)
     table = f"deltalog.`{path}`"
     spark.sql(f"DELETE FROM {table} WHERE id % 10 = 1")
@@ -483,10 +491,10 @@ def test_the_session_does_not_change_what_is_moved(
 @pytest.mark.newest
 @pytest.mark.parametrize(("dimensions", "bits"), [(1, 6), (2, 5), (3, 4), (4, 3), (5, 2)])
 def test_the_curve_is_that_of_the_core(spark: SparkSession, dimensions: int, bits: int) -> None:
-    """Each cell of Hilbert's curve is next to the one before it, and each place belongs to one cell."""
+    """On Hilbert's curve, each cell is next to the previous one, and each position belongs to one cell."""
     jvm = Jvm(spark.sparkContext._gateway)
     places = list(jvm.new("CurveGrid", True, dimensions, bits).all())
-    # Places begin with the highest bit, and are filled up to bytes.
+    # Positions begin with the highest bit, and are padded to whole bytes.
     shift = -dimensions * bits % 8
     cells = {int(place, 16) >> shift: number for number, place in enumerate(places)}
     assert sorted(cells) == list(range(1 << (dimensions * bits)))

@@ -22,7 +22,7 @@ from deltalog.spark.portable import DeltalogDataSource
 
 @pytest.fixture
 def clone(tmp_path: Path) -> tuple[str, str]:
-    """A clone with an additional file, and its source, a table of two files. Both have a change data feed."""
+    """A table of two files, and a clone of it with one more file. Both have a change data feed."""
     source, clone = tmp_path / "the source", tmp_path / "a clone"
     for first in (0, 10):
         data = pa.table({"n": pa.array([first, first + 1], pa.int64()), "p": ["é x", "y"]})

@@ -1,4 +1,4 @@
-"""The rows that an overwrite replaces, and errors after its commit."""
+"""Which rows an overwrite replaces, and errors after its commit."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,7 +95,7 @@ def test_dynamic_overwrites_of_null_partitions_and_without_rows(spark: SparkSess
 
 
 def test_dynamic_overwrites_conflict_in_their_partitions_only(spark: SparkSession, named: str) -> None:
-    """The base is the version that the data was read at."""
+    """The base is the version that the data was read from."""
 
     def overwrite(base: int) -> None:
         new = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
@@ -112,7 +112,7 @@ def test_dynamic_overwrites_conflict_in_their_partitions_only(spark: SparkSessio
 def test_the_dynamic_setting_does_not_affect_other_writes(
     spark: SparkSession, named: str, tmp_path: Path
 ) -> None:
-    """An append replaces nothing, and without partitions both modes replace the whole table."""
+    """An append replaces nothing. Without partitions, both modes replace the whole table."""
     new = spark.createDataFrame([(3, "x")], SCHEMA)
     plain = str(tmp_path / "plain")
     with setting(spark, MODE, "dynamic"):

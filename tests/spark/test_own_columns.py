@@ -1,4 +1,6 @@
-"""Columns of frames that a `DeltaTable` has returned, in its statements, and columns named like markers."""
+"""Statements of a `DeltaTable` may refer to columns of frames that it has returned. Columns may have the names of
+markers.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

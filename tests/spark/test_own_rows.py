@@ -1,4 +1,4 @@
-"""Writes whose rows are read from the table that they go to, and the commits that overtake them.
+"""Writes whose rows are read from their own target table, and commits that are made in the meantime.
 
 When a Python function in the source is called for the first time, after the statement has chosen its version, another
 change is committed.
@@ -121,7 +121,7 @@ def test_deletes_and_inserts_that_have_read_are_conflicts(
 def test_blind_appends_are_conflicts_as_the_isolation_level_has_it(
     spark: SparkSession, path: str, write: str, level: str
 ) -> None:
-    """Under `WriteSerializable`, a blind append may be ordered differently. (As in the JVM connector.)"""
+    """Under `WriteSerializable`, a blind append may be ordered differently, as in the JVM connector."""
     created(path, level)
     with overtaken(spark, path, append_q):
         if level == "Serializable":
@@ -176,7 +176,9 @@ def test_rows_are_inserted_once(spark: SparkSession, path: str) -> None:
 )
 @pytest.mark.parametrize("level", LEVELS)
 def test_partitions_are_not_swapped(spark: SparkSession, path: str, statement: str, level: str) -> None:
-    """One statement sets p to q, the other q to p: one after the other, they make both the same."""
+    """One statement sets p to the content of q, the other q to the content of p. If one were executed after the other,
+    both would be the same.
+    """
     table = created(path, level)
     other = spark.newSession()
     other.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
@@ -202,7 +204,7 @@ def test_partitions_that_are_computed_from_themselves_are_independent(spark: Spa
 def test_appends_that_read_other_tables_are_blind(
     spark: SparkSession, path: str, tmp_path: Path, level: str
 ) -> None:
-    """Other tables, and explicit versions of this one, do not count as reads of this table."""
+    """Reads of other tables, and of explicitly requested versions of this one, do not count as reads of this table."""
     table = created(path, level)
     other = str(tmp_path / "other")
     source = created(other)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import deltalog.spark
 from deltalog import DeltaTable
 
-# Also PySpark 4.3 imports what pandas 3 no longer has. The older ones are tested with pandas 2.
+# PySpark 4.3, too, imports names that pandas 3 has removed. Older releases are tested with pandas 2.
 pytestmark = pytest.mark.skipif(
     int(pd.__version__.split(".")[0]) > 2, reason="pandas on Spark does not work with pandas 3"
 )
@@ -28,11 +28,11 @@ def ps(spark: SparkSession) -> Iterator[Any]:
     """The module, in a session that calls the format `delta`."""
     deltalog.spark.enable(spark, alias_delta=True)
     with warnings.catch_warnings():
-        # It advises to name an index column, and warns of versions of pandas.
+        # The module recommends naming an index column, and warns about versions of pandas.
         warnings.simplefilter("ignore")
         import pyspark.pandas
 
-        # Spark 4.0 has no pandas in the ANSI mode.
+        # Spark 4.0 does not support pandas in ANSI mode.
         with pyspark.pandas.option_context("compute.fail_on_ansi_mode", False):
             yield pyspark.pandas
 
@@ -44,7 +44,7 @@ def name(spark: SparkSession) -> Iterator[str]:
 
 
 def records(frame: Any) -> list[tuple[Any, ...]]:
-    """The rows of a frame, with None for what pandas has as NaN."""
+    """The rows of a frame, with None instead of pandas' NaN."""
     found = frame.to_pandas().sort_values(next(iter(frame.columns)))
     return [
         tuple(None if value != value else value for value in row)
@@ -135,7 +135,7 @@ def test_tables_of_the_catalog(ps: Any, name: str) -> None:
 
 
 def test_what_pandas_computes(ps: Any, path: str) -> None:
-    """A frame on a table is a plan: groups, joins and columns that are computed come from the table's version."""
+    """A frame on a table is a plan: groups, joins and computed columns use the table's version."""
     ps.DataFrame(COLUMNS).to_delta(path)
     frame = ps.read_delta(path)
     assert frame.groupby("day")["k"].sum().to_pandas().to_dict() == {"mon": 3, "tue": 3}

@@ -207,7 +207,7 @@ def ids(path: str) -> list[int]:
 
 
 def test_overwrites_require_their_base(tmp_path: Path) -> None:
-    """Spark does not pass the plan here, so the version that was read is unknown."""
+    """Spark does not pass the plan to this source, so the version that was read is unknown."""
     path = str(tmp_path / "t")
     save(path, 0, 1, 2, overwrite=True)
     save(path, 100)
@@ -232,7 +232,7 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
 
 
 def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
-    """Protocol: "Transaction Identifiers". The record is found before the job and by the commit."""
+    """Protocol: "Transaction Identifiers". The record is found before the job, or by the commit."""
     path = str(tmp_path / "t")
     options: dict[str, Any] = {"txnAppId": "job", "txnVersion": 3, "userMetadata": "mine"}
     first, second = (writer(path, **options) for _ in range(2))

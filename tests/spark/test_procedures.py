@@ -125,7 +125,7 @@ def test_checkpoint(spark: SparkSession, path: str, table: str) -> None:
 
 
 def test_other_statements_are_sparks(spark: SparkSession, table: str) -> None:
-    """A table can be called like one of our words, and errors keep their positions."""
+    """A table can have the name of one of our keywords, and errors keep their positions."""
     spark.sql("CREATE TABLE history (id INT) USING parquet")
     try:
         assert spark.sql("DESCRIBE history").collect()[0].col_name == "id"
@@ -197,7 +197,7 @@ def test_a_constraint_that_rows_violate_says_how_to_find_them(
 
 
 def test_relative_paths(spark: SparkSession, path: str, table: str) -> None:
-    """They are resolved as in a query, in the directory in which Spark was started."""
+    """Relative paths are resolved as in a query, in the directory in which Spark was started."""
     relative = os.path.relpath(path, Path.cwd())
     for name in (f"deltalog.`{relative}`", f"'{relative}'", f"'./{relative}'"):
         assert spark.sql(f"DESCRIBE HISTORY {name}").count() == 2, name
@@ -274,7 +274,7 @@ def test_sessions_and_threads(spark: SparkSession, table: str) -> None:
 def test_a_session_without_our_parser_warns(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Procedures work all the same, because the catalog has them."""
+    """Procedures still work, because the catalog provides them."""
     static = Jvm.static
 
     def without_parser(jvm: Jvm, name: str, *arguments: Any) -> Any:

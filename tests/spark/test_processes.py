@@ -1,4 +1,4 @@
-"""Python programs that end, or whose application ends, in the middle of a statement, and two programs with one JVM."""
+"""Python programs end, or their application ends, in the middle of a statement; and two programs use one JVM."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs in which no Python program has called `enable`: they have deltalog by their settings alone."""
+"""Programs in which no Python code has called `enable`. They use deltalog by their settings alone."""
 
 import os
 import subprocess
@@ -94,7 +94,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def steps(job: Path, directory: Path, *parts: str, **options: Any) -> dict[str, str]:
-    """Runs parts of the job; returns what each step has printed."""
+    """Runs parts of the job. Returns the output of each step."""
     done = run("spark-submit", directory, "--class", "Job", str(job), *parts, **options)
     assert done.returncode == 0, done.stderr
     assert "made-up-secret" not in done.stdout + done.stderr
@@ -181,7 +181,7 @@ def script(directory: Path, name: str, *lines: str) -> str:
 
 
 def patched(directory: Path, name: str, statement: str) -> str:
-    """Creates an interpreter whose sidecar begins after a statement on the module `jars`."""
+    """Creates an interpreter whose sidecar first executes a statement on the module `jars`."""
     module = 'runpy.run_module("deltalog.spark.sidecar", run_name="__main__")'
     imports = "import runpy; from pathlib import Path; from deltalog.spark.jvm import jars"
     return script(directory, name, f"exec {sys.executable} -c '{imports}; {statement}; {module}'")
@@ -218,7 +218,7 @@ def test_an_interpreter_that_cannot_serve_is_named(
 @pytest.mark.newest
 @pytest.mark.thorough
 def test_statements_that_wait_for_python_fail_with_one_error(job: Path, tmp_path: Path) -> None:
-    """Each of them would otherwise start a process, after all others before it have failed."""
+    """Otherwise each statement would start a process, after all statements before it have failed."""
     lines = ("echo started >> starts", "while [ ! -e go ]; do sleep 0.1; done", "echo of no use", "exit 3")
     interpreter = script(tmp_path, "slow", *lines)
     found = steps(job, tmp_path, "waiters", spark_deltalog_python=interpreter)

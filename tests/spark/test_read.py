@@ -89,7 +89,9 @@ def test_partitions_are_pruned_and_pruning_is_logged(
 def test_the_plan_shows_how_many_files_are_read(
     spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each scan shows its own number, before and after the plan runs. Creating the text costs no second listing."""
+    """The plan of each scan shows its own number, before and after it runs. Creating the text does not list the files
+    again.
+    """
     write_deltalake(
         table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite"
     )
@@ -128,7 +130,7 @@ def test_the_plan_shows_how_many_files_are_read(
     ],
 )
 def test_filters_on_partition_columns_are_exact(spark: SparkSession, table: str, condition: str) -> None:
-    """Spark leaves these filters to the file index, including those that our planner does not support."""
+    """Spark leaves these filters to the file index, even if our planner does not support them."""
     frame = spark.read.format("deltalog").load(table)
     plain = spark.createDataFrame(frame.collect(), frame.schema)
     assert rows(frame.where(condition)) == rows(plain.where(condition))
@@ -145,7 +147,9 @@ def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSes
 
 
 def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, table: str) -> None:
-    """That is as in the JVM connector. A table whose own path ends so is that table."""
+    """A path may end with a version or a time, as in the JVM connector. If the path of a table itself ends like this,
+    it is that table.
+    """
     load = spark.read.format("deltalog").load
     history = deltalog.DeltaTable(table).history()
     zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
@@ -203,7 +207,7 @@ def test_a_path_may_have_a_version_or_a_time_behind_it(spark: SparkSession, tabl
             write()
     assert deltalog.DeltaTable(table).version() == 1
     assert not Path(f"{table}@v0").exists()
-    # No date, and no table.
+    # The text is neither a date nor part of an existing path.
     for end in ("@20269999000000000", "@v", "@0"):
         with pytest.raises(NotATableError):
             load(f"{table}{end}")
@@ -323,7 +327,7 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
 
 @pytest.fixture
 def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
-    """Users may set this for plain files. For a Delta table, rows would be lost silently."""
+    """Users may make this setting for plain files. For a Delta table, rows would be lost silently."""
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     yield
     spark.conf.unset("spark.sql.files.ignoreMissingFiles")
@@ -331,7 +335,7 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("ignoring_missing_files")
 def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tmp_path: Path) -> None:
-    """Other tables and versions were planned before, and some are planned again in the same query.
+    """Other tables and versions were planned earlier, and some are planned again in the same query.
 
     Spark copies a relation for the second reference to a name.
     """
@@ -431,7 +435,7 @@ OLD_CALENDAR = {
 def test_legacy_sessions_do_not_shift_dates_of_other_writers(
     spark: SparkSession, path: str, spelling: str
 ) -> None:
-    """Dates are in the old calendar only if the footer of a file states that Spark wrote them so."""
+    """Dates are in the old calendar only if the footer of a file states that Spark wrote them in it."""
     day, moment = datetime.date(1500, 1, 1), datetime.datetime(1500, 1, 1, 12, tzinfo=datetime.timezone.utc)
     write_deltalake(path, pa.table({"d": [day], "t": pa.array([moment], pa.timestamp("us", "UTC"))}))
     for name, value in OLD_CALENDAR.items():
@@ -493,9 +497,9 @@ def test_missing_files_outside_of_tables_keep_sparks_error(
 
 
 def test_filters_keep_the_time_zone_in_which_they_were_created(spark: SparkSession, path: str) -> None:
-    """The time zone is part of the expression but not of its text.
+    """The time zone is part of the expression, but not of its text.
 
-    Files must not be pruned by a time zone that the session is given later.
+    Files must not be pruned by a time zone that the session gets later.
     """
     setting = "spark.sql.session.timeZone"
     before = str(spark.conf.get(setting))

@@ -1,4 +1,4 @@
-"""FSCK and REORG on Spark, as statements, as procedures and as verbs."""
+"""FSCK and REORG on Spark, as statements, as procedures and as methods."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -61,7 +61,7 @@ def test_every_row_must_meet_the_predicate(spark: SparkSession, table: str) -> N
     before = set(Path(table).rglob("*.parquet"))
     for wrong in ((5, "y"), (5, None)):
         with pytest.raises((DeltaError, PySparkException), match=r"replaceWhere.*p = 'x'"):
-            # The rows are in one task: a second task might end just when the job fails.
+            # The rows are in a single task. With several tasks, one might end just when the job fails.
             replace(spark.createDataFrame([(5, "x"), wrong], SCHEMA).coalesce(1), table, "p = 'x'")
     assert set(Path(table).rglob("*.parquet")) == before
     assert rows(table) == sorted(OLD, key=lambda row: row[0])

@@ -14,7 +14,7 @@ from tests.crafted import CraftedTable, field
 
 @pytest.mark.parametrize("batched", ["true", "false"])
 def test_ids_and_versions_agree_with_python(spark: SparkSession, tmp_path: Path, batched: str) -> None:
-    """The files are one with the hidden columns, one without them, and one with deleted rows."""
+    """One file has the hidden columns, one lacks them, and one has deleted rows."""
     path = tmp_path / "a table"
     names = {"RowId": "_row-id", "RowCommitVersion": "_row-version"}
     configuration = {f"delta.rowTracking.materialized{what}ColumnName": name for what, name in names.items()}

@@ -1,9 +1,10 @@
-"""No secret is in anything that people or other processes see of a Spark session. (Promise P10; Python's are in
+"""Nothing that people or other processes see of a Spark session contains a secret. (Promise P10; Python's part is in
 `tests/stores/test_secrets.py`.)
 
-A session reaches one store by settings of Hadoop and by options, and another one by options alone. Everything that it
-says is recorded: plans, logs of Python and of the JVM, the event log, errors, what the catalog has, and the environment
-of its workers. What the program itself sends to the JVM is left out: PySpark and Spark log it at the level DEBUG.
+A session accesses one store by settings of Hadoop and by options, and another store by options alone. Everything that
+it outputs is recorded: plans, logs of Python and of the JVM, the event log, errors, the content of the catalog, and the
+environment of its workers. What the program itself sends to the JVM is left out, because PySpark and Spark log it at
+the level DEBUG.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def raised(state: str | None, **more: str) -> Any:
     "kind", [errors.AfterCommitError, errors.NotATableError, errors.CommitConflictError, errors.DeltaError]
 )
 def test_an_error_keeps_its_class_and_its_state(kind: type[errors.DeltaError]) -> None:
-    """Clients of Spark 4.0 look for the condition in a way that results in an empty one."""
+    """Clients of Spark 4.0 look up the error condition in a way that returns an empty one."""
     state = sql_state(kind("the text"))
     for more in ({}, {"errorClass": ""}):
         error = raised(state, **more)

@@ -33,7 +33,7 @@ def test_enable_can_be_called_twice(spark: SparkSession, path: str) -> None:
 
 
 def parts_of_ours(spark: SparkSession) -> list[str]:
-    """Returns the classes of ours that plan the statements of a session."""
+    """Returns the names of our classes that plan the statements of a session."""
     state = spark._jsparkSession.sessionState()
     analyzer, experimental = state.analyzer(), spark._jsparkSession.experimental()
     jvm = Jvm(spark.sparkContext._gateway)
@@ -68,7 +68,7 @@ def test_plans_hide_options_that_may_be_secrets(spark: SparkSession) -> None:
     other = spark.newSession()
     other.range(1).collect()
     pattern = other.conf.get(HIDDEN)
-    # Spark's own remains, and ours exists once.
+    # Spark's own pattern is kept, and ours is added only once.
     assert pattern == f"(?i)url|{secrecy._HIDDEN}"
     deltalog.spark.enable(other)
     assert other.conf.get(HIDDEN) == pattern
@@ -125,7 +125,7 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
         with pytest.raises(InvalidArgumentError, match="belongs to the Delta table"):
             spark.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING json SELECT 1 AS id")
         assert ids(spark.table("of_ours")) == [0, 1]
-        # Other directories are not our business.
+        # Other directories are not checked.
         for directory in (
             f"{path} beside",
             f"{path}/_staging",
@@ -140,7 +140,7 @@ def test_other_formats_cannot_replace_a_table(spark: SparkSession, path: str) ->
 
 
 def test_a_table_is_found_with_the_options_of_a_write(spark: SparkSession, path: str) -> None:
-    """Here the options say where the directory is. As a rule, they have the keys of a store."""
+    """In this test, the options determine where the directory is. Usually, they have the keys of a store."""
     spark.range(2).write.format("deltalog").save(path)
     rows = spark.range(1).write.mode("overwrite").option("fs.viewfs.impl.disable.cache", "true")
     rows = rows.option("fs.viewfs.mounttable.theirs.link./lake", Path(path).parent.as_uri())

@@ -1,4 +1,4 @@
-"""Sessions of every kind: each has everything that the enabled session has, and none loses a byte of a table."""
+"""Sessions of every kind: each has all the abilities of the enabled session, and none loses a byte of a table."""
 
 import json
 import socket
@@ -13,12 +13,12 @@ import pytest
 from tests.conftest import ROOT
 from tests.spark.session_kinds import KINDS, READS, REFUSED, WORKS
 
-# The first test waits for the process with all the statements.
+# The first test waits for the process that executes all the statements.
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 Outcomes = dict[str, dict[str, dict[str, Any]]]
 
-# Sessions that got our rules too late, or not at all: Spark has no place for rules of a session that is in use.
+# Sessions that got our rules too late, or not at all: Spark cannot add rules to a session that is in use.
 LATE = ("used before", "of other extensions", "without us")
 # Writes of Spark's own sources to a path, which are not passed to us in a session without our strategy.
 UNSEEN = {
@@ -45,7 +45,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
 
 
 def cells(statements: Iterable[str], kinds: Iterable[str] = KINDS) -> pytest.MarkDecorator:
-    """Returns the mark of a test with these parts of the table."""
+    """Returns the mark of a test, with these statements and kinds of sessions."""
     chosen = [
         (kind, statement)
         for kind in kinds

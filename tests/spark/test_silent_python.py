@@ -1,4 +1,4 @@
-"""A Python process that does not answer the JVM any more."""
+"""A Python process stops answering the JVM."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = [pytest.mark.newest, pytest.mark.timeout(900)]
 
-# The call of a table is the one in which the process stops, until its parent wakes it up.
+# The process stops in the call for a table, until its parent wakes it up.
 CODE = """
     import os, signal, sys
     from pyspark.sql import SparkSession

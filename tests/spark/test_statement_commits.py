@@ -30,9 +30,7 @@ SparkTable = deltalog.tables.DeltaTable
 
 @pytest.mark.parametrize("kind", ["tracked with vectors", "tracked"])
 def test_rows_keep_their_ids(spark: SparkSession, path: str, kind: str) -> None:
-    """Rows that are changed get the version of the commit; those that are copied keep theirs. (PROTOCOL.md, "Row
-    Tracking".)
-    """
+    """Changed rows get the version of the commit, and copied rows keep theirs. (PROTOCOL.md, "Row Tracking".)"""
     table = created(spark, path, kind)
 
     def tracked() -> dict[Any, tuple[int, int]]:
@@ -153,7 +151,7 @@ def test_what_cannot_be_done_is_refused_by_name(spark: SparkSession, path: str) 
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting", "partitions"])
 def test_files_all_of_whose_rows_go_are_removed_unread(spark: SparkSession, path: str, kind: str) -> None:
-    """By partition values or by statistics. (PROTOCOL.md, "Remove File".)"""
+    """Partition values or statistics show this. (PROTOCOL.md, "Remove File".)"""
     table = created(spark, path, kind)
     for file in Path(path).rglob("*.parquet"):
         file.write_bytes(b"not read")
@@ -168,7 +166,7 @@ def test_files_all_of_whose_rows_go_are_removed_unread(spark: SparkSession, path
 def test_a_condition_that_changes_its_mind_changes_nothing(
     spark: SparkSession, path: str, tmp_path: Path
 ) -> None:
-    """A rewriting UPDATE evaluates its condition twice: to find the files, and when it writes them."""
+    """An UPDATE that rewrites files evaluates its condition twice: to find the files, and to write them."""
     table = created(spark, path, "rewriting")
     before = files(path)
     seen = tmp_path / "seen"
@@ -227,9 +225,9 @@ def test_a_few_keys_open_few_files(
 def test_statements_on_different_rows_of_a_file_both_commit(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And of two on the same row exactly one."""
+    """If two statements change the same row, exactly one of them succeeds."""
     table = created(spark, path, "vectors")
-    # The first statement has read the table when the second commits.
+    # The first statement has read the table before the second one commits.
     meet = threading.Barrier(2, timeout=60)
     outcomes: list[Exception | None] = []
 
@@ -334,7 +332,9 @@ def test_a_statement_that_its_application_has_recorded_runs_no_job(spark: SparkS
 def test_rows_that_a_merge_inserts_get_new_identities(
     spark: SparkSession, path: str, kind: str, feed: str
 ) -> None:
-    """Changed and copied rows keep their values, and do not move the mark. (PROTOCOL.md, "Identity Columns".)"""
+    """Changed and copied rows keep their values, and do not move the high water mark. (PROTOCOL.md, "Identity
+    Columns".)
+    """
     properties = {**KINDS[kind][0], "delta.enableChangeDataFeed": feed}
     given = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     table = f"deltalog.`{path}`"
@@ -361,10 +361,10 @@ def test_rows_that_a_merge_inserts_get_new_identities(
     assert all(
         row["i"] % 10 == 0 and row["i"] > farthest and row["twice"] == 2 * row["i"] for row in inserted
     )
-    # The values that were assigned to `d` do not move its mark.
+    # The values that were assigned to `d` do not move its high water mark.
     assert sorted({row["d"] for row in inserted} & {row["d"] for row in before.values()}) == []
     assert all(1 <= row["d"] < 1000 for row in inserted)
-    # The marks have moved as far as the values of the inserted rows, so that the next ones are new.
+    # The high water marks have moved up to the values of the inserted rows, so that later values are new.
     marks = {
         field["name"]: field["metadata"].get("delta.identity.highWaterMark")
         for field in json.loads(DeltaTable(path).schema().to_json())["fields"]
@@ -383,7 +383,7 @@ def test_rows_that_a_merge_inserts_get_new_identities(
 
 @pytest.mark.parametrize("kind", ["vectors", "rewriting"])
 def test_identity_columns_keep_their_values(spark: SparkSession, path: str, kind: str) -> None:
-    """Other columns of their rows change. (PROTOCOL.md, "Identity Columns".)"""
+    """Only other columns of the rows change. (PROTOCOL.md, "Identity Columns".)"""
     properties = ", ".join(f"'{name}' = '{value}'" for name, value in KINDS[kind][0].items()) or "'a' = 'b'"
     table = f"deltalog.`{path}`"
     spark.sql(

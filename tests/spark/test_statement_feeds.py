@@ -24,7 +24,7 @@ _EVERY_SPARK = ("partitions with vectors", "rewriting")
 
 Changes = Counter[tuple[Any, ...]]
 Change = tuple[Row | None, Row | None]
-"""A row before and after a statement; None if there is none."""
+"""A row before and after a statement; None if it does not exist."""
 
 
 def recording(spark: SparkSession, path: str, kind: str) -> str:
@@ -68,7 +68,7 @@ def change_files(path: str, version: int | None = None) -> list[dict[str, Any]]:
     [pytest.param(kind, marks=() if kind in _EVERY_SPARK else pytest.mark.newest) for kind in KINDS],
 )
 def test_the_feed_has_each_change(spark: SparkSession, path: str, kind: str) -> None:
-    """Also if rows move to another partition."""
+    """This includes rows that move to another partition."""
     table = recording(spark, path, kind)
     spark.sql(f"UPDATE {table} SET s = concat('new', id), p = p + 1 WHERE id < 100 AND s IS NOT NULL")
     changed = [(i, p + 1, f"new{i}") if i is not None and i < 100 and s else (i, p, s) for i, p, s in OLD]
@@ -116,7 +116,7 @@ def test_there_are_change_files_only_where_other_actions_do_not_say_it(
     new: Rows = [(i, 5, "new") for i in range(290, 310)]
     assert change_files(path) == []
     check_feed(spark, path, said((None, row) for row in new))
-    # A whole file.
+    # The statement deletes a whole file.
     spark.sql(f"DELETE FROM {table} WHERE p = 0 OR id = -1")
     gone = [row for row in OLD if row[1] == 0]
     assert change_files(path) == []
@@ -161,7 +161,7 @@ def test_a_row_that_is_deleted_by_several_matches_is_one_change(
 
 
 def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, path: str) -> None:
-    """They come from the files, and no part is computed again."""
+    """The old values come from the files, and none of them is computed again."""
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (id LONG, twice LONG GENERATED ALWAYS AS (id * 2), "
         "st STRUCT<a: INT NOT NULL, b: ARRAY<INT>>) USING deltalog "
@@ -170,7 +170,7 @@ def test_old_values_need_not_meet_the_rules_of_the_table(spark: SparkSession, pa
     table = f"deltalog.`{path}`"
     spark.sql(f"INSERT INTO {table} (id, st) SELECT id, named_struct('a', 1, 'b', array(2)) FROM range(4)")
     DeltaTable(path).alter.add_constraint({"small": "id < 100"})
-    # Values of another writer for which the rules do not hold.
+    # The values come from another writer and break the rules.
     metadata = next(line["metaData"] for line in actions(Path(path), 0) if "metaData" in line)
     schema = json.loads(metadata["schemaString"])
     schema["fields"][1]["metadata"] = {}
@@ -231,7 +231,7 @@ def test_change_files_have_no_columns_that_track_rows(spark: SparkSession, path:
 def test_a_table_with_a_column_named_like_the_kind_of_a_change_is_refused(
     spark: SparkSession, path: str
 ) -> None:
-    """Unless no change file is needed."""
+    """The first job writes change files, unless none are needed."""
     data = spark.range(4).selectExpr("id", "'s' AS _Change_type")
     data.write.format("deltalog").option("delta.enableDeletionVectors", "true").save(path)
     metadata = next(line["metaData"] for line in actions(Path(path), 0) if "metaData" in line)

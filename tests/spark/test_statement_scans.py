@@ -1,4 +1,6 @@
-"""How statements read: the columns of their filters first, and the others only in pages that have a row to change."""
+"""How statements read: first the columns of their filters, then the other columns in pages that contain a row to
+change.
+"""
 
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from deltalog import DeltaTable, MissingFileError
 from tests.spark.statement_tables import VECTORS
 
 ROWS = 150_000
-"""Enough for several pages of at most 20,000 rows, and for more than are looked at to decide how to read."""
+"""Enough rows for several pages of at most 20,000 rows, and more than are examined to decide how to read."""
 
 KINDS: dict[str, tuple[dict[str, str], bool]] = {
     "plain": (VECTORS, False),
@@ -56,7 +58,7 @@ def position_of(spark: SparkSession, k: int) -> int:
 
 
 def damage_first_page(path: str, column: int) -> None:
-    """Makes the first page of a column's only chunk unreadable, which the file's checksums reveal."""
+    """Makes the first page of a column's only chunk unreadable. The file's checksums reveal this."""
     (file,) = Path(path).glob("*.parquet")
     chunk = pq.ParquetFile(file).metadata.row_group(0).column(column)
     with file.open("r+b") as bytes_:
@@ -79,7 +81,7 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
         ).collect()[0][0]
     assert changed == 1
     found = spark.read.format("deltalog").load(path).where("v = 1")
-    # The new file has the row; the old file no longer has it, and cannot be read.
+    # The new file contains the row. The old file does not contain it any more, and cannot be read.
     (new,) = [file for file in Path(path).glob("*.parquet") if pq.read_metadata(file).num_rows == 1]
     row = spark.read.parquet(str(new)).collect()[0]
     assert (row.id, row.k, row.p, row.s, row.n, row.c, row.v) == (*last[:6], 1)
@@ -90,7 +92,9 @@ def test_pages_without_a_row_to_change_are_not_read(spark: SparkSession, path: s
 def test_statements_do_not_pass_over_files_that_cannot_be_read(
     spark: SparkSession, path: str, kind: str
 ) -> None:
-    """Reads may, if the options of the table say so. The rows of such files would be lost without an error."""
+    """Reads may ignore missing files if the options of the table allow it. In a statement, the rows of such files would
+    be lost without an error.
+    """
     created(spark, path, kind)
     damage_first_page(path, column=3)
     options = "'ignoreCorruptFiles' = 'true', 'IGNOREMISSINGFILES' = 'true'"
@@ -131,7 +135,7 @@ def test_few_and_many_rows_are_changed_alike(spark: SparkSession, path: str, kin
     keys = [5, 6, 70_000, ROWS - 1]
     at = position_of(spark, 70_000)
     spark.createDataFrame([(key,) for key in [*keys, ROWS + 5]], "k long").createOrReplaceTempView("source")
-    # One row; rows beside each other, some already deleted; rows everywhere; and rows of a source.
+    # The cases are: one row; neighboring rows, some already deleted; rows everywhere; and rows of a source.
     near = f"id BETWEEN {at - 20} AND {at + 20} AND k % 3 <> 1"
     spark.sql(f"DELETE FROM {table} WHERE k IN (5, 77) OR id = {at - 1}")
     expected = expected.where(f"k NOT IN (5, 77) AND id <> {at - 1}")
@@ -208,7 +212,7 @@ def test_keys_are_computed_for_rows_that_can_match(spark: SparkSession, path: st
 def test_the_keys_of_a_source_may_be_few_or_many(
     spark: SparkSession, path: str, rows: int, width: int
 ) -> None:
-    """Few keys are kept as a set, and of many, or of long ones, only the range."""
+    """A few keys are kept as a set. If there are many keys, or long ones, only their range is kept."""
     key = f"lpad(CAST(id AS STRING), {width}, '0')"
     target = spark.range(0, 40_000, numPartitions=3).selectExpr(f"{key} AS k", "0 AS v")
     target.write.format("deltalog").save(path)

@@ -1,4 +1,4 @@
-"""Values that UPDATE and MERGE may assign: variables, parameters, and values that are drawn for each row."""
+"""Values that UPDATE and MERGE may assign: variables, parameters, and random values for each row."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def table(spark: SparkSession) -> Iterator[str]:
 
 @pytest.fixture
 def scripting(spark: SparkSession) -> Iterator[None]:
-    """Spark 4.0 has scripts only where a setting says so."""
+    """Spark 4.0 supports scripts only if a setting enables them."""
     spark.conf.set("spark.sql.scripting.enabled", "true")
     yield
     spark.conf.unset("spark.sql.scripting.enabled")
@@ -127,7 +127,7 @@ def test_drawn_values_decide_about_no_row(spark: SparkSession, table: str) -> No
 
 
 def test_drawn_values_of_structs_and_maps_are_refused(spark: SparkSession) -> None:
-    """Spark would draw again for each field, and make values that were never drawn."""
+    """Spark would draw a new random value for each field, and so combine values that do not belong together."""
     spark.sql("CREATE TABLE nested (s STRUCT<a: LONG, b: LONG>, m MAP<STRING, LONG>) USING deltalog")
     try:
         for value in (

@@ -123,7 +123,7 @@ def test_spark_uses_filters_of_files_of_ours(spark: SparkSession, path: str) -> 
 
 
 def test_doubles_of_spark_have_a_maximum_unless_there_is_nan(spark: SparkSession, path: str) -> None:
-    """Spark's writer of Parquet has NaN as the maximum, wherever it comes."""
+    """Spark's writer of Parquet records NaN as the maximum, wherever it occurs."""
     nan = "DOUBLE('NaN')"
     files = ["0D, 1D", f"{nan}, 10D", f"10D, {nan}, 11D", f"-0.0D, {nan}", "20D, 21D", "30D, 31D", nan]
     spark.sql(f"CREATE TABLE deltalog.`{path}` (f DOUBLE, g FLOAT) USING deltalog")

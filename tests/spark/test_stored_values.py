@@ -1,4 +1,4 @@
-"""Values with a different type than their column, for each way of writing them."""
+"""Values whose type differs from their column's, for each way of writing them."""
 
 import datetime
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def table(spark: SparkSession, path: str) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def small_plans(spark: SparkSession) -> Iterator[None]:
-    """Compiling code takes longer than these rows."""
+    """For these rows, compiling code takes longer than running it."""
     settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     for name, value in settings.items():
         spark.conf.set(name, value)
@@ -80,7 +80,7 @@ def stored(table: str, column: str) -> list[Any]:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_text_is_cast_by_the_rules_of_ansi(spark: SparkSession, table: str, write: str) -> None:
-    """As in the JVM connector."""
+    """The JVM connector does the same."""
     WRITES[write](spark, table, "i", "'12'")
     assert stored(table, "i") == [12]
     version = DeltaTable(path(table)).version()
@@ -101,7 +101,7 @@ def test_what_sql_casts_on_request_is_cast(spark: SparkSession, table: str, writ
         WRITES[write](spark, table, column, value)
         assert stored(table, column) == [expected]
     WRITES[write](spark, table, "t", "'2024-01-02 03:04:05'")
-    # In the time zone of the session, New York.
+    # The text is in the session's time zone, New York.
     assert stored(table, "t") == [datetime.datetime(2024, 1, 2, 8, 4, 5, tzinfo=datetime.UTC)]
 
 
@@ -129,7 +129,7 @@ def test_the_policy_strict_casts_no_text(spark: SparkSession, table: str, write:
 
 @pytest.mark.parametrize("write", ["INSERT", "UPDATE", "MERGE", "MERGE that inserts", "update", "save"])
 def test_the_policy_legacy_is_refused(spark: SparkSession, table: str, write: str) -> None:
-    """It would change values that do not fit."""
+    """This policy would change values that do not fit."""
     spark.conf.set(POLICY, "LEGACY")
     try:
         for value in ("3000000000", "'abc'"):

@@ -1,7 +1,7 @@
-"""Files of unknown writers that would make Spark's own Parquet code follow a link, block, or crash: they never reach
-it.
+"""Files of unknown writers that could make Spark's own Parquet code follow a link, block, or crash. They never reach
+that code.
 
-The rule is the core's (`tests/python/test_links.py`): the root may be a link, and nothing within it is.
+The rule is the core's (`tests/python/test_links.py`): the root may be a link, and nothing within it may be one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_a_vector_behind_a_link_is_not_read(spark: SparkSession, tmp_path: Path)
 
 
 def test_a_footer_that_is_nested_deeply_ends_no_process(spark: SparkSession, tmp_path: Path) -> None:
-    """An executor ends at a `StackOverflowError`, and in local mode the driver."""
+    """A `StackOverflowError` would end an executor, and in local mode the driver."""
     write_deltalake(tmp_path / "t", pa.table({"id": [1]}))
     (file,) = (tmp_path / "t").glob("*.parquet")
     # Thrift's compact protocol: the first field is a struct whose first field is a struct ...

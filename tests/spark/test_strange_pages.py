@@ -1,4 +1,4 @@
-"""Data files that claim more than they have: each is an error that names the file, and no executor or driver ends."""
+"""Data files that claim more than they contain: each is an error that names the file; no executor or driver ends."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_file_that_claims_too_much_ends_no_process(spark: SparkSession, tmp_pa
 
 @pytest.mark.usefixtures("reader")
 def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession, tmp_path: Path) -> None:
-    """Some releases of Spark look at the number themselves."""
+    """Some releases of Spark check the number themselves."""
     table(tmp_path / "t", partial(pages.of_block, claims=2**30))
     with pytest.raises(
         (CorruptDataError, Py4JJavaError), match=r"claims|DELTA_BINARY_PACKED|ParquetDecoding"
@@ -80,7 +80,7 @@ def test_a_block_that_claims_too_many_values_ends_no_process(spark: SparkSession
 
 
 def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
-    """Returns the result for an OutOfMemoryError that comes from these calls, the innermost first."""
+    """Returns the result for an OutOfMemoryError with these calls in its stack trace, the innermost first."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None
     jvm = gateway.jvm
@@ -98,7 +98,7 @@ def thrown(spark: SparkSession, message: str, *calls: tuple[str, str]) -> str:
 
 @pytest.mark.newest
 def test_memory_that_a_file_does_not_ask_for_is_still_an_error_of_the_jvm(spark: SparkSession) -> None:
-    """The memory for the values of a batch is limited as well, because a small page may have many values."""
+    """The memory for the values of a batch is limited as well, because a small page may contain many values."""
     parquet = ("org.apache.parquet.hadoop.CodecFactory", "decompress")
     vectors = "org.apache.spark.sql.execution.vectorized."
     for calls in (

@@ -1,4 +1,4 @@
-"""Statements in threads other than the first, whose JVM threads have no session of their own yet."""
+"""Statements in threads other than the first one. Their JVM threads have no session of their own yet."""
 
 import functools
 import threading
@@ -69,7 +69,7 @@ def ids(spark: SparkSession, table: str) -> list[int]:
 def test_all_kinds_of_statements_run_in_any_thread(
     spark: SparkSession, table: str, path: str, run: Run
 ) -> None:
-    """Each runs in its own thread, so that none profits from what another one has done there."""
+    """Each statement runs in a new thread, so that it does not depend on what another one has done there."""
     rows = spark.range(2)
     steps: list[tuple[Callable[[], object], list[int]]] = [
         (lambda: rows.write.format("deltalog").saveAsTable(table), [0, 1]),
@@ -117,7 +117,7 @@ def test_tables_of_other_formats_are_written_in_any_thread(spark: SparkSession, 
 def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
     spark: SparkSession, table: str, run: Run
 ) -> None:
-    """The other session, which is active in the thread, has Spark's catalog."""
+    """The other session, which is the active one of the thread, uses Spark's catalog."""
     other = spark.newSession()
     other.conf.set("spark.sql.catalog.spark_catalog", "builtin")
 
@@ -131,7 +131,7 @@ def test_a_session_has_its_own_catalog_in_a_thread_of_another_one(
 
 
 def test_a_look_up_leaves_the_active_session_of_a_thread(spark: SparkSession, table: str, run: Run) -> None:
-    """Only a writer needs another one, which looks for its table before its session executes anything."""
+    """Only a writer has to change the active session: it looks up its table before its session executes anything."""
     sessions = spark._jvm.SparkSession  # type: ignore[union-attr]
     other = spark.newSession()
     other.conf.set("spark.sql.catalog.spark_catalog", "builtin")

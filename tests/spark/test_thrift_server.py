@@ -1,4 +1,4 @@
-"""The Thrift server, which has deltalog by settings alone, with the clients PyHive and beeline."""
+"""The Thrift server with the clients PyHive and beeline. It uses deltalog by settings alone."""
 
 import subprocess
 import threading
@@ -67,7 +67,7 @@ def columns(session: Any, table: str) -> list[tuple[str, str, str]]:
 
 
 def test_sessions_share_tables_and_keep_the_rest(server: Server) -> None:
-    """A session that ends does not affect the others, although Hive closes the class loader of jars in spark.jars."""
+    """The end of a session does not affect the others, although Hive closes the class loader of jars in spark.jars."""
     one, other = server.session(), server.session()
     sql(one, "CREATE TABLE shared (id INT, p STRING) USING deltalog")
     sql(one, "CREATE TEMP VIEW mine AS SELECT 0 AS id, 'view' AS p")

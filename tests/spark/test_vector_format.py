@@ -1,4 +1,4 @@
-"""The Java reader of deletion vectors, which Spark's tasks use, compared with the Rust reader.
+"""Compares the Java reader of deletion vectors, which Spark's tasks use, with the Rust reader.
 
 For any bytes, both readers find the same rows, or both refuse them. (PROTOCOL, "Deletion Vector Format", "Deletion
 Vector File Storage Format".)
@@ -152,7 +152,7 @@ def test_java_and_rust_agree_on_every_form_and_damage(readers: Readers, shape: s
         for length in (3, 11, len(vector) // 2, len(vector) - 1):
             assert not readers.agree(vector[:length], len(found), random)
         assert not readers.agree(vector + b"\0", len(found), random)
-        # Most of the structure is at the start.
+        # Most of the structure is at the beginning.
         for at in [
             *random.integers(0, min(len(vector), 60), 12).tolist(),
             *random.integers(0, len(vector), 5).tolist(),

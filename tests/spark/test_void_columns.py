@@ -1,4 +1,4 @@
-"""Void columns: all of their rows are NULL, and no data file has them. Spark 4.0 cannot read them by itself."""
+"""Void columns: they are NULL in all rows, and data files do not contain them. Spark 4.0 cannot read them by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the JVM takes Python for silent: `PythonWatch`, with a stub of Python in Java."""
+"""When the JVM considers Python silent: `PythonWatch`, with a stub of Python in Java."""
 
 import os
 import subprocess

@@ -120,7 +120,7 @@ def test_tables_with_only_partition_columns_are_refused(spark: SparkSession, pat
 def test_failing_jobs_leave_neither_commits_nor_files(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
-    # The rows are in one task: a second task might end just when the job fails.
+    # The rows are in a single task. With several tasks, one might end just when the job fails.
     failing = spark.range(100, numPartitions=1).select(
         sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom")))
         .otherwise(sf.col("id"))
@@ -247,7 +247,7 @@ def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_partition_value_may_have_the_character_zero(spark: SparkSession, path: str) -> None:
-    """No path can have it, and Spark does not escape it: protocol, "Partition Value Serialization"."""
+    """Paths cannot contain this character, and Spark does not escape it: protocol, "Partition Value Serialization"."""
     data = spark.createDataFrame([("a\0b", 1), ("\0", 2), ("%00", 3)], "p string, n int")
     data.write.format("deltalog").partitionBy("p").save(path)
     values = sorted(str(partition["p"]) for partition in DeltaTable(path).partitions())

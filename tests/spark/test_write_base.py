@@ -55,7 +55,7 @@ def of_self_join(spark: SparkSession, path: str) -> DataFrame:
     return read(spark, path).alias("a").join(read(spark, path).alias("b"), "id")
 
 
-# Each creates a DataFrame that stays at the current version of the table.
+# Each function creates a DataFrame that stays at the current version of the table.
 PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "filter": lambda spark, path: read(spark, path).where("id > 0"),
     "name": lambda spark, path: spark.table("based").where("id > 0"),
@@ -135,7 +135,7 @@ def test_the_oldest_version_in_the_plan_is_the_base(spark: SparkSession, table: 
 def test_other_tables_and_explicit_versions_are_not_the_base(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """Overwriting a table with an explicitly requested version restores it."""
+    """If the data comes from an explicitly requested version, the overwrite restores that version."""
     other = str(tmp_path / "other")
     spark.range(7, 8).write.format("deltalog").save(other)
     rows = read(spark, other)
@@ -211,7 +211,7 @@ def test_a_dynamic_overwrite_is_based_on_what_its_rows_were_read_from(
 
 
 def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
-    """It takes precedence over the version in the plan, and is not ignored where it means nothing."""
+    """The option takes precedence over the version in the plan. Where it has no meaning, it is an error."""
     old = read(spark, table).where("id > 0")
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
     new = spark.range(7, 8).write.format("deltalog").mode("overwrite")
@@ -245,7 +245,7 @@ def test_the_option_is_not_kept_for_later_writes(spark: SparkSession, table: str
 
 
 def test_concurrent_appends_survive_overwrites(spark: SparkSession, table: str) -> None:
-    """Each write is either in the table or fails with an error."""
+    """Each write either is in the table or fails with an error."""
     start = Barrier(3)
 
     def append(first: int) -> None:

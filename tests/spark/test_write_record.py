@@ -84,14 +84,14 @@ EMPTY_WRITES: dict[str, Callable[[SparkSession, str], Any]] = {
 
 @pytest.mark.parametrize("write", EMPTY_WRITES)
 def test_a_write_that_changes_nothing_commits_nothing(spark: SparkSession, path: str, write: str) -> None:
-    """That is as in the JVM connector, and for DELETE, UPDATE and MERGE."""
+    """This is as in the JVM connector, and as for DELETE, UPDATE and MERGE."""
     spark.range(0).write.format("deltalog").save(path)
     EMPTY_WRITES[write](spark, path)
     assert deltalog.DeltaTable(path).version() == 0
 
 
 def test_an_empty_write_commits_all_else_that_it_changes(spark: SparkSession, path: str) -> None:
-    """The progress of an application, new columns, and the rows that it replaces."""
+    """An empty write can record the progress of an application, add columns, and remove the rows that it replaces."""
     spark.range(3).write.format("deltalog").save(path)
     write(spark.range(0), 5).save(path)
     table = deltalog.DeltaTable(path)

@@ -10,7 +10,7 @@ Scenario = Callable[[SparkSession, Any], DataFrame]
 
 
 def source(spark: SparkSession) -> DataFrame:
-    """Rows that match, rows that do not, and a NULL."""
+    """The source has rows that match, rows that do not, and a NULL."""
     rows = [(i, f"m{i}") for i in range(200, 400, 5)]
     return spark.createDataFrame([*rows, (None, "null")], "id long, s string")
 

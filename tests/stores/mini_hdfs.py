@@ -1,7 +1,7 @@
-"""Starts a cluster of HDFS, of Hadoop's own tests, in one process: a name node and a data node.
+"""Starts a small HDFS cluster from Hadoop's own tests in one process: a name node and a data node.
 
-It runs in a separate process, which ends with this one: a shell waits for the end of a pipe that only this process can
-write, and kills it.
+The process ends with this one: a shell waits for the end of a pipe that only this process can write to, and then kills
+the cluster.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class MiniHdfs:
         with closing(socket.socket()) as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        # It is written when all parts of the cluster run.
+        # The file is written when all parts of the cluster run.
         details = directory / "details.json"
         home = os.environ.get("JAVA_HOME")
-        # It runs for seconds only: starting counts.
+        # The cluster only runs for seconds, so a quick start matters most.
         command = [f"{home}/bin/java" if home else "java", "-Xmx256m", "-XX:+UseSerialGC"]
         command += [f"-Dtest.build.data={directory}", "-cp", str(JARS / "*"), MAIN]
         command += ["-format", "-datanodes", "1", "-nnport", str(port), "-writeDetails", str(details)]

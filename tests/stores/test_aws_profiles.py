@@ -25,7 +25,7 @@ END = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:
 
 
 class Services(ThreadingHTTPServer):
-    """Hands out the keys of the server for roles and for single sign-on, as AWS does."""
+    """Returns the server's keys for roles and for single sign-on, as AWS does."""
 
     def __init__(self, key: str, secret: str) -> None:
         super().__init__(("127.0.0.1", 0), ServicesHandler)
@@ -71,7 +71,7 @@ class ServicesHandler(BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Prints nothing."""
 
 
 class Home:
@@ -145,12 +145,12 @@ def test_keys_of_profiles(place: dict[str, str], home: Home, monkeypatch: pytest
     assert "AccessDeniedError: the store does not know the access key" in refusal(place, aws_profile="wrong")
     monkeypatch.setenv("AWS_PROFILE", "wrong")
     assert "does not know the access key" in refusal(place)
-    # An option comes before the environment.
+    # An option takes precedence over the environment.
     assert count(place, aws_profile="other") == 3
 
 
 def test_the_order_of_places(place: dict[str, str], home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options, the environment, the profile."""
+    """The order is: options, the environment, the profile."""
     wrong = "[default]\naws_access_key_id = x\naws_secret_access_key = y\n"
     home.write(credentials=wrong + keys(home, "right"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", home.services.key)
@@ -238,7 +238,7 @@ def test_a_profile_that_is_named_must_have_credentials(
 
 
 def test_without_a_profile_the_machine_is_asked(place: dict[str, str], home: Home) -> None:
-    """There is none here, so this takes a second, not minutes."""
+    """There is no such service here, so this takes a second, not minutes."""
     home.write("[default]\nregion = us-east-1\n")
     text = refusal(place, aws_metadata_endpoint="http://127.0.0.1:1")
     assert "no answer to PUT 127.0.0.1:1/latest/api/token" in text

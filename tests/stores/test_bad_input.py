@@ -1,6 +1,6 @@
-"""Errors name the location, the option or the credentials that are wrong, and say what to do.
+"""Errors name the location, the option or the credentials that are wrong, and what to do.
 
-"There is no table" is said only where the store has answered that there is none.
+"There is no table" is reported only if the store has answered that there is none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cache on the local disk: what a later or concurrent process need not request from the store."""
+"""The cache on the local disk: what a later or concurrent process does not have to request from the store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def options(s3: S3Server, tmp_path: Path) -> dict[str, str]:
 def counted(s3: S3Server) -> Count:
     def count(call: Callable[[], object]) -> Counter[str]:
         deltalog.upkeep.wait()
-        # As if the process had just started.
+        # Simulates a process that has just started.
         _internal.forget_snapshots()
         s3.take_requests()
         call()
@@ -82,8 +82,10 @@ def test_open_a_large_checkpoint_of_spark(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The number of files does not matter: by hand, the same holds for a million. There is no checksum file."""
-    # Protocol and metadata are in the first row group, far from the end.
+    """The number of files does not matter. (This was also tried by hand with a million files.) There is no checksum
+    file.
+    """
+    # Protocol and metadata are in the first row group, far from the end of the file.
     monkeypatch.setattr("benches.tables.checkpointed.ROWS_PER_GROUP", 2_000)
     table = build(tmp_path, Checkpointed(5_000))
     names = ["_last_checkpoint", f"{100:020}.checkpoint.parquet"]
@@ -94,7 +96,7 @@ def test_open_a_large_checkpoint_of_spark(
     def open_table() -> DeltaTable:
         return DeltaTable(URI, storage_options=options)
 
-    # The hint, the footer, and protocol and metadata.
+    # The requests are for the hint, the footer, and protocol and metadata.
     assert counted(open_table) == Counter(list=1, get=1 + 1 + 1)
     assert counted(open_table) == Counter(list=1, get=1)
     assert counted(lambda: pa.table(open_table().files())) > Counter(list=1, get=1)

@@ -1,4 +1,4 @@
-"""Version checksums that follow their commits. Protocol: "Version Checksum File"."""
+"""Version checksums that are written after commits. Protocol: "Version Checksum File"."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_a_checksum_follows_its_commit(s3: S3Server) -> None:
     deltalog.upkeep.wait()
     kinds = [(request["kind"], request["key"].rpartition(".")[2]) for request in s3.take_requests()]
     assert kinds[:3] == [("put", "parquet"), ("list", "t/_delta_log/"), ("create", "json")]
-    # The checksum that it is derived from, the file, and whether the table is still there.
+    # The requests read the checksum from which the new one is derived, write the file, and check that the table still
+    # exists.
     assert sorted(kinds[3:]) == [("create", "crc"), ("get", "crc"), ("head", "json")]
     table.update_incremental()
     assert table.verify().differences == []
@@ -67,7 +68,7 @@ def test_a_checksum_of_a_dropped_table_does_not_stay(s3: S3Server) -> None:
 
 @pytest.mark.usefixtures("in_background")
 def test_a_checksum_does_not_get_into_the_log_of_another_table(s3: S3Server) -> None:
-    """The other table has its version already when the checksum comes."""
+    """The other table already has this version when the checksum is written."""
     table = table_of(s3, 2)
     s3.faults(rule({"latency_ms": 800}, "create", key="2.crc", when={"first": 1}))
     write_deltalake(table, ROWS, mode="append")

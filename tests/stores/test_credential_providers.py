@@ -64,7 +64,7 @@ def test_everything_that_opens_a_store_takes_a_provider(s3: S3Server) -> None:
     table.update_incremental()
     table.delete("id = 1")
     assert (table.version(), table.count()) == (4, 6)
-    # They share the store of the first table, which has asked.
+    # The tables share the store of the first one, which has already asked the provider.
     assert provider.asked == before
     assert created.version() == 0
 
@@ -95,7 +95,7 @@ def test_one_thread_asks_for_all(s3: S3Server) -> None:
     for thread in threads:
         thread.join()
     assert tables == [3] * 16
-    # Stores end with their last table, so the threads may have had several.
+    # A store ends with its last table, so the threads may have used several stores.
     assert provider.most == 1
 
 

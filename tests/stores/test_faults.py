@@ -17,7 +17,7 @@ ROWS = pa.table({"id": range(20_000)})
 
 @pytest.mark.parametrize("fault", ["silence_before", "silence_after"])
 def test_a_commit_that_is_never_answered_is_made_once(s3: S3Server, fault: str) -> None:
-    """The time limit ends the wait, and the commit is looked for. (`put` in the crate: the commit rule.)"""
+    """The time limit ends the wait, and then the commit is looked for. (`put` in the crate: the commit rule.)"""
     write_deltalake(URI, ROWS.slice(0, 1), storage_options=s3.options())
     s3.faults(rule(fault, "create", key=".json", when={"nth": 1}))
     options = {**s3.options(), "timeout": "500ms"}
@@ -32,7 +32,7 @@ def test_a_commit_that_is_never_answered_is_made_once(s3: S3Server, fault: str) 
 def test_an_answer_that_ends_too_early_is_not_taken_for_the_whole(
     s3: S3Server, kind: str, when: dict[str, int]
 ) -> None:
-    """Half of a commit, of a listing or of a file would be another table."""
+    """Half of a commit, of a listing or of a file would look like a different table."""
     for start in range(3):
         write_deltalake(URI, ROWS.slice(start, 1), mode="append", storage_options=s3.options())
     s3.faults(rule("cut_body", kind, when=when))

@@ -1,4 +1,4 @@
-"""Ctrl-C while a call waits for a store: the call ends soon, and its exception says what was committed."""
+"""Ctrl-C while a call waits for a store: the call ends soon, and its exception states what was committed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_call_that_waits_for_a_silent_store_ends(s3: S3Server, options: dict[s
 def test_a_commit_under_way_ends_and_the_exception_has_its_version(
     s3: S3Server, options: dict[str, str]
 ) -> None:
-    """A repeated `n = n + 1` would count twice."""
+    """If the statement were repeated, `n = n + 1` would count twice."""
     table = DeltaTable(URI, storage_options=options)
     files = len(s3.keys("tables"))
     s3.faults(rule({"latency_ms": 600}, "create"))
@@ -103,7 +103,7 @@ def test_a_table_that_was_created_is_told_although_it_was_not_opened(s3: S3Serve
         s3.put("tables", "new/0.parquet", rows.getvalue().to_pybytes())
     _internal.forget_snapshots()
 
-    # The table is opened as soon as it exists. A store that falls silent later may already have answered.
+    # The table is opened as soon as it exists. If the store falls silent later, it may already have answered.
     s3.faults(rule({"latency_ms": 1500}, "list", "get", "head"))
 
     def is_created() -> bool:
@@ -149,7 +149,7 @@ def test_a_commit_that_cannot_be_found_out_is_said_to_be_unknown(
 
 
 def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one(s3: S3Server) -> None:
-    """The call waits for the first file, and leaves the others to VACUUM."""
+    """The call waits for the first file only, and leaves the others to VACUUM."""
     rows = pa.table({"p": list(range(40)), "n": [0] * 40})
     s3.faults(rule("silence_before", "delete", "delete_many"), rule("silence_before", "put", key="p=39"))
     are_written = soon_after(lambda: sum(key.endswith(".parquet") for key in s3.keys("tables")) == 39)
@@ -166,7 +166,9 @@ def test_files_that_a_silent_store_does_not_delete_are_not_waited_for_one_by_one
 
 
 def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]) -> None:
-    """The C interface transports no exception: the consumer raises one of its own, and then Python its."""
+    """The C interface transports no exception: the consumer first raises its own exception, and then Python raises the
+    interrupt.
+    """
     (last,) = (key for key in s3.keys("tables") if key.endswith(".parquet"))
     # The files of few rows are read in the order of the log, the newest first.
     write_deltalake(URI, pa.table({"n": [3]}), mode="append", storage_options=options)
@@ -178,7 +180,7 @@ def test_a_consumer_of_a_stream_is_stopped(s3: S3Server, options: dict[str, str]
 
 
 def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, str]) -> None:
-    """As supervisors and tests with time limits do."""
+    """Supervisors and tests with time limits use such handlers."""
 
     def stop(*_: object) -> None:
         raise TimeoutError("too late")
@@ -195,7 +197,7 @@ def test_what_another_handler_raises_is_raised(s3: S3Server, options: dict[str, 
 def test_what_another_handler_raises_follows_the_error_of_a_consumer(
     s3: S3Server, options: dict[str, str]
 ) -> None:
-    """It is raised there, and not in a later call that has nothing to do with it."""
+    """The exception is raised in this call, and not in a later call that has nothing to do with it."""
 
     def stop(*_: object) -> None:
         raise TimeoutError("too late")

@@ -1,4 +1,4 @@
-"""Commits that a service decides: an object of Python, or DynamoDB."""
+"""Commits that a service decides: a Python object, or DynamoDB."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ class InMemory:
 
 @pytest.fixture(params=["local", "s3"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[InMemory, str, dict[str, str]]]:
-    """A log store, and a place whose commits it decides: a directory, or a store that replaces what it is asked to
-    create."""
+    """A log store, and a location whose commits it decides: a directory, or a store that replaces objects instead of
+    refusing to create them.
+    """
     log_store = InMemory()
     options = register_log_store(f"in memory {next(NUMBERS)}", log_store)
     if request.param == "local":
@@ -134,7 +135,7 @@ def test_writers_at_the_same_time_commit_each_row_once(place: Place) -> None:
 def test_a_commit_of_a_dead_writer_is_recovered(place: Place) -> None:
     log_store, uri, options = place
     write_deltalake(uri, rows(0), storage_options=options)
-    # Its entry was put, and it gets no more answers about it.
+    # The writer's entry was put, and it gets no more answers about the entry.
     log_store.faults = [("put_if_absent", True, OSError("dead"))]
     log_store.get = only_complete(log_store)  # type: ignore[method-assign]
     with pytest.raises(deltalog.CommitStateUnknownError) as unknown:
@@ -149,7 +150,7 @@ def test_a_commit_of_a_dead_writer_is_recovered(place: Place) -> None:
 
 
 def only_complete(log_store: InMemory) -> Any:
-    """The method `get` of a service that answers only for complete entries."""
+    """Returns a method `get` for a service that only answers for complete entries."""
 
     def get(table_path: str, file_name: str) -> LogEntry | None:
         found = log_store.entries.get((table_path, file_name))

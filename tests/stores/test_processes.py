@@ -1,4 +1,4 @@
-"""Requests run on their own threads. That works in a forked child, below an event loop, and from many threads."""
+"""Requests run on their own threads. This works in a forked child, inside an event loop, and from many threads."""
 
 from __future__ import annotations
 

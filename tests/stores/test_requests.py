@@ -1,4 +1,4 @@
-"""The number of requests of each operation to the store: at most so many of each kind."""
+"""The number of requests that each operation sends to the store, with an upper limit for each kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = pa.table({"id": range(100), "text": ["text"] * 100})
 @pytest.fixture
 def counted(s3: S3Server) -> Callable[[Callable[[], object]], Counter[str]]:
     """Returns the requests of a call by kind: `get`, `list`, `put` (of any kind) and others, with what follows it."""
-    # The first commit of the process tries the store.
+    # The first commit of a process tests the store, so it is made before counting.
     write_deltalake("s3://tables/other", ROWS, storage_options=s3.options())
 
     def count(call: Callable[[], object]) -> Counter[str]:
@@ -52,7 +52,7 @@ Count = Callable[[Callable[[], object]], Counter[str]]
 def test_open(s3: S3Server, counted: Count) -> None:
     table_of(s3, 3)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The requests for the hint at a checkpoint, which does not exist, and for the commits.
+    # The requests are for the hint at a checkpoint, which does not exist, and for the commits.
     assert opened <= Counter(list=1, get=1 + 3), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     assert files == opened
@@ -62,7 +62,7 @@ def test_open_from_a_checkpoint(s3: S3Server, counted: Count) -> None:
     """The cost does not depend on the commits before the checkpoint."""
     table_of(s3, 13)
     opened = counted(lambda: DeltaTable(URI, storage_options=s3.options()))
-    # The hint, the commits 11 and 12, and the protocol and metadata from a checksum.
+    # The requests are for the hint, the commits 11 and 12, and the checksum, for protocol and metadata.
     assert opened <= Counter(list=1, get=1 + 2 + 1), opened
     files = counted(lambda: pa.table(DeltaTable(URI, storage_options=s3.options()).files()))
     # A small checkpoint is read with one request.
@@ -91,7 +91,7 @@ def split(requests: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
 
 
 def test_append(s3: S3Server, counted: Count) -> None:
-    """The log is listed, the file and the commit are put. The cost does not grow with the table."""
+    """The log is listed, and the file and the commit are put. The cost does not grow with the table."""
 
     def costs(table: DeltaTable) -> tuple[Counter[str], Counter[str]]:
         counted(lambda: None)
@@ -104,18 +104,18 @@ def test_append(s3: S3Server, counted: Count) -> None:
         for repeated in range(5):
             append, behind = costs(table)
             assert append == Counter(list=1, put=2), append
-            # The checksum, which is derived from the checksum of the version that the handle has: it is read once.
+            # The new checksum is derived from the checksum of the version that the handle has, which is read once.
             assert behind <= Counter(put=1, get=0 if repeated else 1), behind
     table.update_incremental()
     append, behind = costs(table)
     assert append == Counter(list=1, put=2), append
-    # The checksum of the version before is still known.
+    # The previous version's checksum is still known.
     assert behind == Counter(put=1), behind
     assert table.version() == DeltaTable(URI, storage_options=s3.options()).version()
 
 
 def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count) -> None:
-    """Their commit is read. If it has changed the schema, the rows are written again."""
+    """The commit of the other writer is read. If it has changed the schema, the rows are written again."""
     table = table_of(s3, 2)
     write_deltalake(URI, ROWS, mode="append", storage_options=s3.options())
     cost = counted(lambda: write_deltalake(table, ROWS, mode="append"))
@@ -130,8 +130,8 @@ def test_append_to_a_table_that_others_have_changed(s3: S3Server, counted: Count
 def test_checkpoint(s3: S3Server, counted: Count) -> None:
     table = table_of(s3, 3)
     made = counted(table.create_checkpoint)
-    # The version is found again: it may have been cleaned up, or have a checkpoint. Then the checkpoint and the
-    # hint at it. Between them a look makes sure that the table was not dropped.
+    # The version is looked up again, because it may have been cleaned up, or may have a checkpoint. Then the checkpoint
+    # and its hint are written. Between these, a request checks that the table was not dropped.
     assert made <= Counter(list=2, put=2, get=3, head=1), made
 
 
@@ -148,7 +148,7 @@ def test_answers_from_the_log_cost_nothing(s3: S3Server, counted: Count) -> None
 
 
 def test_scan_of_a_large_file_reads_what_it_needs(s3: S3Server, counted: Count) -> None:
-    """The end of the file, and of its columns those that are asked for, in one request for each row group."""
+    """The end of the file is read, and of its columns only the requested ones, with one request for each row group."""
     wide = pa.table({f"c{column}": pa.array(range(200_000), pa.int64()) for column in range(8)})
     write_deltalake(URI, wide, storage_options=s3.options())
     table = DeltaTable(URI, storage_options=s3.options())
@@ -163,7 +163,7 @@ def test_delete_with_a_vector(s3: S3Server, counted: Count) -> None:
     deleted = counted(lambda: table.delete("id < 3"))
     # The table is refreshed; the file is read once; the vector, the commit and its checksum are put.
     assert deleted <= Counter(get=1 + 1, list=2, put=3), deleted
-    # A commit is opened on demand.
+    # The new version is opened on demand.
     assert counted(table.version) == Counter(list=1, get=1)
     assert counted(lambda: pa.table(table.to_arrow())) == Counter(get=2)
 

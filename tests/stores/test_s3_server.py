@@ -1,4 +1,4 @@
-"""The server for S3 as tests in Python use it. What it does is tested in `crates/testkit`."""
+"""The server for S3 as tests in Python use it. Its behavior is tested in `crates/testkit`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""No secret is in anything that people or other processes see. (Promise P10.)
+"""Nothing that people or other processes see contains a secret. (Promise P10.)
 
-Everything that a session says is recorded: its log at the finest level, what it prints, the text and the traceback of
-each error, the repr of each object and what is pickled. The secrets are then looked for, also in forms in which they
-may be written, and in all that is in the store.
+Everything that a session outputs is recorded: its log at the finest level, what it prints, the text and the traceback
+of each error, the repr of each object, and pickled objects. Then the secrets are searched for, also in other forms in
+which they may be written, and in everything that is in the store.
 """
 
 from __future__ import annotations

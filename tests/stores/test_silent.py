@@ -1,4 +1,4 @@
-"""Stores that do not answer: calls end after the configured time, and say what they waited for."""
+"""Stores that do not answer: calls end after the configured time, and name what they waited for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_open_on_a_silent_store_ends_and_says_what_was_waited_for(silent: dic
 
 
 def test_a_store_that_has_been_silent_is_heard_again(s3: S3Server) -> None:
-    """The call succeeds no matter how slowly the store answers within the limits, and how many requests are sent."""
+    """The call succeeds however slowly the store answers within the limits, and however many requests are sent."""
     options = {**s3.options(), "read_timeout": "400ms", "retry_timeout": "800ms"}
     write_deltalake("s3://tables/t", pa.table({"n": [1]}), storage_options=options)
     table = DeltaTable("s3://tables/t", storage_options=options)

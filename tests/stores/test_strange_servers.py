@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the mode of its server says."""
+    """Answers in the way that the mode of its server determines."""
 
     protocol_version = "HTTP/1.1"
     server: Server

@@ -24,7 +24,7 @@ def rows(table: DeltaTable) -> pa.Table:
 
 
 def history(uri: str, options: dict[str, str]) -> Iterator[tuple[int, pa.Table]]:
-    """Creates a table with a bit of everything; yields each version with its rows."""
+    """Creates a table that uses many features; yields each version with its rows."""
     vectors = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "4"}
     write_deltalake(uri, ROWS, partition_by=["part"], configuration=vectors, storage_options=options)
     table = DeltaTable(uri, storage_options=options)
@@ -54,7 +54,7 @@ def test_versions_are_those_of_a_local_table(s3: S3Server, tmp_path: Path) -> No
     assert there.keys() == here.keys()
     for version, expected in here.items():
         assert there[version] == expected, version
-        # Read again, from checkpoints, vectors and ranges.
+        # The table is read again, from checkpoints, vectors and ranges.
         again = DeltaTable(uri, version=version, storage_options=s3.options())
         assert rows(again) == expected, version
     assert any("checkpoint" in key for key in s3.keys("tables"))
@@ -76,7 +76,7 @@ def test_deltalake_reads_what_we_write_and_the_reverse(s3: S3Server) -> None:
 
 
 def test_a_large_file_is_written_in_parts(s3: S3Server) -> None:
-    """The file is read in parts: no request reads all of it."""
+    """The file is also read in parts: no request reads all of it."""
     noise = random.Random(7)  # noqa: S311
     texts = [noise.randbytes(1000).hex() for _ in range(15_000)]
     data = pa.table({"id": range(len(texts)), "text": texts})
