@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::to_python;
-use crate::logging;
+use crate::{foreign, logging};
 
 /// The time between two checks for signals while a stream is consumed.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -141,7 +141,7 @@ fn told(py: Python<'_>, raised: &PyErr, class: &str, text: String) -> PyResult<P
 ///
 /// If the thread is already within a call of this crate, `work` is part of that call.
 pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let look = known_look().filter(|_| !interrupt::is_within_call());
+    let look = known_look().filter(|_| !interrupt::is_within_call() && !foreign::is_within());
     // A consumer may ask for one batch after another without returning to Python.
     let output = match look.filter(|_| is_time_to_look()).is_some_and(|look| look()) {
         true => None,

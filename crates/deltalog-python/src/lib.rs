@@ -75,6 +75,7 @@ mod distributed;
 mod encoder;
 mod error;
 mod expression;
+mod foreign;
 mod fragment;
 mod handle;
 mod interpreters;

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
 use crate::error::to_python;
+use crate::foreign;
 use crate::stream::reader_of;
 
 type Reader = Box<dyn RecordBatchReader + Send>;
@@ -46,7 +47,8 @@ impl Several {
     /// Opens the next item.
     fn advance(&mut self) -> PyResult<bool> {
         Python::attach(|py| {
-            let Some(item) = self.items.bind(py).clone().next().transpose()? else { return Ok(false) };
+            let next = foreign::calling(|| self.items.bind(py).clone().next());
+            let Some(item) = next.transpose()? else { return Ok(false) };
             self.opened += 1;
             self.current = reader_of_item(&item, self.opened)?;
             if !have_equal_columns(&self.current.schema(), &self.schema) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use deltalog::{CredentialProvider, Credentials, Error, ErrorKind, Result, Storage};
 use pyo3::prelude::*;
 
-use crate::log_store;
+use crate::{foreign, log_store};
 
 const MODULE: &str = "deltalog.credentials";
 
@@ -133,7 +133,7 @@ pub(crate) fn open_storage(uri: &str, options: Option<StoreOptions>) -> Result<S
 /// Runs `work`, which may wait for a store. If this thread holds the interpreter and there are providers, the
 /// interpreter is released while `work` runs.
 pub(crate) fn released<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if !HAS_PROVIDERS.load(Ordering::Relaxed) {
+    if !HAS_PROVIDERS.load(Ordering::Relaxed) || foreign::is_within() {
         return work();
     }
     let mut work = Some(work);
@@ -194,7 +194,13 @@ impl CredentialProvider for Provider {
             Err(failure) => Err(self.failure(py, failure)),
         };
         let _asking = Asking::new();
-        let asked = if IS_ENDING.load(Ordering::SeqCst) { None } else { Python::try_attach(ask) };
+        let asked = if IS_ENDING.load(Ordering::SeqCst) {
+            None
+        } else if foreign::is_within() {
+            std::thread::scope(|scope| scope.spawn(|| Python::try_attach(ask)).join().ok().flatten())
+        } else {
+            Python::try_attach(ask)
+        };
         asked.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the interpreter is ending")))
     }
 

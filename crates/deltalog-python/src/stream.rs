@@ -18,6 +18,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use crate::batch::ArrowBatch;
 use crate::call::call;
 use crate::error::{IntoPython, is_ours, to_python};
+use crate::foreign;
 use crate::interrupts;
 use crate::panics::caught;
 use crate::several::Several;
@@ -125,7 +126,7 @@ pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBat
         }
         Ok(Box::new(Several::open(&stream)?) as Box<dyn RecordBatchReader + Send>)
     };
-    open().map_err(|failure| {
+    foreign::calling(open).map_err(|failure| {
         if is_ours(stream.py(), &failure) {
             return failure;
         }
