@@ -16,7 +16,16 @@ from tests.stores.s3_server import S3Server
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
-DOCUMENTS = ["README", "MIGRATING", "OPERATING", "docs/python", "docs/spark", "docs/stores", "docs/streams"]
+DOCUMENTS = [
+    "README",
+    "MIGRATING",
+    "OPERATING",
+    "docs/python",
+    "docs/spark",
+    "docs/stores",
+    "docs/streams",
+    "docs/tools",
+]
 
 
 def program_of(text: str) -> str:

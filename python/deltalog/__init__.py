@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from deltalog.commit import CommitProperties, Transaction
     from deltalog.convert import ConversionPlan, convert_to_delta, convert_to_deltalake, plan_conversion
     from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
+    from deltalog.duckdb import sql
     from deltalog.errors import (
         AccessDeniedError,
         AfterCommitError,
@@ -113,6 +114,7 @@ __all__ = [
     "convert_to_deltalake",
     "exceptions",
     "plan_conversion",
+    "sql",
     "storage",
     "upkeep",
     "write_deltalake",
@@ -142,6 +144,7 @@ _NAMES = {
         "WriteTask",
         "begin_write",
     ),
+    "duckdb": ("sql",),
     "errors": (
         "AccessDeniedError",
         "AfterCommitError",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias, cast
 
+from deltalog.arrow_data import computed
 from deltalog.arrow_types import ArrowData
 from deltalog.checked import is_text
 from deltalog.credentials import EXPECTED, CredentialProvider, is_provider
@@ -273,7 +274,8 @@ def _staged(commit: object) -> "str | tuple[int, bytes]":
 
 
 def stream_argument(data: object, name: str = "data") -> ArrowData:
-    """Returns Arrow data unchanged: a stream, an array, or several of them."""
+    """Returns Arrow data: a stream, an array, or several of them, such as the batches of a lazy frame of Polars."""
+    data = computed(data)
     if isinstance(data, (list, tuple)):
         for item in data:
             _ensure_arrow(item, f"an item of {name}")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from deltalog.arrow_types import ArrowData
 
 if TYPE_CHECKING:
+    import polars
     import pyarrow
 
-__all__ = ["importable"]
+__all__ = ["computed", "importable"]
 
 
 def importable(data: ArrowData) -> ArrowData:
@@ -35,6 +36,30 @@ def importable(data: ArrowData) -> ArrowData:
         batches = iter(given.to_batches() if isinstance(given, pyarrow.Table) else [given])
     copied: ArrowData = pyarrow.RecordBatchReader.from_batches(given.schema, _copied(batches, deep))
     return copied
+
+
+def computed(data: object) -> object:
+    """Returns data unchanged, apart from a lazy frame of Polars, which its streaming engine computes.
+
+    From Polars 1.34 it does so batch by batch.
+    """
+    # Data can only come from a library that was imported.
+    if "polars" not in sys.modules:
+        return data
+    import polars
+
+    return _batches(data) if isinstance(data, polars.LazyFrame) else data
+
+
+def _batches(frame: "polars.LazyFrame") -> "Iterator[polars.DataFrame]":
+    """Yields the rows of a lazy frame. The first batch has no rows: it tells the schema, even if no other follows."""
+    import polars
+
+    yield polars.DataFrame(schema=frame.collect_schema())
+    if hasattr(frame, "collect_batches"):
+        yield from frame.collect_batches(engine="streaming", lazy=True)
+    else:  # Older than Polars 1.34.
+        yield frame.collect(engine="streaming")
 
 
 def _is_deep(data_type: "pyarrow.DataType") -> bool:

@@ -1,9 +1,9 @@
 """The common interface of objects of Arrow libraries: the Arrow PyCapsule interface."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-__all__ = ["ArrowArrayExportable", "ArrowData", "ArrowSchemaExportable", "ArrowStreamExportable"]
+__all__ = ["ArrowArrayExportable", "ArrowData", "ArrowSchemaExportable", "ArrowStreamExportable", "LazyRows"]
 
 
 class ArrowStreamExportable(Protocol):
@@ -30,7 +30,19 @@ class ArrowSchemaExportable(Protocol):
         ...
 
 
+class LazyRows(Protocol):
+    """Rows that Polars has yet to compute: a `LazyFrame`."""
+
+    def collect_schema(self) -> Any:
+        """Returns the names and types of the columns."""
+        ...
+
+    def collect(self) -> Any:
+        """Computes the rows."""
+        ...
+
+
 _Rows: TypeAlias = ArrowStreamExportable | ArrowArrayExportable
 
-ArrowData: TypeAlias = _Rows | Sequence[_Rows] | Iterator[_Rows]
-"""Rows, or several parts of them with the same columns, as a list or as a generator."""
+ArrowData: TypeAlias = _Rows | Sequence[_Rows] | Iterator[_Rows] | LazyRows
+"""Rows, or several parts of them with the same columns, as a list or as a generator; or a lazy frame of Polars."""

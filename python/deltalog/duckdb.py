@@ -1,0 +1,175 @@
+"""Tables as relations of DuckDB: `deltalog.duckdb.source(table)`, and queries over tables: `deltalog.sql`.
+
+DuckDB 2 asks for columns and offers its filters, and the scan evaluates what it can. It has no public interface
+for that, so that this module alone knows the private one. Without it, as in DuckDB 1, the rows are a stream of all
+columns, which DuckDB filters itself.
+"""
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from deltalog.arguments import columns_argument
+from deltalog.checked import is_text
+from deltalog.conditions import NotTranslated, Rows, column, flat, literal, translated
+from deltalog.errors import wrong_argument
+from deltalog.extras import required
+from deltalog.table import DeltaTable
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Location", "source", "sql"]
+
+Location: TypeAlias = DeltaTable | str | os.PathLike[str]
+"""A table, or its path or URL."""
+
+_INSTALL = "pip install 'deltalog[sql]'"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def source(table: Location, *, storage_options: Mapping[str, str] | None = None) -> Any:
+    """Returns an object that DuckDB reads as a table.
+
+    `connection.register("trips", source)` and `connection.from_arrow(source)` take it, and a Python variable can be
+    named in SQL. It keeps the version that is the newest now, or the version that a `DeltaTable` shows, and can be read
+    any number of times. Files and pages that cannot have a row of a filter are not read.
+
+    Args:
+        table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
+        storage_options: the options of the store, for a path or URL.
+
+    Raises:
+        ExtraRequiredError: DuckDB is not installed.
+        NotATableError: there is no table.
+    """
+    required("duckdb", "deltalog.duckdb", _INSTALL)
+    opened = table if isinstance(table, DeltaTable) else DeltaTable(table, storage_options=storage_options)
+    try:
+        private = importlib.import_module("duckdb._sources")
+        nodes = importlib.import_module("duckdb._sources.nodes")
+    except ModuleNotFoundError:
+        return _Stream(opened)
+    return _filtering(private.ArrowScanSource, nodes)(opened)
+
+
+def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
+    """Returns the result of a query over tables, as a relation of DuckDB that is computed when it is read.
+
+    ```python
+    deltalog.sql("SELECT city, sum(km) FROM trips GROUP BY city", trips="/data/trips").fetchall()
+    ```
+
+    The relation has a connection of its own. Arrow, pandas and Polars get it by `.to_arrow_table()`, `.df()` and
+    `.pl()`.
+
+    Args:
+        query: one query in DuckDB's SQL.
+        tables: the tables by the names that the query has for them: each a `DeltaTable`, a path or a URL.
+
+    Raises:
+        ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
+        NotATableError: there is no table.
+    """
+    if not is_text(query):
+        raise wrong_argument("query", query, "a query in SQL, as text")
+    engine: Any = required("duckdb", "deltalog.sql", _INSTALL)
+    connection = engine.connect()
+    for name, table in tables.items():
+        connection.register(name, source(table))
+    result: duckdb.DuckDBPyRelation = connection.sql(query)
+    return result
+
+
+class _Stream:
+    """All rows, for a DuckDB that cannot ask for some."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        self._rows = Rows(table._rows, table._opened.is_pinned)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
+
+
+def _filtering(base: Any, nodes: Any) -> Any:
+    """Returns the class of sources for this DuckDB, which is a subclass of a class of its own."""
+
+    class TableSource(base):  # type: ignore[misc]
+        """The rows of a table at one version."""
+
+        schema_is_stable = True
+
+        def __init__(self, table: DeltaTable) -> None:
+            super().__init__(table)
+            self._rows = Rows(table._rows, table._opened.is_pinned)
+            self._schema = self._rows.read(None, "FALSE")
+            self._names = [field.name for field in table.schema().fields]
+
+        def __arrow_c_schema__(self) -> object:
+            return self._schema.__arrow_c_schema__()
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
+
+        def rows(self) -> int:
+            """Returns the number of rows, which the log has."""
+            return self._rows.snapshot.count()
+
+        def accepts(self, predicate: Any) -> bool:
+            """Returns whether the scan evaluates a condition exactly."""
+            condition, _ = translated([predicate], lambda node: _sql(node, nodes), self._rows)
+            return condition is not None
+
+        def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
+            """Returns the rows that meet all filters, and that they have exactly these columns."""
+            names = None if columns is None else [self._names[index] for index in columns]
+            condition = " AND ".join(_sql(node, nodes) for node in filters) or None
+            return self._rows.read(columns_argument(names), condition).__arrow_c_stream__(), True
+
+    return TableSource
+
+
+def _sql(node: Any, nodes: Any) -> str:
+    """Returns the SQL of a condition; raises `NotTranslated` for what is not known."""
+    if isinstance(node, nodes.Binary):
+        if node.op in ("AND", "OR"):
+            parts = flat(node, lambda part: _sides(part, node.op, nodes))
+            return "(" + f" {node.op} ".join(_sql(part, nodes) for part in parts) + ")"
+        operator = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}[node.op]
+        return f"({_column(node.left, nodes)} {operator} {_literal(node.right, nodes)})"
+    if isinstance(node, nodes.Unary) and node.op == "NOT":
+        return f"(NOT {_sql(node.operand, nodes)})"
+    if isinstance(node, nodes.Postfix) and node.op in ("IS NULL", "IS NOT NULL"):
+        return f"({_column(node.operand, nodes)} {node.op})"
+    if isinstance(node, nodes.In):
+        values = ", ".join(_literal(value, nodes) for value in node.values)
+        return f"({_column(node.operand, nodes)} IN ({values}))"
+    raise NotTranslated
+
+
+def _sides(node: Any, op: str, nodes: Any) -> tuple[Any, Any] | None:
+    return (node.left, node.right) if isinstance(node, nodes.Binary) and node.op == op else None
+
+
+def _column(node: Any, nodes: Any) -> str:
+    if not isinstance(node, nodes.Col):
+        raise NotTranslated
+    return column(*node.parts)
+
+
+def _literal(node: Any, nodes: Any) -> str:
+    """Returns the SQL of a constant, which has the type of the column."""
+    if not isinstance(node, nodes.Lit):
+        raise NotTranslated
+    kind, value = node.type, node.value
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        value = _EPOCH + timedelta(microseconds=value)
+    elif not (
+        kind
+        in ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
+        or kind.startswith("DECIMAL")
+    ):
+        raise NotTranslated  # Such as a float of 32 bits, which SQL has no literal of.
+    return literal(value)

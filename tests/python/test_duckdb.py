@@ -1,0 +1,248 @@
+"""Tables as relations of DuckDB, and `deltalog.sql`. Each filter must select the rows that DuckDB selects in memory."""
+
+import datetime as dt
+import math
+import subprocess
+import sys
+import textwrap
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+import deltalog.duckdb
+from deltalog import DeltaTable, InvalidArgumentError, NotATableError, write_deltalake
+
+duckdb: Any = pytest.importorskip("duckdb")
+UTC = dt.timezone.utc
+
+
+def column(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
+    return pa.array(values, kind)
+
+
+ROWS = pa.table(
+    {
+        "k": column(list(range(8)), pa.int64()),
+        "i": column([1, 2, None, -5, 2**40, 0, 7, 8], pa.int64()),
+        "j": column([1, 2, None, -5, 3, 0, 7, 8], pa.int32()),
+        "f": column([0.1, -0.0, None, math.nan, math.inf, -math.inf, 1.5, 3e38], pa.float32()),
+        "d": column([0.0, -0.0, None, math.nan, math.inf, -math.inf, 1.5, 1e300], pa.float64()),
+        "s": column(["a", "b'\\c", None, "", "ß", "Ab", "%_", "\n"]),
+        "b": column([True, False, None, True, False, True, None, True]),
+        "t": column([None if n == 2 else dt.date(2024, 1, n + 1) for n in range(8)]),
+        "u": column(
+            [None if n == 2 else dt.datetime(2024, 1, 1, n, tzinfo=UTC) for n in range(8)],
+            pa.timestamp("us", "UTC"),
+        ),
+        "n": column(
+            [None if n == 2 else dt.datetime(2024, 1, 1, n, 0, 0, 1) for n in range(8)], pa.timestamp("us")
+        ),
+        "x": column([Decimal("1.50"), Decimal("2.25"), None, *[Decimal("-3.00")] * 5], pa.decimal128(10, 2)),
+        "w": column([Decimal(10) ** 37 + n for n in range(8)], pa.decimal128(38, 0)),
+        "odd `name`": column(list("abcdefgh")),
+        "st": column([{"a": n, "B": {"c": str(n)}} for n in range(8)]),
+    }
+)
+
+# What the scan evaluates.
+EXACT = [
+    "i > 1",
+    "j <> 3",
+    "d > 1.0",
+    "d = 0.0",
+    "d < -0.0",
+    "s = 'b''\\c'",
+    "s <> 'a'",
+    "s > 'a'",
+    "s IN ('a', 'ß')",
+    "i IN (1, 2, 1099511627776)",
+    "t > DATE '2024-01-04'",
+    "t IN (DATE '2024-01-04', DATE '2024-01-05')",
+    "u > TIMESTAMPTZ '2024-01-01 04:00:00+00'",
+    "n > TIMESTAMP '2024-01-01 04:00:00.000001'",
+    "x > 1.5",
+    "x IN (1.5, 2.25)",
+    "w = 10000000000000000000000000000000000003",
+    "i BETWEEN 0 AND 7",
+    "i IS NULL",
+    "st.a > 5",
+    "st.B.c = '3'",
+    "\"odd `name`\" = 'd'",
+]
+
+# What DuckDB evaluates, alone or in addition.
+OTHER = [
+    "i = j",
+    "f > 0.1",
+    "f = 0.0",
+    "d > 'nan'::DOUBLE",
+    "d = 'nan'::DOUBLE",
+    "d >= 'inf'::DOUBLE",
+    "isnan(d)",
+    "s LIKE 'a%'",
+    "s LIKE '%b'",
+    "starts_with(s, '%')",
+    "s IN ('a', NULL)",
+    "i NOT IN (1, 2)",
+    "b",
+    "NOT b",
+    "b IS TRUE",
+    "b AND i > 0",
+    "b OR i > 0",
+    "x > 1.4::DOUBLE",
+    "s IS NULL OR i > 5",
+    "i IS DISTINCT FROM 1",
+    "i IS NOT DISTINCT FROM NULL",
+    "i + 1 > 2",
+    "i % 2 = 0",
+    "i / 0 > 1",
+    "length(s) > 1",
+    "upper(s) = 'A'",
+    "i > 1.5",
+    "j = 1099511627776",
+    "year(u) = 2024",
+    "NOT (i > 1 AND b)",
+    "NOT (i > 1 OR i IS NULL)",
+    "i = (SELECT max(i) FROM t)",
+    "k IN (SELECT k FROM t WHERE i > 1)",
+    "d NOT IN (1.5, 2.5)",
+    "i > 1 AND s LIKE '%a%' AND d < 2",
+    " OR ".join(f"i = {n}" for n in range(300)),
+]
+
+
+@pytest.fixture(scope="module")
+def location(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table with deletion vectors, and with columns that have other names in its files."""
+    path = str(tmp_path_factory.mktemp("duckdb") / "table")
+    properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
+    gone = ROWS.set_column(0, "k", pa.array(range(100, 108), pa.int64()))
+    names = ["before" if name == "i" else name for name in ROWS.column_names]
+    for start, end in ((0, 3), (3, 8)):
+        part = pa.concat_tables([ROWS[start:end], gone[start:end]]).rename_columns(names)
+        write_deltalake(path, part, mode="append", configuration=properties)
+    table = DeltaTable(path)
+    table.alter.rename_column("before", "i")
+    assert table.delete("k >= 100")["numDeletedRows"] == 8
+    return path
+
+
+@pytest.fixture(scope="module")
+def connection(location: str) -> Any:
+    opened = duckdb.connect()
+    opened.execute("SET TimeZone = 'UTC'")
+    opened.register("m", ROWS)
+    opened.register("t", deltalog.duckdb.source(location))
+    return opened
+
+
+@pytest.mark.parametrize("condition", [*EXACT, *OTHER])
+def test_a_filter_selects_the_rows_that_duckdb_selects(connection: Any, condition: str) -> None:
+    wanted = connection.sql(f"SELECT k FROM m WHERE {condition} ORDER BY k").fetchall()
+    assert connection.sql(f"SELECT k FROM t WHERE {condition} ORDER BY k").fetchall() == wanted
+    if condition in EXACT:
+        [(_, plan)] = connection.sql(f"EXPLAIN SELECT k FROM t WHERE {condition}").fetchall()
+        assert "PYTHON_ARROW_SCAN" in plan
+        assert "Filters:" in plan, plan
+        assert "FILTER" not in plan.replace("Filters", ""), plan
+
+
+def test_all_columns_and_values_arrive(connection: Any) -> None:
+    for query in ("SELECT * FROM {} ORDER BY k", "SELECT s, i FROM {} ORDER BY k", "SELECT count(*) FROM {}"):
+        wanted, found = (connection.sql(query.format(name)).fetchall() for name in ("m", "t"))
+        assert repr(found) == repr(wanted)  # NaN differs from itself.
+    assert connection.sql("SELECT count(*) FROM t a JOIN t b USING (k)").fetchall() == [(8,)]
+
+
+def test_files_that_cannot_match_are_not_read(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    for number in range(4):
+        write_deltalake(path, pa.table({"a": [number * 10, number * 10 + 1]}), mode="append")
+    for uri in DeltaTable(path).file_uris("a < 20 OR a > 21"):
+        Path(uri.removeprefix("file://")).unlink()
+    assert deltalog.sql("SELECT a FROM t WHERE a >= 20 AND a < 30", t=path).fetchall() == [(20,), (21,)]
+
+
+def test_a_source_keeps_its_version_and_can_be_read_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    write_deltalake(path, pa.table({"a": [1]}))
+    table = DeltaTable(path)
+    first = deltalog.duckdb.source(table)
+    write_deltalake(table, pa.table({"a": [2]}), mode="append")
+    opened = duckdb.connect()
+    for _ in range(2):
+        assert opened.from_arrow(first).fetchall() == [(1,)]
+        assert opened.sql("SELECT a FROM first").fetchall() == [(1,)], "a variable is named in the query"
+    both = deltalog.sql(
+        "SELECT (SELECT count(*) FROM now), (SELECT count(*) FROM past)",
+        now=table,
+        past=DeltaTable(path, version=0),
+    )
+    assert both.fetchall() == [(2, 1)]
+
+
+def test_a_result_is_written(location: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "copy")
+    write_deltalake(path, deltalog.sql("SELECT k, s FROM t WHERE i > 1", t=location))
+    assert deltalog.sql("SELECT count(*), max(k) FROM t", t=path).fetchall() == [(4, 7)]
+
+
+def test_rows_that_duckdb_computes_while_they_are_written(location: str, tmp_path: Path) -> None:
+    """DuckDB detaches the thread of a call from the interpreter, and then reads the table's stream in it."""
+    path = str(tmp_path / "copy")
+    queries = [f"SELECT k, s FROM t WHERE i {condition}" for condition in ("> 1", "< 1")]
+    write_deltalake(path, (deltalog.sql(query, t=location).to_arrow_table() for query in queries))
+    write_deltalake(path, (deltalog.sql(query, t=location) for query in queries), mode="append")
+    assert DeltaTable(path).count() == 12
+    source = deltalog.sql("SELECT k, s FROM t WHERE k < 2", t=location)
+    merge = DeltaTable(path).merge(source, "target.k = source.k")
+    assert merge.when_matched_delete().execute()["num_target_rows_deleted"] == 2
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotATableError, match="nowhere"):
+        deltalog.sql("SELECT 1", t=tmp_path / "nowhere")
+    with pytest.raises(InvalidArgumentError, match="query cannot be 7"):
+        deltalog.sql(7)  # type: ignore[arg-type]
+    code = """
+        import sys
+        sys.modules["duckdb"] = None
+        import deltalog
+        try:
+            deltalog.sql("SELECT 1")
+        except ImportError as error:
+            print(type(error).__name__, error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("ExtraRequiredError deltalog.sql needs duckdb, which is not installed")
+    assert "pip install 'deltalog[sql]'" in done.stdout
+
+
+def test_a_damaged_table_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "table")
+    write_deltalake(path, pa.table({"a": [1]}))
+    [file] = DeltaTable(path).file_uris()
+    result = deltalog.sql("SELECT a + 1 FROM t", t=path)
+    Path(file.removeprefix("file://")).unlink()
+    with pytest.raises(Exception, match=Path(file).name):
+        result.fetchall()
+
+
+def test_a_duckdb_without_filters_reads_all(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb._sources", None)
+    plain = deltalog.duckdb.source(location)
+    monkeypatch.undo()
+    opened = duckdb.connect()
+    for _ in range(2):
+        assert sorted(opened.from_arrow(plain).filter("i > 1").project("k").fetchall()) == [
+            (1,),
+            (4,),
+            (6,),
+            (7,),
+        ]
