@@ -1,11 +1,11 @@
 //! Handles Ctrl-C, and other signals whose handlers raise, while a call runs.
 //!
-//! - - Python runs signal handlers only on its main thread. So calls on that thread check for signals now and then
+//! - Python runs signal handlers only on its main thread. So calls on that thread check for signals now and then
 //!   (`deltalog::engine::interrupt`), and calls on other threads do not.
-//! - - An exception that a handler raises is kept until the call has stopped, and is raised then. If the call has made
+//! - An exception that a handler raises is kept until the call has stopped, and is raised then. If the call has made
 //!   a commit, a `KeyboardInterrupt` becomes a `CommittedInterrupt`, which has the version. If it is unknown whether
 //!   the call has made a commit, it becomes an `UnknownCommitInterrupt`.
-//! - - A consumer of a stream gets an error, because the C interface cannot transport exceptions. Python raises the
+//! - A consumer of a stream gets an error, because the C interface cannot transport exceptions. Python raises the
 //!   exception as soon as the consumer has returned to Python: for a `KeyboardInterrupt`, the program's own handler of
 //!   SIGINT is run again; for other exceptions, a replacement handler runs once.
 

@@ -1,7 +1,7 @@
 //! Reads the rows of a list or a generator whose items are Arrow data.
 //!
-//! - - Items are requested one by one, on the reading thread, which attaches to the interpreter for each item.
-//! - - The first item determines the columns. It is an error if another item has other columns: a missing column would
+//! - Items are requested one by one, on the reading thread, which attaches to the interpreter for each item.
+//! - The first item determines the columns. It is an error if another item has other columns: a missing column would
 //!   silently become NULL.
 
 use arrow::array::{RecordBatch, RecordBatchReader};

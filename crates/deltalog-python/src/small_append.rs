@@ -5,7 +5,7 @@
 //! commits, as every commit does. The version may be too old: the schema may have changed, or rows may be refused that
 //! the newest version accepts. Then the rows are still in memory, and are written like the rows of any other write.
 //!
-//! - - Rows are held in memory up to [`MOST_BYTES`]. No file is begun before it is known whether there are more.
+//! - Rows are held in memory up to [`MOST_BYTES`]. No file is begun before it is known whether there are more.
 //! - A schema that does not fit is refused before the source produces any row.
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchReader};

@@ -5,10 +5,10 @@
 //! its own thread:                                           └─► DataWriter
 //! ```
 //!
-//! - - The source is read on the calling thread, where Ctrl-C reaches it, and where it may use objects that belong to a
+//! - The source is read on the calling thread, where Ctrl-C reaches it, and where it may use objects that belong to a
 //!   thread, such as a database connection. While the source produces the next piece, the previous one is written. No
 //!   piece waits in between, so two pieces are in memory.
-//! - - The first [`ROWS_AT_ONCE`] rows are written on the calling thread. So small writes need no other thread, and
+//! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread. So small writes need no other thread, and
 //!   rows that the table refuses are usually refused before more rows are read. Later, one more piece may be read from
 //!   the source after a piece that is refused.
 

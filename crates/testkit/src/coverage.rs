@@ -1,6 +1,6 @@
 //! Records which edges of the control flow have run, if the code was compiled with counters.
 //!
-//! - - The options in `scripts/coverage_rustc.sh`, which work with a stable compiler, make LLVM give each edge a
+//! - The options in `scripts/coverage_rustc.sh`, which work with a stable compiler, make LLVM give each edge a
 //!   counter of eight bits, and call [`__sanitizer_cov_8bit_counters_init`] with all counters before `main`.
 //! - Without these options there are no counters, and nothing is ever new.
 #![allow(unsafe_code, reason = "counters that compiled code counts")]

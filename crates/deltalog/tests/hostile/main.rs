@@ -7,7 +7,7 @@
 //! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
 //!   failure names the seed that repeats it, and the input is kept in `target/tmp`. `DELTALOG_HOSTILE_INPUT` names a
 //!   file to read, and no other input is read then.
-//! - - If the code was compiled so that it counts which parts run (`make fuzz-guided`), inputs that reach new code are
+//! - If the code was compiled so that it counts which parts run (`make fuzz-guided`), inputs that reach new code are
 //!   mutated further.
 
 #![allow(

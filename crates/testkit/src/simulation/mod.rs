@@ -11,7 +11,7 @@
 //! - The clock, the pauses, the ids and the random numbers come from the simulation. A run does not wait for real time,
 //!   and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
 //! - With [`Profile::real`], processes run at the same time and use their own store, such as a server that fails.
-//! - - A crash unwinds the thread of a process at a request. Nothing that the process does afterwards has an effect.
+//! - A crash unwinds the thread of a process at a request. Nothing that the process does afterwards has an effect.
 //!   Later, a new process replaces it.
 //! - Requests come from the threads of processes only. A process must not start threads that use the store, but it may
 //!   have a second one from its beginning, whose requests are scheduled like requests of other processes.

@@ -9,8 +9,8 @@ rows of the files that may match ──► condition, new values ──► one j
 
 - Spark has resolved and checked the statement. Its expressions refer to columns of the target by ids, which the scan
   of the files takes over (`StatementScan.java`).
-- - An updated row is one row with its old position and the new values (`RowAction.java`).
-- - Without deletion vectors, rows are copied as if the removed positions were a deletion vector, so that no condition
+- An updated row is one row with its old position and the new values (`RowAction.java`).
+- Without deletion vectors, rows are copied as if the removed positions were a deletion vector, so that no condition
   is evaluated twice. If the condition of an UPDATE only depends on the row, the statement first finds the files by
   reading the condition's columns, and then writes all of their rows in one job.
 """

@@ -5,7 +5,7 @@ core: which files are copied ──► Spark: each task copies some of them ─�
                                                      told: number, what is unique in the name, size
 ```
 
-- - The driver copies small amounts of data itself, with the core's own clients of the stores (`division`).
+- The driver copies small amounts of data itself, with the core's own clients of the stores (`division`).
 - Bytes are copied as they are, so that it does not matter whether Spark could read a file.
 """
 

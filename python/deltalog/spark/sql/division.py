@@ -1,9 +1,9 @@
 """Decides whether the driver or the executors do the work of statements that move data.
 
-- - A job takes about a second before its first row is written, and Spark's reader and writer take more time for a row
+- A job takes about a second before its first row is written, and Spark's reader and writer take more time for a row
   than the core. So the driver handles small amounts of data, and everything in local mode, where the tasks run in the
   driver. `spark.deltalog.minSizeForExecutors` changes the limit.
-- - The driver also handles data that the tasks cannot reach.
+- The driver also handles data that the tasks cannot reach.
 """
 
 from collections.abc import Iterable

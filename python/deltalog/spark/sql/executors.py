@@ -5,7 +5,7 @@ core: bins of old files ──► Spark: one task for each new file, which has t
                             of a bin in their order, or a part of the curve
 ```
 
-- - The core plans and commits; the driver reads no rows. The reports of the tasks are compared with the plan before a
+- The core plans and commits; the driver reads no rows. The reports of the tasks are compared with the plan before a
   batch is committed (`SparkOptimize`).
 - The driver handles small tables (`division`), single files, and tables that Spark's own reader cannot read.
 """

@@ -1,8 +1,8 @@
 """Checks a CREATE TABLE whose location is not empty.
 
-- - If there is a table, everything that the statement states must be true for the table. What it does not state, such
+- If there is a table, everything that the statement states must be true for the table. What it does not state, such
   as a property of the table, need not be repeated.
-- - If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
+- If there are files without a table, the statement is refused, as by the JVM connector: the files would be in the
   directory of a table that does not contain them, and its VACUUM would delete them. Hidden files (`_…`, `.…`) do not
   count, such as a log without a commit. A creation with rows that has failed has deleted its files. One that was
   interrupted may have left some, but not all rows of a table.

@@ -11,7 +11,7 @@ Without the shuffle, each task of a job writes its own file for each partition o
 An option takes precedence over the setting, and the setting over the property. Names and precedence are the same
 as in the JVM connector, and so are two more settings:
 
-- - `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), measured as rows
+- `spark.databricks.delta.optimizeWrite.binSize`: the size of a task, in MiB or with a unit (`1g`), measured as rows
   in a shuffle. By default it is 512 MiB, four times the target size of the table's files, because rows take less space
   in files.
 - `spark.databricks.delta.optimizeWrite.maxShufflePartitions`: into how many parts rows are divided by the values of

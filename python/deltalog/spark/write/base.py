@@ -10,7 +10,7 @@ append of other rows is blind.
   begins.
 - Without the option, the base is found in the analyzed plan of a classic session, as long as the plan contains the
   table. This includes cached data, because Spark uses a cache only for a plan of the same version.
-- - The base is unknown for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
+- The base is unknown for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
   `toPandas` and `createDataFrame`. Then the base is the newest version when the write begins.
 - A version that the query requests explicitly (`versionAsOf`, `TIMESTAMP AS OF`) is not the base, because its rows
   are meant to be old: an overwrite with them restores a table.

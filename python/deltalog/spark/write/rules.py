@@ -1,6 +1,6 @@
 """Applies the rules of a table to rows, as expressions in Spark's plan of a write (`RowRules.java`).
 
-- - A generated column that the data lacks is computed; one that the data contains is compared with the computed value
+- A generated column that the data lacks is computed; one that the data contains is compared with the computed value
   (PROTOCOL, "Generated Columns").
 - Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
 - A row that breaks a rule fails the job, so nothing is committed.
