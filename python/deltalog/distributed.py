@@ -96,11 +96,11 @@ def begin_write(
 
     - Everything that `write_deltalake` checks before it writes is checked here, against the version that the table is
       at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
-    - - Workers that write rows without the identity columns of the table need one task each, from `write.tasks(count)`.
+    - Workers that write rows without the identity columns of the table need one task each, from `write.tasks(count)`.
       The number of the task determines the values.
-    - - It is not known what workers read of the table, so an append is blind: if the rows from which its data were
+    - It is not known what workers read of the table, so an append is blind: if the rows from which its data were
       computed change, this is not a conflict. Use MERGE for such rows.
-    - - All files of the write are in one new directory of the table. The commit deletes the files that no fragment
+    - All files of the write are in one new directory of the table. The commit deletes the files that no fragment
       names. So if a worker ran twice and one of its fragments is committed, the other files are deleted.
     - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
       `with`, call `abort()`. End all workers first: files that are written later belong to no version.

@@ -52,7 +52,7 @@ class TableAlterer:
 
         - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
         - `delta.enableRowTracking`: the rows of all files get ids.
-        - - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The table's existing files
+        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The table's existing files
           must already have the form that writers use from then on.
         - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
         - `delta.feature.<name>` = `supported`: as `add_feature`.
@@ -123,7 +123,7 @@ class TableAlterer:
 
         - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
         - `typeWidening`: files with older types are rewritten with the types of the schema.
-        - - `columnMapping`: all files are rewritten with the column names of the schema. If a name is not allowed
+        - `columnMapping`: all files are rewritten with the column names of the schema. If a name is not allowed
           without the feature, such as one with a space, you have to change it first.
         - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
           row ids and domains.

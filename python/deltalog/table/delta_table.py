@@ -79,16 +79,16 @@ class DeltaTable(
 ):
     """A table at a version, for reads and changes.
 
-    - - Reads return the version that is open. The table stays at this version until `update_incremental()`,
+    - Reads return the version that is open. The table stays at this version until `update_incremental()`,
       `load_as_version()`, or a change of the table through this object.
     - Operations that change the table first read the log, and act on the newest version: `delete`, `update`, `merge`,
       `restore`, the methods of `alter` and `optimize`, `repair`, `recompute_statistics`, `vacuum`, `generate`,
       `cleanup_metadata`, and appends by `write_deltalake`. The table is then at the version that it has committed, or
       at a later one with the same rows.
-    - - An overwrite by `write_deltalake` or `create` replaces the version whose rows were read through this object,
+    - An overwrite by `write_deltalake` or `create` replaces the version whose rows were read through this object,
       because the new rows may have been computed from them. This is the version that it opened, or the last one that
       rows were read from, with its own commits. If another writer has changed the table after that, it is a conflict.
-    - - A table that was opened with `version` or `timestamp`, or moved by `load_as_version()`, is pinned: it refuses
+    - A table that was opened with `version` or `timestamp`, or moved by `load_as_version()`, is pinned: it refuses
       all operations that change the table. `update_incremental()` moves to the newest version and removes the pin.
 
     Threads may share a table. It can be pickled: with its location, version, whether it is pinned, allowed roots, and a

@@ -67,9 +67,9 @@ class TableHandle:
 
     - A table that was opened without a version follows its location: operations that change it first read the log, and
       act on the newest version. A table at a version that the caller chose is pinned, and refuses changes.
-    - - An overwrite replaces the version that the caller has seen. A change may move the table on to versions of other
+    - An overwrite replaces the version that the caller has seen. A change may move the table on to versions of other
       writers, which do not count as seen until their rows are read.
-    - - A committed version is opened only when it is read; until then it costs nothing.
+    - A committed version is opened only when it is read; until then it costs nothing.
     """
 
     _opened: Opened
