@@ -46,7 +46,7 @@ def compact(spark: SparkSession, path: str) -> DataFrame:
 
 
 def kept(path: str) -> list[Kept]:
-    """Returns what each of `FILTERS` keeps of a table."""
+    """Returns which files of a table each of `FILTERS` keeps."""
     table = deltalog.DeltaTable(path)
     of = len(table.file_uris())
     return [Kept(len(table.file_uris(predicate)), of) for predicate in FILTERS]

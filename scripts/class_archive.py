@@ -2,8 +2,8 @@
 
     python -m scripts.class_archive
 
-The archive is for the PySpark and the Java of this interpreter, and lies in its environment. A JVM with other classes
-ignores it.
+The archive is for the PySpark and the Java of this interpreter, and is stored in its environment. A JVM with other
+classes ignores it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 # room for compiled code would be a fifth then, and sweeping it would take a fifth of the time.
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m")
 
-# What most tests do.
+# This program does what most tests do.
 PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def make(archive: Path) -> None:
         if ran.returncode != 0 or not made.is_file():
             raise SystemExit(f"{ran.stdout}\nclass_archive: the JVM has written no archive")
         archive.unlink(missing_ok=True)
-        # Next to its place first, so that it is never half there.
+        # The archive is first written to another file, so that it is never incomplete.
         beside = archive.with_suffix(".new")
         beside.write_bytes(made.read_bytes())
         beside.rename(archive)

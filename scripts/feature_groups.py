@@ -1,9 +1,9 @@
-"""The groups of features of the Java classes. A build of Spark that the jar does not fit may lack some of them
-(`FeatureGroup.java`).
+"""Divides the Java classes into groups of features. If the jar does not fit a build of Spark, some groups may be
+unusable (`FeatureGroup.java`).
 
 Classes outside of a group use its classes only through its entries, after asking `FeatureGroup`. So a class belongs to
-all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, and nothing
-works without that one.
+all groups whose entries lead to it. Classes that can be reached without entries belong to the first group, which
+everything else needs.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ ENTRIES = {
 }
 
 
-# The classes of the first group that refer to entries of others, each after a look at `FeatureGroup`.
+# The classes of the first group that refer to entries of other groups. Each asks `FeatureGroup` first.
 USES = {
     "BaseCatalog": ("Procedures",),
     "DeltalogSource": ("StreamSink", "StreamSource"),

@@ -73,7 +73,7 @@ def format_sources(tools: str, *options: str) -> bool:
 
 
 def find_mistakes(tools: str) -> bool:
-    """Returns whether Error Prone has found none."""
+    """Returns whether Error Prone has found no mistakes."""
     release = ".".join(pyspark.__version__.split(".")[:2])
     command, _ = javac()
     with tempfile.TemporaryDirectory() as directory:

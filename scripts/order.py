@@ -1,4 +1,4 @@
-"""Finds imports against an order, in which each part may import from itself and from the parts before it.
+"""Finds imports that violate an order in which each part may import only from itself and from the parts before it.
 
 The core's floors (`floors`), the rooms of the Spark layer in Python (`rooms`) and in Java (`java_rooms`) have such an
 order. Each of these modules reads the imports of its language.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Import:
-    """What the code of one part names of another."""
+    """A name in the code of one part that belongs to another part."""
 
     place: str
     """The file, and the line if it is known."""

@@ -1,6 +1,6 @@
 """Draws the floors of the core in ARCHITECTURE.md from the imports of the code.
 
-`--check` fails if the picture shows other floors or imports than the code has. Sizes may be old.
+`--check` fails if the picture shows other floors or imports than the code has. The sizes may be outdated.
 """
 
 import re

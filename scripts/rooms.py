@@ -1,4 +1,5 @@
-"""Checks that the rooms of the Spark layer import in one direction: a room only from the rooms above it in `ROOMS`.
+"""Checks that the rooms of the Spark layer import in one direction: a room may import only from the rooms above it in
+`ROOMS`.
 
 A room is a folder of `python/deltalog/spark`, or a file beside the folders. All of them may import `deltalog`, which
 does not depend on Spark, apart from `deltalog.tables`, the name by which users import `DeltaTable`.
@@ -76,7 +77,7 @@ def imports(package: Path = PACKAGE) -> Iterator[Import]:
 
 
 def of_core(package: Path = PACKAGE) -> Iterator[str]:
-    """Yields a message for each import of the Spark layer by what knows nothing of Spark."""
+    """Yields a message for each import of the Spark layer by a module that must not depend on it."""
     for file in sorted(package.rglob("*.py")):
         place = file.relative_to(package)
         if place.parts[0] != "spark" and place.parts != ("tables.py",):

@@ -49,7 +49,7 @@ DOCUMENTS = {
     "benches/skipping.png": "guides/skipping.png",
     "benches/curve.png": "project/curve.png",
 }
-"""Where the site has a file of the repository."""
+"""For each file of the repository, its place on the site."""
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
     "tables": (
@@ -108,7 +108,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
 }
 """The pages of the reference: title, and names in the package. The page of errors has all classes of errors."""
 
-# What is not on a page of its own: the first has no text, and the second repeats names of errors.
+# Names that have no page of their own: the first has no text, and the second repeats names of errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")

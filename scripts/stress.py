@@ -2,9 +2,9 @@
 
     python scripts/stress.py [--rounds 10] [--load 4] COMMAND...
 
-Each command is a text for a shell. A load of processes computes all the time beside the commands. A test that fails in
-one round of many waits for a time instead of a condition, or shares a port or a directory. The output of each command
-is kept in `.cache/stress`.
+Each command is a text for a shell. While it runs, a number of processes keep the machine busy. If a test fails in one
+of many rounds, it probably waits for a time instead of a condition, or shares a port or a directory. The output of each
+command is kept in `.cache/stress`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ FAILED = re.compile(
     r"^(?:test (?P<cargo>\S+)(?: - .+)? \.\.\. FAILED|(?:FAILED|ERROR) (?P<pytest>\S.*?)(?: - .*)?)$",
     re.MULTILINE,
 )
-# It ends with the process that has started it, however that ends.
+# The process ends when the one that has started it ends, however that happens.
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(1_000_000))"
 
 
 @contextmanager
 def load(count: int) -> Iterator[None]:
-    """Keeps so many processes busy."""
+    """Keeps this many processes busy."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
