@@ -61,6 +61,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
             "TableAlterer",
             "TableStream",
             "StreamBatch",
+            "ScanTask",
             "Transaction",
         ],
     ),

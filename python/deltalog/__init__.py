@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from deltalog.table.merge import TableMerger
     from deltalog.table.optimize import TableOptimizer
     from deltalog.table.stream import StreamBacklog, StreamBatch, TableStream
+    from deltalog.table.tasks import ScanTask
     from deltalog.table.vacuum import VacuumPlan, VacuumResult
     from deltalog.verification import Difference, Verification
     from deltalog.writer import write_deltalake
@@ -87,6 +88,7 @@ __all__ = [
     "NotATableError",
     "PrimitiveType",
     "Protocol",
+    "ScanTask",
     "Schema",
     "SchemaMismatchError",
     "StreamBacklog",
@@ -190,6 +192,7 @@ _NAMES = {
         "StreamBatch",
         "TableStream",
     ),
+    "table.tasks": ("ScanTask",),
     "table.vacuum": (
         "VacuumPlan",
         "VacuumResult",

@@ -19,7 +19,7 @@ use deltalog::engine::scan::{
     DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking,
 };
 use deltalog::engine::storage::parse_location;
-use deltalog::{Error, Result, Snapshot, StreamBatch};
+use deltalog::{Error, Result, Snapshot, StreamBatch, TableScan};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,21 @@ struct Fragment {
     row_ids: Option<[String; 2]>,
     /// The columns to read; all if it is missing.
     columns: Option<Vec<String>>,
+    /// The rows to return; all if it is missing. Times without a zone are in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    predicate: Option<String>,
     files: Vec<FragmentFile>,
+}
+
+/// A part of a scan, in the form in which another process reads it.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) fragment: Vec<u8>,
+    pub(crate) files: usize,
+    /// The size of its files in bytes.
+    pub(crate) size: u64,
+    /// The rows of its files that are not deleted, if the log has the number for all of them.
+    pub(crate) rows: Option<u64>,
 }
 
 /// A file, with its path and partition values as in the log.
@@ -52,6 +66,9 @@ struct FragmentFile {
     default_row_commit_version: Option<i64>,
     /// The file's number, if rows are requested with their positions.
     number: Option<u32>,
+    /// The rows that are not deleted, if the log has their number. A reader does not need it.
+    #[serde(skip)]
+    rows: Option<u64>,
 }
 
 /// Describes what a scan has to return.
@@ -92,20 +109,45 @@ pub(crate) fn scan_partitions(
     if !filters.is_empty() {
         listing = listing.pruning(&Predicate::And(filters));
     }
-    let mut files = listed(snapshot, listing, row_ids.is_some())?;
+    let mut files = listed(snapshot, listing, row_ids.is_some(), false)?;
     if wanted.positions {
         let numbers = FileNumbers::of(snapshot)?;
         for file in &mut files {
             file.number = numbers.number(&file.path);
         }
     }
-    packed(snapshot, files, n, row_ids, wanted.columns.as_deref())
+    fragments(packed(snapshot, files, n, row_ids, wanted.columns.as_deref(), None)?)
 }
 
 /// Distributes the files of a batch of a stream of rows over at most `n` fragments of about the same size in bytes.
 pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<u8>>> {
     let snapshot = batch.snapshot();
-    packed(snapshot, listed(snapshot, batch.listing(None)?, false)?, n, None, None)
+    fragments(packed(snapshot, listed(snapshot, batch.listing(None)?, false, false)?, n, None, None, None)?)
+}
+
+/// Distributes the files that may contain rows for which `predicate` is true over at most `n` parts of about the same size.
+/// Each part returns exactly these rows.
+///
+/// # Errors
+/// As for a scan of the table: unknown columns, and a predicate that does not match the schema.
+pub(crate) fn scan_tasks(
+    snapshot: &Snapshot,
+    n: usize,
+    columns: Option<Vec<String>>,
+    predicate: Option<&str>,
+) -> Result<Vec<Part>> {
+    if let Some(columns) = &columns {
+        TableScan::new(snapshot).columns(columns.clone()).schema()?;
+    }
+    let mut listing = FileListing::new(snapshot);
+    if let Some(sql) = predicate {
+        listing = listing.predicate(&parse(sql, "UTC", ParseMode::Strict)?)?;
+    }
+    packed(snapshot, listed(snapshot, listing, false, true)?, n, None, columns.as_deref(), predicate)
+}
+
+fn fragments(parts: Vec<Part>) -> Result<Vec<Vec<u8>>> {
+    Ok(parts.into_iter().map(|part| part.fragment).collect())
 }
 
 fn packed(
@@ -114,7 +156,8 @@ fn packed(
     n: usize,
     row_ids: Option<[String; 2]>,
     columns: Option<&[String]>,
-) -> Result<Vec<Vec<u8>>> {
+    predicate: Option<&str>,
+) -> Result<Vec<Part>> {
     // Add each file, largest first, to the smallest part.
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let mut parts: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
@@ -125,6 +168,9 @@ fn packed(
         }
     }
     let pack = |files: Vec<FragmentFile>| {
+        let rows = files.iter().map(|file| file.rows).sum();
+        let size = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
+        let count = files.len();
         let fragment = Fragment {
             uri: snapshot.storage().url(),
             allowed_roots: snapshot.resolver().allowed_roots().collect(),
@@ -133,18 +179,28 @@ fn packed(
             partition_columns: snapshot.metadata().partition_columns.clone(),
             row_ids: row_ids.clone(),
             columns: columns.map(<[String]>::to_vec),
+            predicate: predicate.map(str::to_owned),
             files,
         };
         serde_json::to_vec(&fragment)
+            .map(|fragment| Part { fragment, files: count, size, rows })
             .map_err(|error| Error::invalid_argument("the scan cannot be serialized").with_source(error))
     };
     parts.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
 }
 
-fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Vec<FragmentFile>> {
+fn listed(
+    snapshot: &Snapshot,
+    listing: FileListing,
+    row_ids: bool,
+    counts_rows: bool,
+) -> Result<Vec<FragmentFile>> {
     let mut files = Vec::new();
     let mut columns =
         vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
+    if counts_rows {
+        columns.push(ListColumn::NumRecords);
+    }
     if row_ids {
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
@@ -162,12 +218,21 @@ fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Ve
             (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
         let values = column("partitionValues")?.as_map();
         let vectors = DeletionVectorColumn::of_log(&batch)?;
+        let stats = batch.column_by_name("stats").and_then(|stats| stats.as_string_opt::<i32>());
         for row in 0..batch.num_rows() {
+            let vector = vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?;
+            let records =
+                stats.filter(|stats| stats.is_valid(row)).and_then(|stats| records_of(stats.value(row)));
             files.push(FragmentFile {
                 path: paths.value(row).to_owned(),
                 size: sizes.value(row),
                 partition_values: partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
-                deletion_vector: vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?,
+                rows: records.and_then(|records| {
+                    let deleted =
+                        vector.as_ref().map_or(Some(0), |vector| u64::try_from(vector.cardinality).ok())?;
+                    records.checked_sub(deleted)
+                }),
+                deletion_vector: vector,
                 base_row_id: number(&batch, "baseRowId", row),
                 default_row_commit_version: number(&batch, "defaultRowCommitVersion", row),
                 number: None,
@@ -175,6 +240,17 @@ fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Ve
         }
     }
     Ok(files)
+}
+
+/// Returns the number of rows in statistics of the log, including deleted rows.
+fn records_of(stats: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Count {
+        #[serde(rename = "numRecords")]
+        num_records: Option<u64>,
+    }
+
+    serde_json::from_str::<Count>(stats).ok()?.num_records
 }
 
 fn number(batch: &RecordBatch, column: &str, row: usize) -> Option<i64> {
@@ -215,6 +291,9 @@ pub(crate) fn read_fragment(
         }
         if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {
             scan = scan.with_row_ids(&MaterializedRowTracking { row_id, row_commit_version })?;
+        }
+        if let Some(predicate) = &fragment.predicate {
+            scan = scan.with_predicate(&parse(predicate, "UTC", ParseMode::Strict)?.bind(schema.arrow())?)?;
         }
         let files = data_files(&fragment, &schema, &resolver)?;
         let scan = scan.with_resolver(resolver.clone());

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::array::RecordBatch;
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
 use deltalog::engine::commit::{Conflict, ConflictReason, find_commit};
 use deltalog::engine::commit_actions::commit_actions_schema;
@@ -40,6 +41,32 @@ pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predi
 pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
     sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
+
+/// Returns the first `limit` rows, and ends the scan after them.
+fn first_rows(
+    rows: impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static,
+    limit: u64,
+) -> impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static {
+    let (mut rows, mut left) = (Some(rows), limit);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            rows = None;
+        }
+        let batch = match rows.as_mut()?.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
+        let kept = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
+        left -= kept as u64;
+        if left == 0 {
+            rows = None;
+        }
+        Some(Ok(batch.slice(0, kept)))
+    })
+}
+
+/// A part of a scan: what another process reads, the number of files, their bytes, and their rows.
+type ScanPart<'py> = (Bound<'py, PyBytes>, usize, u64, Option<u64>);
 
 /// The result of a verification: the checksum file; the fields that were compared; and for each difference the field's
 /// name, its value in the checksum file, and its value by the replay of the log.
@@ -457,7 +484,10 @@ impl Snapshot {
         })
     }
 
-    #[pyo3(signature = (columns = None, predicate = None, row_ids = false, view_types = false, is_chosen = false))]
+    #[pyo3(signature = (
+        columns = None, predicate = None, row_ids = false, view_types = false, is_chosen = false, limit = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn scan(
         &self,
         py: Python<'_>,
@@ -466,6 +496,7 @@ impl Snapshot {
         row_ids: bool,
         view_types: bool,
         is_chosen: bool,
+        limit: Option<u64>,
     ) -> PyResult<ArrowStream> {
         let predicate = call(py, || user_predicate(predicate))?;
         let origin = Origin {
@@ -490,7 +521,12 @@ impl Snapshot {
             scan.read()
         })?;
         let schema = describe_rows(self.0.schema(), &rows.schema());
-        Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(origin))
+        let schema = Arc::new(schema);
+        let stream = match limit {
+            Some(limit) => ArrowStream::start(py, schema, first_rows(rows, limit))?,
+            None => ArrowStream::start(py, schema, rows)?,
+        };
+        Ok(stream.of(origin))
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
@@ -576,6 +612,20 @@ impl Snapshot {
         let wanted = fragment::Wanted { columns, row_ids, positions, condition };
         let fragments = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, &wanted))?;
         Ok(fragments.iter().map(|fragment| PyBytes::new(py, fragment)).collect())
+    }
+
+    #[pyo3(signature = (n, columns = None, predicate = None))]
+    fn scan_tasks<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        columns: Option<Vec<String>>,
+        predicate: Option<&str>,
+    ) -> PyResult<Vec<ScanPart<'py>>> {
+        let parts = call(py, || fragment::scan_tasks(&self.0, n, columns, predicate))?;
+        let part =
+            |part: fragment::Part| (PyBytes::new(py, &part.fragment), part.files, part.size, part.rows);
+        Ok(parts.into_iter().map(part).collect())
     }
 
     fn __repr__(&self) -> String {

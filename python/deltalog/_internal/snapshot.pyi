@@ -148,6 +148,7 @@ class Snapshot:
         row_ids: bool = False,
         view_types: bool = False,
         is_chosen: bool = False,
+        limit: int | None = None,
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
@@ -206,6 +207,14 @@ class Snapshot:
         there (`__deltalog_row`), which a `StatementTask` understands. `columns` are the columns of the table to read,
         if not all; `condition` is another filter with the time zone of its times. A piece contains the table's
         location, schema and files, but no credentials.
+        """
+    def scan_tasks(
+        self, n: int, columns: Sequence[str] | None = None, predicate: str | None = None
+    ) -> list[tuple[bytes, int, int, int | None]]:
+        """Returns a scan in at most `n` parts; see `DeltaTable.scan_tasks`.
+
+        Each is what `read_fragment` reads, the number of its files, their size in bytes, and the number of their rows
+        if the log has it.
         """
 
 def forget_snapshots() -> None:

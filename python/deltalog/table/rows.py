@@ -6,11 +6,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
-from deltalog.arguments import ChangeRange, Names, columns_argument, timestamp_argument, version_argument
+from deltalog.arguments import (
+    ChangeRange,
+    Names,
+    columns_argument,
+    limit_argument,
+    timestamp_argument,
+    version_argument,
+    whole_argument,
+)
 from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
 from deltalog.table.handle import TableHandle
+from deltalog.table.tasks import ScanTask
 
 if TYPE_CHECKING:
     import pandas
@@ -62,6 +71,7 @@ class TableRows(TableHandle):
         *,
         row_ids: bool = False,
         view_types: bool = False,
+        limit: int | None = None,
     ) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
@@ -83,6 +93,8 @@ class TableRows(TableHandle):
         The rows of a file are returned in their order. Files are returned in any order, because several are read at
         once. (A few small files are read in the order of the list.)
 
+        With `limit`, at most so many rows are returned. They may be any of the rows, and the scan ends after them.
+
         The first batch is read by this call, so that most failures are raised here as a `DeltaError`. A later failure
         is raised by the library that consumes the stream, as its own exception with the same message; with pyarrow a
         missing file is an `OSError`, a damaged file a `ValueError`.
@@ -95,7 +107,33 @@ class TableRows(TableHandle):
         """
         condition = self._filter(predicate)
         rows, is_pinned = self._rows, self._opened.is_pinned
-        return rows.scan(columns_argument(columns), condition, row_ids, view_types, is_pinned)
+        most = limit_argument(limit)
+        return rows.scan(columns_argument(columns), condition, row_ids, view_types, is_pinned, most)
+
+    def scan_tasks(
+        self, count: int, columns: Names | None = None, predicate: Filter | None = None
+    ) -> list[ScanTask]:
+        """Returns the rows as tasks for other processes, such as those of `multiprocessing`, Dask or Ray.
+
+            tasks = table.scan_tasks(8, columns=["km"], predicate="city = 'Oslo'")
+            with ProcessPoolExecutor() as pool:
+                counts = pool.map(count_rows, tasks)  # Each calls `task.read()`.
+
+        Together they read exactly the rows that `to_arrow` returns. There are at most `count`, of about the same size,
+        and fewer if there are fewer files; none if no file can have such a row.
+
+        Args:
+            count: how many tasks there are at most.
+            columns: as in `to_arrow`.
+            predicate: as in `to_arrow`.
+
+        Raises:
+            InvalidArgumentError: there is no such column, or the predicate does not fit the schema.
+        """
+        number = whole_argument(count, "count", "a whole number from 1", 1)
+        parts = self._rows.scan_tasks(number, columns_argument(columns), self._filter(predicate))
+        uri = self.table_uri
+        return [ScanTask(uri, files, size, rows, fragment) for fragment, files, size, rows in parts]
 
     def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""

@@ -1,0 +1,55 @@
+"""A scan in parts that other processes read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deltalog import _internal
+from deltalog.arguments import store_argument
+from deltalog.checked import checks_arguments
+from deltalog.credentials import CredentialProvider
+
+__all__ = ["ScanTask"]
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class ScanTask:
+    """A part of a scan of one version of a table; see `DeltaTable.scan_tasks`.
+
+    It can be pickled, and holds no credentials: the location of the table, its schema, the columns, the condition, and
+    some of the files. A process that reads it does not read the log. An unpickled task reads any files that it names
+    below the roots that it allows, so take tasks only from processes that you trust.
+    """
+
+    table_uri: str
+    """The location of the table, as a URL."""
+    num_files: int
+    """The number of its files."""
+    size_in_bytes: int
+    """The size of its files."""
+    num_rows: int | None
+    """The rows of its files that are not deleted, before the condition; None if the log does not have the number for
+    all of them.
+    """
+    _fragment: bytes = field(repr=False)
+
+    def read(
+        self,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        credential_provider: CredentialProvider | None = None,
+    ) -> _internal.ArrowStream:
+        """Returns the rows as an Arrow stream, as `DeltaTable.to_arrow` does.
+
+        The rows of a file come in their order, and so do the files. Each call reads the files again.
+
+        Args:
+            storage_options: options of the store, see `DeltaTable`.
+            credential_provider: what returns credentials for the store, see `DeltaTable`.
+
+        Raises:
+            MissingFileError: a data file is missing, for example after a vacuum.
+            CorruptDataError: a data file cannot be read.
+        """
+        options = store_argument(self.table_uri, storage_options, credential_provider)
+        return _internal.read_fragment(self._fragment, options)
