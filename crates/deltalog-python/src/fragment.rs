@@ -125,7 +125,8 @@ pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<
     fragments(packed(snapshot, listed(snapshot, batch.listing(None)?, false, false)?, n, None, None, None)?)
 }
 
-/// Distributes the files that may contain rows for which `predicate` is true over at most `n` parts of about the same size.
+/// Distributes the files that may contain rows for which `predicate` is true over at most `n` parts of about the same
+/// size.
 /// Each part returns exactly these rows.
 ///
 /// # Errors

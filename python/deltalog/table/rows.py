@@ -113,7 +113,7 @@ class TableRows(TableHandle):
     def scan_tasks(
         self, count: int, columns: Names | None = None, predicate: Filter | None = None
     ) -> list[ScanTask]:
-        """Returns the rows as tasks for other processes, such as those of `multiprocessing`, Dask or Ray.
+        """Returns the rows as tasks for other processes, such as the workers of `multiprocessing`, Dask or Ray.
 
             tasks = table.scan_tasks(8, columns=["km"], predicate="city = 'Oslo'")
             with ProcessPoolExecutor() as pool:
