@@ -1,7 +1,7 @@
 """The command `deltalog`, for working with tables from a shell. `python -m deltalog` is the same.
 
 - `catalog` lists the commands. They are in `verbs`, a file for each group.
-- `verb` defines the parts of a command; `output`, `layout` and `escape` print; `failures` has the exit codes.
+- `verb` defines the parts of a command; `output` and `layout` print; `failures` has the exit codes.
 
 Modules are imported when they are needed: `deltalog --help` loads neither the binary nor the package.
 """

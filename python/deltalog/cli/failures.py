@@ -3,7 +3,7 @@
 import os
 import sys
 
-from deltalog.cli.escape import visible
+from deltalog.escape import visible
 
 __all__ = ["CODES", "EXPLAINED", "UsageError", "code_of", "report"]
 

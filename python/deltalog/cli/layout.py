@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from deltalog.cli.escape import visible
+from deltalog.escape import visible
 
 __all__ = ["Style", "listed", "tabular", "width_of"]
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalog.cli.escape import visible
+from deltalog.escape import visible
 
 __all__ = ["messages"]
 

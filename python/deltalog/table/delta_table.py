@@ -463,6 +463,12 @@ class DeltaTable(
             return "DeltaTable(not opened)"  # A debugger shows what `__init__` has refused to open.
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
+    def _repr_html_(self) -> str | None:
+        """Returns what notebooks show: size, columns, and last commits."""
+        from deltalog.table.notebook import table_html  # Only notebooks need it.
+
+        return table_html(self) if "_opened" in self.__dict__ else None
+
 
 def _reopen(
     kind: type[DeltaTable],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deltalog.cli.escape import visible
 from deltalog.cli.layout import Style, listed, tabular, width_of
+from deltalog.escape import visible
 
 
 @pytest.mark.parametrize(

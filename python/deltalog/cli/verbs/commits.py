@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.escape import visible
 from deltalog.cli.output import Output, objects
 from deltalog.cli.verb import Arguments, Parser, Verb, add_limit, add_table, add_version, open_table, whole
 from deltalog.cli.words import moment, size
+from deltalog.escape import visible
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.escape import visible
 from deltalog.cli.output import Output, objects
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, open_table, version_or_time
 from deltalog.cli.words import counted, moment, size
+from deltalog.escape import visible
 
 if TYPE_CHECKING:
     from deltalog.schema import Schema

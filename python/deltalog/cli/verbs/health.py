@@ -5,11 +5,11 @@ longer needs.
 import argparse
 from typing import TYPE_CHECKING
 
-from deltalog.cli.escape import visible
 from deltalog.cli.failures import FOUND
 from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, add_version, open_table, version_or_time
 from deltalog.cli.words import counted, iso, moment, size
+from deltalog.escape import visible
 
 if TYPE_CHECKING:
     from deltalog.table.vacuum import VacuumPlan

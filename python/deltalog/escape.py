@@ -1,4 +1,4 @@
-"""Makes text of tables safe for a terminal.
+"""Makes text of tables safe to show to people.
 
 A table may come from a stranger. Its values, names and paths must not move the cursor, change colors, or look like
 other text: control characters, line breaks, and characters that are not visible or change the direction of others are

@@ -1,0 +1,89 @@
+"""What notebooks show of a table, which may come from a stranger."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from deltalog import DeltaTable, UnavailableError, write_deltalake
+from tests.python.place import commit_file
+
+EVIL = '<img src=x onerror="alert(1)">&amp;\u202e\x1b[31m'
+
+
+class Parsed(HTMLParser):
+    """The elements of a page, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[object] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def shown(table: DeltaTable) -> Parsed:
+    html = table._repr_html_()
+    assert html is not None
+    return Parsed(html)
+
+
+def test_a_table(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"city": ["Oslo"], "km": [1.5]}), partition_by="city", name="trips")
+    table = DeltaTable(tmp_path)
+    table.delete("km > 1")
+    texts = shown(table).texts
+    assert texts[0] == repr(table)
+    for text in ("trips", "partitioned by", "city", "km", "double", "DELETE", "WRITE"):
+        assert text in texts, text
+
+
+def test_names_of_strangers_are_text(tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name"}
+    schema = pa.schema([(EVIL, pa.struct([(EVIL, pa.int64())]))])
+    table = DeltaTable.create(tmp_path, schema, name=EVIL, description=EVIL, configuration=properties)
+    log = commit_file(tmp_path, 0)
+    log.write_text(log.read_text().replace("CREATE TABLE", "<script>alert(2)</script>"))
+    parsed = shown(DeltaTable(tmp_path))
+    assert parsed.tags == {"div", "strong", "table", "tr", "td", "th"}
+    assert parsed.attributes == []
+    text = "".join(parsed.texts)
+    assert text.count("<img src=x") >= 4
+    assert "<script>" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert table.metadata().name == EVIL
+
+
+def test_very_many_columns(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({f"c{number}": [1] for number in range(300)}))
+    parsed = shown(DeltaTable(tmp_path))
+    assert "… and 250 more" in parsed.texts
+    assert "c49" in parsed.texts
+    assert "c50" not in parsed.texts
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_deltalake(tmp_path, pa.table({"i": [1]}))
+
+    def fail(*_: object) -> list[object]:
+        raise UnavailableError("the store <b>failed</b>")
+
+    monkeypatch.setattr(DeltaTable, "history", fail)
+    parsed = shown(DeltaTable(tmp_path))
+    assert parsed.texts[-1] == "the store <b>failed</b>"
+    assert "b" not in parsed.tags
+
+
+def test_a_table_that_was_not_opened() -> None:
+    assert DeltaTable.__new__(DeltaTable)._repr_html_() is None
