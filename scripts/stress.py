@@ -46,7 +46,7 @@ def failures(output: str) -> set[str]:
 
 
 def run(command: str, log: Path) -> set[str]:
-    """Runs a command; returns the tests that have failed, or the command itself if it names none."""
+    """Runs a command. Returns the tests that have failed, or the command itself if it fails without naming a test."""
     with log.open("w") as output:
         code = subprocess.run(
             ["bash", "-c", command], stdout=output, stderr=subprocess.STDOUT, check=False

@@ -43,7 +43,7 @@ def computed(data: object) -> object:
 
     From Polars 1.34 it does so batch by batch.
     """
-    # Data can only come from a library that was imported.
+    # If Polars was not imported, the data cannot be a frame of Polars.
     if "polars" not in sys.modules:
         return data
     import polars

@@ -123,7 +123,7 @@ def _filtering(base: Any, nodes: Any) -> Any:
             return condition is not None
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
-            """Returns the rows that meet all filters, and that they have exactly these columns."""
+            """Returns the rows that meet all filters, and True, which means that they have exactly these columns."""
             names = None if columns is None else [self._names[index] for index in columns]
             condition = " AND ".join(_sql(node, nodes) for node in filters) or None
             return self._rows.read(columns_argument(names), condition).__arrow_c_stream__(), True

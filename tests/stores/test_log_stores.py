@@ -150,7 +150,7 @@ def test_a_commit_of_a_dead_writer_is_recovered(place: Place) -> None:
 
 
 def only_complete(log_store: InMemory) -> Any:
-    """Returns a method `get` for a service that only answers for complete entries."""
+    """Returns a method `get` that returns complete entries, and fails for entries that are not complete yet."""
 
     def get(table_path: str, file_name: str) -> LogEntry | None:
         found = log_store.entries.get((table_path, file_name))

@@ -28,7 +28,7 @@ pub(crate) fn call<T: Send>(
 
 /// Does the same as [`call`] for work that commits. The result is returned even if a log handler asked to stop, because
 /// the outcome of a commit must not get lost; the next call raises the handler's exception instead. If a signal handler
-/// raises an exception, it is extended by what was committed.
+/// raises an exception, a note about the commit is added to it.
 pub(crate) fn call_that_commits<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,

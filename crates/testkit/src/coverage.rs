@@ -71,7 +71,7 @@ impl Coverage {
 /// Returns the counters, eight at a time. A few at both ends are left out.
 fn words() -> &'static [AtomicU64] {
     let counters = COUNTERS.get().copied().unwrap_or_default();
-    // SAFETY: eight counters have the size of a number, and any bits are one.
+    // SAFETY: an `AtomicU64` has the size of eight counters, and every combination of bits is a valid value.
     unsafe { counters.align_to::<AtomicU64>().1 }
 }
 

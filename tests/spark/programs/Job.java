@@ -226,8 +226,8 @@ public class Job {
   }
 
   /**
-   * Executes a statement whose job waits until the statement has ended, and runs an action before
-   * that.
+   * Executes a statement whose job does not finish before the statement has ended. Runs an action
+   * while the job waits.
    */
   private static Object whileJobWaits(String statement, Callable<Object> action) throws Exception {
     reached = new CountDownLatch(1);

@@ -152,7 +152,8 @@ fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     }
     let offset = cursor.offset()?;
     cursor.0.is_empty().then_some(())?;
-    // The first day of the range begins before the range does, so the sum may fit where the product does not.
+    // The sum may fit in 64 bits although the product does not: the first day that has representable times begins
+    // before the earliest of them.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, is_exact, offset))
 }

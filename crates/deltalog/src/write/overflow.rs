@@ -60,7 +60,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Creates the position of rows of a block. A block has less than 2³² rows, and a file less than 2³² blocks.
+    /// Creates the place of `rows` rows of a block, from `start` on. A block has less than 2³² rows, and a file less
+    /// than 2³² blocks.
     pub(crate) fn new(block: usize, start: usize, rows: usize) -> Self {
         Self { block: block as u32, start: start as u32, rows: rows as u32 }
     }

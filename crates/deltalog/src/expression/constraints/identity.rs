@@ -131,7 +131,7 @@ enum Counting {
 /// The values that a write has used.
 #[derive(Debug, Default)]
 struct Used {
-    /// For each column the last value.
+    /// The last value of each identity column.
     last: Vec<Option<i64>>,
     /// The columns whose values an engine generates.
     by_engine: BTreeSet<String>,

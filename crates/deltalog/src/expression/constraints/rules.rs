@@ -194,7 +194,7 @@ impl RuleText {
 /// Returns the expression of an invariant.
 ///
 /// # Errors
-/// The errors of JSON that does not have the protocol's form.
+/// The parser's error if `json` does not have the form that the protocol requires.
 pub(super) fn invariant(json: &str) -> serde_json::Result<String> {
     serde_json::from_str(json).map(|Invariant { expression }| expression.expression)
 }

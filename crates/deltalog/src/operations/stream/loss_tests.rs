@@ -127,8 +127,8 @@ fn a_first_batch_is_read_from_the_snapshot_with_which_it_began() {
     let end = latest(&first, None).unwrap().unwrap();
     assert_eq!(end, place(4, -1, false));
     assert_eq!(ids(&first, None, &end).unwrap(), [1, 2, 3]);
-    // It is not recorded where the stream began. The newest snapshot that it can have begun with has the remaining
-    // rows.
+    // It is not recorded where the stream began. This one assumes the newest version that is possible, which has only
+    // these rows.
     assert_eq!(ids(&stream(&table, options()), None, &end).unwrap(), [2, 3]);
 }
 

@@ -71,7 +71,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// The polynomial of zip files, bit by bit from the lowest.
+/// Returns the CRC-32 checksum that zip files use; the lowest bit of each byte comes first.
 fn crc32(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];

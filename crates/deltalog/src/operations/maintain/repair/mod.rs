@@ -203,9 +203,9 @@ pub struct RepairMetrics {
     pub scanned_files: u64,
     /// The number of files that were removed.
     pub removed_files: u64,
-    /// Their size in bytes, as in the log.
+    /// The size of the removed files in bytes, as in the log.
     pub removed_bytes: u64,
-    /// The number of their rows that were not deleted, as far as the log shows it.
+    /// The number of rows in the removed files that were not deleted, as far as the log shows it.
     pub removed_rows: u64,
     /// The number of missing files.
     pub missing_files: u64,
