@@ -70,7 +70,7 @@ class SparkWrite:
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write that creates or replaces a table from a definition; see `deltalog.DeltaTable.create`.
 
-        If no files are reported, it creates a table without rows. It has no token.
+        If no files are reported, the write creates a table without rows. Such a write cannot be serialized as a token.
         """
     @property
     def location(self) -> str:

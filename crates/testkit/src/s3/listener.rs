@@ -74,7 +74,7 @@ async fn handle(shared: Arc<Shared>, service: S3Service, parts: Parts, content: 
         (Arc::new(Line::default()), plan.bytes_per_second),
     ]);
     if plan.latency_ms > 0 {
-        // A sleep of no time takes up to a millisecond.
+        // Even a sleep of zero milliseconds would take up to a millisecond.
         tokio::time::sleep(Duration::from_millis(plan.latency_ms)).await;
     }
     lines.pass(content.len()).await;

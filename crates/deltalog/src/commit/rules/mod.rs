@@ -36,7 +36,7 @@ pub(super) struct Mine<'a> {
     pub(super) removed: &'a FileSet,
     /// How strictly added rows are compared with what was read.
     pub(super) isolation: IsolationLevel,
-    /// The same for the rows from which the new rows were computed.
+    /// How strictly added rows are compared with the rows from which new rows were computed.
     pub(super) source_isolation: IsolationLevel,
 }
 

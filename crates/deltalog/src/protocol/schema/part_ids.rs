@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 
 /// The metadata of a field with the ids of its parts.
 pub(crate) const PART_IDS: &str = "delta.columnMapping.nested.ids";
-/// The same in older editions of the protocol, and in the schemas by which Spark's tasks write files.
+/// The name of [`PART_IDS`] in older editions of the protocol, and in the schemas by which Spark's tasks write files.
 pub(crate) const PARQUET_PART_IDS: &str = "parquet.field.nested.ids";
 
 /// Returns `schema` with an id for each part. Parts keep the ids that they have; new ones follow `last_id`, which

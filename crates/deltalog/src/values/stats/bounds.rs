@@ -130,7 +130,7 @@ fn with_margin(bounds: &ArrayRef, margin: i64) -> Option<ArrayRef> {
 }
 
 /// Returns `bounds` with NULL for decimals at or beyond the ends of 64-bit integers, because a file may have such an
-/// end in place of an even greater number.
+/// end as the bound of a number that is even greater.
 fn within_i64(bounds: &ArrayRef) -> Option<ArrayRef> {
     let Some(decimals) = bounds.as_primitive_opt::<Decimal128Type>() else { return Some(Arc::clone(bounds)) };
     let within = |value: i128| (value.abs() < END_OF_I64 - slack(END_OF_I64)).then_some(value);

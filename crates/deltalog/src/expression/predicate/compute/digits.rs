@@ -15,9 +15,9 @@ pub(super) enum Rounding {
     HalfUp,
     /// To the nearest, halves to the even neighbor.
     HalfEven,
-    /// Down to the next smaller one.
+    /// Down to the next smaller number.
     Down,
-    /// Up to the next greater one.
+    /// Up to the next greater number.
     Up,
 }
 

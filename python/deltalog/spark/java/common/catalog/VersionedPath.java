@@ -23,8 +23,8 @@ record VersionedPath(String path, String option, String value) {
   /**
    * Returns the path and version in a text; null if it is the path of a table, or has no version.
    *
-   * @param options the JSON of the options of the read, which say how the store is reached; the
-   *     text is their path
+   * @param options the JSON of the options of the read, among them the settings of the store; their
+   *     path is the text
    */
   static VersionedPath of(SparkSession session, String text, String options) {
     VersionedPath found = parse(text);

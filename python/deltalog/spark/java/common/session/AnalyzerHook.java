@@ -12,7 +12,8 @@ import scala.collection.immutable.Seq;
  */
 public class AnalyzerHook {
   /**
-   * Returns null, or why that is impossible with this release of Spark. Later calls have no effect.
+   * Adds the rules. Returns null, or the reason why this is impossible with this release of Spark.
+   * If the session already has the rules, the call has no effect.
    */
   public static String install(SparkSession session) {
     try {
