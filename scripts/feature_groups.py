@@ -28,6 +28,7 @@ ENTRIES = {
         "DriverClasses",
         "EntryColumns",
         "Locations",
+        "NamedRows",
         "ParquetEntries",
         "PythonCalls",
         "SessionSettings",

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import deltalog.spark
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark import configuration
 from deltalog.spark.configuration import EXTENSIONS, JARS, OF_CONNECTOR, OURS, jar
 from deltalog.spark.jvm import jars
 from tests.spark.jar_copies import of_this_spark, release
@@ -72,6 +73,23 @@ def test_what_the_defaults_of_spark_have_is_kept(tmp_path: Path) -> None:
     assert theirs == "their.jar"
     assert_is_copy(ours)
     assert builder._options[EXTENSIONS] == f"theirs.Extensions,{OURS}"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("a.b c", "a.b", "c"),
+        ("  a.b =c ", "a.b", "c"),
+        ("a.b: /x.jar,/y=1/z.jar", "a.b", "/x.jar,/y=1/z.jar"),
+        ("a.b /p=1/x.jar", "a.b", "/p=1/x.jar"),
+        ("a.b\tc d", "a.b", "c d"),
+        ("a.b c,\\\n    d", "a.b", "c,d"),
+        ("a\\:b c\\\\d", "a:b", "c\\d"),
+    ],
+)
+def test_the_defaults_are_java_properties(line: str, name: str, value: str) -> None:
+    text = f"# no = entry\n! nor: this\nlonely\n{line}\nlast = 1"
+    assert configuration._properties(text) == {name: value, "last": "1"}
 
 
 def test_ours_is_not_set_twice() -> None:

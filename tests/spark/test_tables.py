@@ -1,7 +1,9 @@
 """`DeltaTable` with the names of `delta.tables.DeltaTable`."""
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from deltalog import InvalidArgumentError, NotATableError
 from deltalog.spark.tables import DeltaTable
@@ -60,3 +62,32 @@ def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) 
         DeltaTable.forPath(spark, path)
     spark.range(3).write.format("deltalog").save(path)
     assert DeltaTable.isDeltaTable(spark, path)
+
+
+@pytest.mark.oldest
+def test_conditions_name_the_columns_of_a_table_by_its_name(spark: SparkSession) -> None:
+    """As in SQL, and as the JVM connector has it: `t.id`, `db.t.id` and `spark_catalog.db.t.id`."""
+    spark.sql("CREATE TABLE called (id INT, n INT) USING deltalog")
+    spark.sql("INSERT INTO called VALUES (1, 0), (2, 0), (3, 0)")
+    for number, prefix in enumerate(("", "called.", "default.called.", "spark_catalog.default.called."), 1):
+        for name in ("called", "default.called", "spark_catalog.default.called"):
+            table = DeltaTable.forName(spark, name)
+            table.update(f"{prefix}id = 1", {"n": f"{prefix}n + 1"})
+            table.delete(f"{prefix}n < 0")
+        assert table.toDF().where(f"{prefix}n = {3 * number}").count() == 1
+    source = spark.range(2, 5).alias("s")
+    merge = table.merge(source, "called.id = s.id").whenMatchedUpdate("called.n = 0", {"n": "called.n - 1"})
+    merge.whenNotMatchedInsert(values={"called.id": "s.id", "n": "7"}).execute()
+    frame = table.toDF()
+    table.delete((frame.id == 3) & (sf.col("called.n") == -1))
+    assert sorted(frame.select("called.id", "n").collect()) == [(1, 12), (2, -1), (3, -1), (4, 7)]
+    assert sorted(spark.table("called").collect()) == [(1, 12), (2, -1), (4, 7)]
+    # An alias replaces the name.
+    renamed = table.alias("other")
+    renamed.delete("other.id = 4")
+    with pytest.raises(AnalysisException, match="called"):
+        renamed.delete("called.id = 1")
+    path = table.detail().collect()[0].location
+    DeltaTable.forName(spark, f"deltalog.`{path.removeprefix('file:')}`").delete("id = 2")
+    assert [row.id for row in spark.table("called").collect()] == [1]
+    spark.sql("DROP TABLE called")

@@ -3,6 +3,7 @@
 import atexit
 import functools
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -20,6 +21,9 @@ JARS = "spark.jars"
 EXTENSIONS = "spark.sql.extensions"
 OURS = f"{PACKAGE}.DeltalogExtensions"
 OF_CONNECTOR = "io.delta.sql.DeltaSparkSessionExtension"
+
+# The name and the value in a line of Java properties that is no comment.
+_ENTRY = re.compile(r"\s*(?![#!])((?:\\.|[^\\\s=:])+)(?:\s*[=:]\s*|\s+)(.*)")
 
 _Builder = TypeVar("_Builder")
 
@@ -130,9 +134,20 @@ def _defaults() -> dict[str, str]:
     """Returns the settings of `spark-defaults.conf`, which Spark ignores where a builder has a setting."""
     home = os.environ.get("SPARK_HOME", str(Path(pyspark.__file__).parent))
     file = Path(os.environ.get("SPARK_CONF_DIR", Path(home, "conf")), "spark-defaults.conf")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    # A name ends at the first space, equals sign or colon.
-    parts = [
-        line.replace("=", " ", 1).split(None, 1) for line in map(str.strip, lines) if not line.startswith("#")
-    ]
-    return {part[0]: part[1].strip() for part in parts if len(part) == 2}
+    return _properties(file.read_text("utf-8")) if file.is_file() else {}
+
+
+def _properties(text: str) -> dict[str, str]:
+    """Returns the entries of a file of Java properties, with values trimmed as Spark trims them.
+
+    A name ends at the first white space, equals sign or colon. A backslash at the end of a line continues it; elsewhere
+    it stands before a character that has no meaning of its own.
+    """
+    joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text)
+    entries = {}
+    for line in joined.splitlines():
+        found = _ENTRY.fullmatch(line)
+        if found is not None:
+            name, value = (re.sub(r"\\(.)", r"\1", part) for part in found.groups())
+            entries[name] = value.strip()
+    return entries

@@ -154,7 +154,7 @@ class DeltaTable(Maintenance, Clones):
             newest = reader.option("versionAsOf", self._ask("version")).load(self._path)
         else:
             newest = verbs.with_own_columns(self._spark, reader.load(self._path), self._own.id)
-        shown = newest if self._alias is None else newest.alias(self._alias)
+        shown = self._called(newest)
         self._own.note(shown)
         return shown
 
@@ -196,10 +196,14 @@ class DeltaTable(Maintenance, Clones):
     def _target(self) -> verbs.Changed:
         if is_connect(self._spark) and not has_our_catalog(self._spark):
             return Target(self._spark, self._path, self._alias, self._ask, self._store, self._own)
-        newest = self._reader().load(self._path)
-        if self._alias is not None:
-            newest = newest.alias(self._alias)
+        newest = self._called(self._reader().load(self._path))
         return ServerTarget(newest) if is_connect(self._spark) else newest
+
+    def _called(self, rows: DataFrame) -> DataFrame:
+        """Returns rows of the table under its alias, or else under the name that it was found by, as in SQL."""
+        if self._alias is not None:
+            return rows.alias(self._alias)
+        return rows if self._name is None else verbs.named(self._spark, rows, self._name)
 
     @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:

@@ -1,6 +1,7 @@
 """`DeltaTable.delete`, `update` and `merge`: builds the plans that Spark's parser would build for the statements."""
 
 import json
+import re
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from deltalog.spark.dml.statement import Metrics
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.sql.names import is_connect
 
 _AFFECTED = StructType([StructField("num_affected_rows", LongType(), False)])
 _MERGED = StructType(
@@ -38,6 +40,20 @@ def with_own_columns(spark: SparkSession, rows: DataFrame, columns_id: str) -> D
     """
     own = Jvm.of(spark).new("OwnColumns", columns_id)
     return DataFrame(own.shown(spark._jsparkSession, rows._jdf), spark)
+
+
+def named(spark: SparkSession, rows: DataFrame, name: str) -> DataFrame:
+    """Returns rows of a table under its name in the catalog, by which conditions may refer to its columns."""
+    if is_connect(spark):
+        return rows.alias(_last_part(name))
+    jvm = Jvm.of(spark)
+    return DataFrame(jvm.static("NamedRows", "named", spark._jsparkSession, rows._jdf, name), spark)
+
+
+def _last_part(name: str) -> str:
+    """Returns the last part of a name such as db.t or db.`odd name`."""
+    last: str = re.findall(r"`(?:[^`]|``)+`|[^.`]+", name)[-1]
+    return last[1:-1].replace("``", "`") if last.startswith("`") else last
 
 
 def delete(spark: SparkSession, target: Changed, condition: Condition | None, columns_id: str) -> DataFrame:
