@@ -1,7 +1,7 @@
 """Finds imports that violate an order in which each part may import only from itself and from the parts before it.
 
-The core's floors (`floors`), the rooms of the Spark layer in Python (`rooms`) and in Java (`java_rooms`) have such an
-order. Each of these modules reads the imports of its language.
+Three scripts use it: `floors.py` for the folders of the core, `rooms.py` for the folders of `python/deltalog/spark`,
+and `java_rooms.py` for the folders of its Java sources. Each finds the references between parts in its own language.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

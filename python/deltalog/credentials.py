@@ -54,7 +54,10 @@ _PREFIXES = ("aws", "azure", "storage", "google")
 
 
 class NotCredentialsError(Exception):
-    """A provider has returned something that is not credentials; the message completes "returned"."""
+    """A provider has returned something that is not credentials.
+
+    The message says what it is, without a verb: users see "the credential provider NAME returned MESSAGE".
+    """
 
 
 class Answer(NamedTuple):

@@ -217,8 +217,9 @@ class TableRows(TableHandle):
 
         Struct fields are separated by `.`. The log has the bounds of partition columns, and of whole numbers, decimals,
         dates and booleans whose statistics are complete and tight. It does not have the bounds of strings and
-        timestamps, which are cut off, or of floating-point numbers, whose bounds ignore NaN, and none if the
-        `predicate` uses other than partition columns. `(None, None)` means that there is no value. Rows are never read.
+        timestamps, which are cut off, or of floating-point numbers, whose bounds ignore NaN. It has no bounds at all
+        if the `predicate` uses a column that is not a partition column. `(None, None)` means that there is no value.
+        Rows are never read.
 
         Raises:
             InvalidArgumentError: there is no such column.

@@ -1,5 +1,5 @@
 //! CSV as RFC 4180 has it, read strictly: a quote within an unquoted value, text after a closing quote, and a quote
-//! that is never closed are errors, because rows would be wrong without a word.
+//! that is never closed are errors, because rows would otherwise be silently wrong.
 //!
 //! ```text
 //! a,"b ""c""",,""     a | b "c" | NULL | empty text

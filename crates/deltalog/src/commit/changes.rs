@@ -65,7 +65,7 @@ impl Changes {
             && !self.adds.iter().chain(&self.removes).any(has_data_change)
     }
 
-    /// Returns whether the transaction only adds rows, and does not depend on the metadata that it changes.
+    /// Returns whether the transaction only adds rows, and changes neither the protocol nor the metadata.
     pub(super) fn only_adds_rows(&self) -> bool {
         self.protocol.is_none() && self.metadata.is_none() && self.adds_rows_alone()
     }

@@ -42,7 +42,8 @@ pub struct LogSegment {
     /// The newest checksum file of an earlier version, but not earlier than the checkpoint. Together with the later
     /// commits it yields the checksum of this version, if that is missing or belongs to another commit.
     pub(crate) older_checksum: Option<(u64, FileMeta)>,
-    /// The version that was the newest when a listing last showed all files from the checkpoint on.
+    /// The newest version at the time of the last listing that began at the checkpoint. Later listings may begin at a
+    /// later version, and miss a newer checkpoint.
     pub(crate) searched: u64,
 }
 

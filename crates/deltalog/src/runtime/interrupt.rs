@@ -275,7 +275,7 @@ pub(crate) fn receive<T>(messages: &Receiver<T>) -> Result<Result<T, RecvError>,
             return Err(Interrupted);
         }
         if since.elapsed() >= GRACE {
-            // The next requests get no answer either.
+            // The store is silent. Later requests of this call would probably get no answer either, and do not wait.
             hurry();
             return Err(Interrupted);
         }

@@ -149,7 +149,8 @@ impl LeftOver {
         derived.as_ref().filter(|(of, _)| *of == version).map(|(_, checksum)| checksum.clone())
     }
 
-    /// Records that the checksums of the versions up to `newest` may be wrong, except one that is about to be counted.
+    /// Records that the checksums of the versions up to `newest` may be wrong. The version `except` is left out: its
+    /// files are about to be counted for its checksum.
     pub(crate) fn doubt_checksums(&self, newest: u64, except: u64) {
         *self.derived.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });

@@ -70,7 +70,10 @@ def source_reads(source: DataFrame, uri: str) -> SourceReads:
 
 
 def _leaf(relation: Any, uri: str) -> bool | int:
-    """Returns whether a relation without other relations may read the table at `uri`, or the version that it reads."""
+    """Returns the version of the table at `uri` that a relation without inputs reads, if its options name one.
+
+    Otherwise returns whether it may read the table.
+    """
     kind = str(relation.WhichOneof("rel_type"))
     if kind in _WITHOUT_TABLE or kind.endswith("cached_local_relation"):
         return False

@@ -20,7 +20,7 @@ class OpenStream:
         self._has_end = False
 
     def end_at_newest(self) -> None:
-        """Ends the stream at the version that is the newest at its next look. Later calls have no effect."""
+        """Ends the stream at the version that is the newest when it next looks. Later calls have no effect."""
         if not self._has_end:
             self._has_end = True
             self.stream.end_at_newest()

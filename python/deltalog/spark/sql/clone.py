@@ -88,7 +88,8 @@ def cloned(
     if mode is None:
         raise InvalidArgumentError(f"the mode of a clone is one of {', '.join(_MODES)}, not {request.mode!r}")
     properties = clone_properties(request.properties)
-    # This comes before another location is resolved, because how a store is accessed depends on the session.
+    # This must run before another location is resolved: a thread remembers only its last location, with the options
+    # by which the session of the source accesses the store.
     origin = last_location(source.uri)
     path = path_in(request.target)
     spark = python_session(session)

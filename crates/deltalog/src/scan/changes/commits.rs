@@ -34,7 +34,8 @@ pub(super) enum FeedActions {
 pub(super) struct FileActions {
     /// The actions in the form of the log, with the required columns.
     pub(super) batch: RecordBatch,
-    /// The actions whose own changes may be requested.
+    /// The actions that may contain a requested change: an inserted row for an `add` action, a deleted row for a
+    /// `remove` action. The others stay in `batch`, because both actions of a path are compared.
     pub(super) kept: Kept,
 }
 

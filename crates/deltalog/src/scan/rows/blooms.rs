@@ -220,7 +220,7 @@ fn header(bytes: &Bytes) -> Result<(usize, usize)> {
 
 fn filter(bits: &Bytes) -> Result<Sbbf> {
     if bits.iter().all(|byte| *byte == 0) {
-        return Err(Error::corrupt_data("the Bloom filter has no value, although the column has"));
+        return Err(Error::corrupt_data("the Bloom filter is empty, although the column has values"));
     }
     Ok(Sbbf::new(bits))
 }

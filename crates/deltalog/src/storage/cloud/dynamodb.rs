@@ -33,11 +33,11 @@ const TEMP_PATH: &str = "tempPath";
 const COMPLETE: &str = "complete";
 const EXPIRE_TIME: &str = "expireTime";
 
-/// How often a request is sent, at most.
+/// The maximum number of times that a request is sent.
 const TRIES: u32 = 4;
 /// The first pause between two requests. Each later one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// How often the state of a new table is polled, and the pause in between.
+/// The maximum number of times that the state of a new table is polled, and the pause between two polls.
 const LOOKS: u32 = 200;
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 

@@ -107,7 +107,7 @@ const FUNCTIONS: &[(&[&str], Of, usize, usize)] = &[
     (&["REGEXP_EXTRACT"], Of::Any(O::Regex(R::Extract)), 2, 3),
 ];
 
-/// Returns the names of all functions that are operations, in upper case.
+/// Returns the names of all functions in `FUNCTIONS`, with their aliases, in upper case.
 pub(in crate::expression::predicate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().flat_map(|(names, ..)| names.iter().copied())
 }

@@ -25,8 +25,8 @@ const COMMENT: &str = "comment";
 /// Sets `properties`. The property `comment` is the description of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
-/// that another kind of change sets. Also the errors of [`enable::follow_up`].
+/// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, for a CHECK
+/// constraint, and for a property that the table maintains itself. Also the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
     ensure_settable(properties)?;
     check_bloom_filters(properties, &draft.schema)?;
@@ -103,7 +103,7 @@ pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Opera
     Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ COMMENT: description }).to_string())
 }
 
-/// Refuses a property that another kind of change sets, or that the table maintains itself.
+/// Refuses a property that is a CHECK constraint, or that the table maintains itself.
 fn ensure_free(name: &str) -> Result<()> {
     if name.starts_with(CHECK) {
         return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))

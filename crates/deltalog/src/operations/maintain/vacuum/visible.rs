@@ -24,7 +24,7 @@ pub(crate) struct Visible {
     /// The beginnings of the names of partition directories.
     partitions: Vec<String>,
     hides_metadata: bool,
-    /// The directories in which other tables are.
+    /// The directories that contain other tables.
     tables: Mutex<Vec<String>>,
 }
 

@@ -40,8 +40,8 @@ public abstract class BaseCatalog extends DelegatingCatalogExtension
   }
 
   /**
-   * Returns the active session. If only the setting for this catalog is made in the session, it
-   * gets our extensions, too.
+   * Returns the active session, after adding our extensions if they are missing. They are missing
+   * if the session configures this catalog, but not `spark.sql.extensions`.
    */
   private static SparkSession session() {
     SparkSession active = SparkSession.active();
