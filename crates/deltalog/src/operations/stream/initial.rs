@@ -7,7 +7,7 @@ use arrow::datatypes::Schema;
 use super::commits::COLUMNS;
 use super::schema;
 use super::sorted::{SortedFiles, Sorter};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{FileColumn, FileColumns, with_columns};
 use crate::snapshot::Snapshot;
 
@@ -18,9 +18,14 @@ use crate::snapshot::Snapshot;
 /// of `read`; also the errors of [`Snapshot::replay_files`].
 pub(super) fn sorted(read: &Snapshot, version: u64, most_memory: usize) -> Result<SortedFiles> {
     let snapshot = read.at_version(version).map_err(|error| match error.kind() {
-        ErrorKind::VersionNotFound => error.with_hint(
-            "the snapshot was cleaned up before the stream was through with it: begin with a new checkpoint",
-        ),
+        ErrorKind::VersionNotFound => {
+            let message =
+                format!("the snapshot of version {version}, with which the stream begins, was cleaned up");
+            Error::new(ErrorKind::VersionNotFound, message)
+                .with_source(error)
+                .at_version(version)
+                .with_hint("begin with a new checkpoint")
+        }
         _ => error,
     })?;
     if version != read.version() {

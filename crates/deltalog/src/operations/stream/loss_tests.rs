@@ -66,6 +66,24 @@ fn delete_commit(table: &Table, version: u64) {
 }
 
 #[test]
+fn a_snapshot_that_was_cleaned_up_before_all_of_it_was_read_is_named() {
+    let mut table = table(2);
+    let first = stream(&table, options());
+    let end = first.latest(None, one_file()).unwrap().unwrap();
+    append(&mut table, &[3]);
+    crate::write_checkpoint(&Snapshot::open(&table.storage(), None).unwrap(), &Environment::system())
+        .unwrap();
+    (0..=2).for_each(|version| delete_commit(&table, version));
+    let lost = ensure_lost(latest(&stream(&table, options()), Some(&end)));
+    assert_eq!(lost.version(), Some(2), "{lost}");
+    assert!(
+        lost.to_string().contains("snapshot of version 2, with which the stream begins, was cleaned up"),
+        "{lost}"
+    );
+    assert!(lost.hint().unwrap().contains("new checkpoint"), "{lost}");
+}
+
+#[test]
 fn a_first_batch_that_began_with_the_next_commit_is_not_empty_after_a_restart() {
     let mut table = table(2);
     let first = stream(&table, options().start(StreamStart::Latest));
