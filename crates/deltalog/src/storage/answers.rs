@@ -471,7 +471,7 @@ fn names_existing(code: &str) -> bool {
     matches!(code, "BlobAlreadyExists" | "PathAlreadyExists")
 }
 
-/// Returns the kind of the I/O error that caused `error`, if there is one. `object_store` has no variant for some kinds.
+/// Returns the kind of the I/O error that caused `error`, if any. Some of its kinds have no variant in `object_store`.
 fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
     source_of::<std::io::Error>(error).map(std::io::Error::kind)
 }
