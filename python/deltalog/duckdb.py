@@ -71,6 +71,7 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
     Raises:
         ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
+        InvalidArgumentError: the query is empty, or has no result. Other faults of a query are errors of DuckDB.
         NotATableError: there is no table.
     """
     if not is_text(query):
@@ -79,7 +80,9 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
     connection = engine.connect()
     for name, table in tables.items():
         connection.register(name, source(table))
-    result: duckdb.DuckDBPyRelation = connection.sql(query)
+    result: duckdb.DuckDBPyRelation | None = connection.sql(query)
+    if result is None:
+        raise wrong_argument("query", query, "a query, which has a result")
     return result
 
 

@@ -159,6 +159,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expression::rule_functions, module)?)?;
     module.add_function(wrap_pyfunction!(expression::expression_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(expression::default_value, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::arrow_stream, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::begin_write, module)?)?;

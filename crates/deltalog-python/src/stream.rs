@@ -221,6 +221,19 @@ impl ArrowStream {
     }
 }
 
+/// Returns the rows of another library, as a stream whose batches are read one by one.
+#[pyfunction]
+pub(crate) fn arrow_stream(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<ArrowStream> {
+    let reader = reader_of(data)?;
+    let schema = reader.schema();
+    let batches = reader.map(|batch| {
+        batch.map_err(|failure| {
+            Error::invalid_argument("the rows cannot be read to their end").with_source(failure)
+        })
+    });
+    ArrowStream::start(py, schema, batches)
+}
+
 /// Converts a Delta schema to an Arrow schema with the metadata of its fields, an object with `__arrow_c_schema__`.
 #[pyfunction]
 pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {

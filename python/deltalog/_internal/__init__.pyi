@@ -72,6 +72,7 @@ from deltalog._internal.statements import delete_rows as delete_rows
 from deltalog._internal.statements import merge_rows as merge_rows
 from deltalog._internal.statements import update_rows as update_rows
 from deltalog._internal.stream import ArrowStream as ArrowStream
+from deltalog._internal.stream import arrow_stream as arrow_stream
 from deltalog._internal.stream import schema_from_arrow as schema_from_arrow
 from deltalog._internal.stream import schema_to_arrow as schema_to_arrow
 from deltalog._internal.table_stream import TableStream as TableStream
@@ -127,6 +128,7 @@ __all__ = [
     "WriteTask",
     "__version__",
     "alter_table",
+    "arrow_stream",
     "begin_write",
     "cache_statistics",
     "canonical_uri",

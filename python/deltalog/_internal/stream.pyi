@@ -3,7 +3,7 @@
 from typing import final
 
 from deltalog._internal.batch import ArrowBatch
-from deltalog.arrow_types import ArrowSchemaExportable
+from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
 
 @final
 class ArrowStream:
@@ -20,6 +20,12 @@ class ArrowStream:
     def __next__(self) -> ArrowBatch: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def arrow_stream(data: ArrowData) -> ArrowStream:
+    """Returns the rows of another library, as a stream whose batches are read one by one.
+
+    Raises `InvalidArgumentError` if the data is no Arrow data, or if it fails before its first batch.
+    """
 
 def schema_to_arrow(json: str) -> ArrowSchemaExportable:
     """Returns the Arrow schema of a Delta schema."""

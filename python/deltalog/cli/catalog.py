@@ -18,6 +18,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "head": ("rows", "print the first rows"),
         "show": ("rows", "print rows"),
         "count": ("rows", "count rows"),
+        "sql": ("query", "run a query over tables"),
     },
     "Look at its history": {
         "history": ("commits", "list the commits, newest first"),

@@ -36,6 +36,7 @@ CODES: dict[str, int] = {
     "CommitConflictError": 4,
     "TableReplacedError": 4,
     "UnsupportedFeatureError": 5,
+    "ExtraRequiredError": 5,
     "CorruptLogError": 6,
     "CorruptDataError": 6,
     "MissingFileError": 6,
