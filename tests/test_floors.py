@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from scripts import java_rooms, rooms
@@ -93,3 +94,9 @@ def test_a_class_of_a_room_above_is_named(tmp_path: Path) -> None:
 def test_the_rooms_of_the_spark_layer_are_in_order() -> None:
     found = [*upward(rooms.ROOMS, rooms.imports()), *upward(java_rooms.ROOMS, java_rooms.imports())]
     assert [*rooms.of_core(), *found] == []
+
+
+def test_the_table_of_the_binding_has_every_file(root: Path) -> None:
+    sources = root / "crates/deltalog-python/src"
+    named = re.findall(r"^//! \| `(\w+)` \|", (sources / "lib.rs").read_text(), re.MULTILINE)
+    assert named == sorted(path.stem for path in sources.iterdir() if path.name != "lib.rs")

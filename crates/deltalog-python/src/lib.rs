@@ -4,53 +4,58 @@
 //!
 //! | file | what it binds |
 //! | --- | --- |
+//! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
+//! | `analyze` | statistics of files: `recompute_statistics` |
+//! | `answers` | answers from the log, as Python values |
+//! | `argument` | arguments of classes that users call directly |
+//! | `auto_compaction` | a Spark session's settings for the compaction after a write |
+//! | `batch` | the batches of a stream, one by one |
 //! | `call` | releasing the interpreter lock, mapping errors |
+//! | `clone` | CLONE |
 //! | `commit_arguments` | a writer's facts about its commit |
+//! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
+//! | `create` | `create_table`: tables by their definition, with or without rows |
+//! | `decoder` | rows from the bytes of a file |
+//! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
+//! | `encoder` | rows as the bytes of a file |
+//! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `expression` | values of SQL expressions for Arrow data |
+//! | `foreign` | calls of other people's code, in which a thread may lose the interpreter |
+//! | `fragment` | fragments of scans for other processes |
+//! | `handle` | the newest snapshot of a table, and its commits |
 //! | `interpreters` | refuses sub-interpreters |
 //! | `interrupts` | Ctrl-C during a call |
 //! | `log_store` | objects of Python that decide commits |
 //! | `logging` | the crate's log records, for Python's `logging` |
-//! | `expression` | values of SQL expressions for Arrow data |
-//! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `manifest` | manifests for other engines |
 //! | `optimize` | OPTIMIZE |
 //! | `panics` | panics as `InternalError` |
-//! | `registry` | the newest versions of the tables that the process has opened |
-//! | `analyze` | statistics of files: `recompute_statistics` |
+//! | `parquet_file` | rows of a file that belongs to no table |
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
-//! | `snapshot` | `Snapshot` |
-//! | `handle` | the newest snapshot of a table, and its commits |
-//! | `stream` | Arrow streams out |
-//! | `batch` | the batches of a stream, one by one |
-//! | `encoder` | rows as the bytes of a file |
-//! | `decoder` | rows from the bytes of a file |
-//! | `parquet_file` | rows of a file that belongs to no table |
 //! | `several` | rows from lists and generators of batches |
-//! | `write` | `write_stream`: data from Arrow to a committed version |
-//! | `write_batches` | the rows of a stream, written while the source makes the next ones |
-//! | `clone` | CLONE |
-//! | `convert` | `ConversionPlan`: directories of Parquet files that become tables |
-//! | `create` | `create_table`: tables by their definition, with or without rows |
-//! | `upkeep` | the threads that do what follows commits |
-//! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
-//! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements by tasks in several processes |
-//! | `statements` | DELETE, UPDATE and MERGE |
-//! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
-//! | `write_target` | the location of a write, and the version that it is based on |
-//! | `write_token` | a write in a form that other processes can read |
-//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
-//! | `table_options` | the options of a new table |
-//! | `answers` | answers from the log, as Python values |
-//! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
+//! | `small_append` | an append of a few rows, which lists the log once |
+//! | `snapshot` | `Snapshot` |
 //! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_clone` | `SparkClone` |
+//! | `spark_optimize` | `SparkOptimize`: OPTIMIZE by the tasks of Spark |
+//! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_statement` | `SparkStatement` |
 //! | `spark_write` | `SparkWrite` |
-//! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
+//! | `statement_tasks` | `StatementTask`, `StatementFragment`: statements by tasks in several processes |
+//! | `statements` | DELETE, UPDATE and MERGE |
+//! | `store_options` | options and credentials of stores |
+//! | `stream` | Arrow streams out |
+//! | `table_options` | the options of a new table |
+//! | `table_stream` | `TableStream`: the rows of a table as a sequence of batches |
+//! | `upkeep` | the threads that do what follows commits |
+//! | `vacuum` | `VacuumPlan`: the files that a table no longer needs |
+//! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `write_arguments` | what a writer asks for beside its data |
-//! | `fragment` | fragments of scans for other processes |
+//! | `write_batches` | the rows of a stream, written while the source makes the next ones |
+//! | `write_target` | the location of a write, and the version that it is based on |
+//! | `write_token` | a write in a form that other processes can read |
 
 // The functions that Python sees are documented in the stubs, `python/deltalog/_internal`.
 #![allow(missing_docs)]
