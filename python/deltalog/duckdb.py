@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from deltalog.arguments import columns_argument
 from deltalog.checked import is_text
 from deltalog.conditions import NotTranslated, Rows, column, flat, literal, translated
-from deltalog.errors import wrong_argument
+from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.extras import required
 from deltalog.table import DeltaTable
 
@@ -71,7 +71,8 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
     Raises:
         ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: the query is empty, or has no result. Other faults of a query are errors of DuckDB.
+        InvalidArgumentError: DuckDB does not accept the query, or it has no result. What fails while the rows are
+            computed is an error of DuckDB.
         NotATableError: there is no table.
     """
     if not is_text(query):
@@ -80,7 +81,13 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
     connection = engine.connect()
     for name, table in tables.items():
         connection.register(name, source(table))
-    result: duckdb.DuckDBPyRelation | None = connection.sql(query)
+    try:
+        result: duckdb.DuckDBPyRelation | None = connection.sql(query)
+    except engine.Error as error:
+        refused = InvalidArgumentError(f"DuckDB does not accept the query: {error}")
+        raise hinted(
+            refused, "correct the query; it names tables by the names of the other arguments"
+        ) from error
     if result is None:
         raise wrong_argument("query", query, "a query, which has a result")
     return result

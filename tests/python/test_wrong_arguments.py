@@ -113,6 +113,7 @@ NEEDED: dict[str, Any] = {
     "of": 2,
     "predicate": "target.id = source.id",
     "properties": {"x": "y"},
+    "query": "SELECT 1",
     "schema": pa.schema({"id": pa.int64()}),
     "set_bloom_filter_enabled": True,
     "source": ROWS,
@@ -131,6 +132,7 @@ PLACES = ("table_uri", "table_or_uri", "uri", "target_uri")
 OBJECTS: dict[str, Callable[[DeltaTable], Any]] = {
     "DeltaTable": lambda table: table,
     "DistributedWrite": lambda table: begin_write(table, mode="append"),
+    "ScanTask": lambda table: table.scan_tasks(1)[0],
     "TableAlterer": lambda table: table.alter,
     "TableMerger": lambda table: table.merge(ROWS, "target.id = source.id"),
     "TableOptimizer": lambda table: table.optimize,
@@ -146,6 +148,7 @@ RETURNED = {
     "DistributedWrite",
     "Metadata",
     "Protocol",
+    "ScanTask",
     "StreamBacklog",
     "StreamBatch",
     "TableAlterer",
@@ -214,6 +217,11 @@ def parameters_of(call: Callable[..., Any]) -> list[inspect.Parameter]:
     return [one for one in found if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
 
 
+def positional_of(call: Callable[..., Any]) -> list[str]:
+    """Returns the parameters that cannot be given by name, because other arguments may have any name."""
+    return [one.name for one in parameters_of(call) if one.kind is one.POSITIONAL_ONLY and one.name != "self"]
+
+
 def needed(path: str, call: Callable[..., Any], place: Path) -> dict[str, Any]:
     """Returns arguments for the parameters without defaults."""
     arguments: dict[str, Any] = {}
@@ -247,7 +255,8 @@ def test_wrong_arguments(
             arguments = {**needed(path, call, place), parameter.name: value}
             found: DeltaError | None = None
             try:
-                call(**arguments)
+                positional = [arguments.pop(name) for name in positional_of(call)]
+                call(*positional, **arguments)
                 table = opened(pristine, place)
             except DeltaError as error:
                 found = error

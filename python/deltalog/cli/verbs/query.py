@@ -31,22 +31,13 @@ def _define(parser: Parser) -> None:
 def _run(arguments: Arguments, out: Output) -> None:
     from deltalog._internal import arrow_stream
     from deltalog.duckdb import sql
-    from deltalog.errors import DeltaError
     from deltalog.table import DeltaTable
 
     options = options_of(arguments)
     tables = {name: DeltaTable(place, storage_options=options) for name, place in arguments.tables}
     if len(tables) < len(arguments.tables):
         raise UsageError("a name is given to two tables")
-    try:
-        result = sql(arguments.query, **tables)
-    except DeltaError:
-        raise
-    except Exception as error:
-        if not type(error).__module__.partition(".")[0].endswith("duckdb"):
-            raise
-        raise UsageError(f"DuckDB does not accept the query: {error}") from error
-    out.rows(arrow_stream(result), arguments.limit)
+    out.rows(arrow_stream(sql(arguments.query, **tables)), arguments.limit)
 
 
 VERBS: dict[str, Verb] = {
