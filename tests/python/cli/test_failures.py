@@ -59,7 +59,7 @@ def test_wrong_arguments(run: Command, arguments: tuple[str, ...], code: int, te
 def test_every_command_without_a_table(run: Command, name: str) -> None:
     more = {"log": ["0"], "diff": ["0"], "changes": ["0"], "zorder": ["a"], "restore": ["0"], "clone": ["c"]}
     more |= {"alter": ["--name", "a"], "drop-feature": ["columnMapping"], "create": ["--columns", "a"]}
-    more |= {"append": ["rows.csv"], "export": ["rows.csv"]}
+    more |= {"append": ["rows.csv"], "export": ["rows.csv"], "sql": ["t=nowhere"]}
     Path("rows.csv").write_text("a\n")
     ran = run(name, "nowhere", *more.get(name, []))
     assert ran.code == (2 if name in ("convert", "create", "completion") else 3)
