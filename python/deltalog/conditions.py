@@ -5,18 +5,23 @@ pages by it. The library evaluates the others. Arithmetic is never translated, b
 """
 
 import math
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from deltalog import _internal
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.filters import quoted, value_as_sql
+from deltalog.table.delta_table import DeltaTable, ensure_no_options
 
-__all__ = ["MOST_VALUES", "NotTranslated", "Rows", "column", "flat", "literal", "translated"]
+__all__ = ["MOST_VALUES", "Location", "NotTranslated", "Rows", "column", "flat", "literal", "translated"]
 
 _Node = TypeVar("_Node")
+
+Location: TypeAlias = DeltaTable | str | os.PathLike[str]
+"""A table, or its path or URL."""
 
 MOST_VALUES = 10_000
 """The most values of an IN that is translated."""
@@ -33,14 +38,27 @@ class Rows(NamedTuple):
     is_pinned: bool
     """Whether the caller has chosen the version."""
 
+    @classmethod
+    def of(cls, table: Location, storage_options: Mapping[str, str] | None) -> "Rows":
+        """Returns the rows of the version that a table shows, or of the newest version at a location."""
+        if isinstance(table, DeltaTable):
+            ensure_no_options(storage_options=storage_options)
+        else:
+            table = DeltaTable(table, storage_options=storage_options)
+        return cls(table._rows, table._opened.is_pinned)
+
     def read(self, columns: list[str] | None, condition: str | None) -> _internal.ArrowStream:
         """Returns the rows for which the condition is true. Strings are views, which are not copied."""
         return self.snapshot.scan(columns, condition, False, True, self.is_pinned)
 
+    def empty(self) -> _internal.ArrowStream:
+        """Returns a stream without rows, which has the columns of all others. Lists no file."""
+        return self.snapshot.scan(None, None, False, True, self.is_pinned, 0)
+
     def understands(self, condition: str) -> bool:
-        """Returns whether the scan can evaluate a condition. Reads no file."""
+        """Returns whether the scan can evaluate a condition. Lists no file."""
         try:
-            self.snapshot.scan([], f"FALSE AND ({condition})", False, True, self.is_pinned)
+            self.snapshot.scan([], condition, False, True, self.is_pinned, 0)
         except (InvalidArgumentError, UnsupportedFeatureError):
             return False
         return True

@@ -6,25 +6,19 @@ columns, which DuckDB filters itself.
 """
 
 import importlib
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from deltalog.arguments import columns_argument
 from deltalog.checked import is_text
-from deltalog.conditions import NotTranslated, Rows, column, flat, literal, translated
+from deltalog.conditions import Location, NotTranslated, Rows, column, flat, literal, translated
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
 from deltalog.extras import required
-from deltalog.table import DeltaTable
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Location", "source", "sql"]
-
-Location: TypeAlias = DeltaTable | str | os.PathLike[str]
-"""A table, or its path or URL."""
+__all__ = ["source", "sql"]
 
 _INSTALL = "pip install 'deltalog[sql]'"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -43,16 +37,17 @@ def source(table: Location, *, storage_options: Mapping[str, str] | None = None)
 
     Raises:
         ExtraRequiredError: DuckDB is not installed.
+        InvalidArgumentError: `storage_options` were passed with a `DeltaTable`, which has its own.
         NotATableError: there is no table.
     """
     required("duckdb", "deltalog.duckdb", _INSTALL)
-    opened = table if isinstance(table, DeltaTable) else DeltaTable(table, storage_options=storage_options)
+    rows = Rows.of(table, storage_options)
     try:
         private = importlib.import_module("duckdb._sources")
         nodes = importlib.import_module("duckdb._sources.nodes")
     except ModuleNotFoundError:
-        return _Stream(opened)
-    return _filtering(private.ArrowScanSource, nodes)(opened)
+        return _Stream(rows)
+    return _filtering(private.ArrowScanSource, nodes)(rows)
 
 
 def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
@@ -96,8 +91,8 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 class _Stream:
     """All rows, for a DuckDB that cannot ask for some."""
 
-    def __init__(self, table: DeltaTable) -> None:
-        self._rows = Rows(table._rows, table._opened.is_pinned)
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
@@ -111,11 +106,10 @@ def _filtering(base: Any, nodes: Any) -> Any:
 
         schema_is_stable = True
 
-        def __init__(self, table: DeltaTable) -> None:
-            super().__init__(table)
-            self._rows = Rows(table._rows, table._opened.is_pinned)
-            self._schema = self._rows.read(None, "FALSE")
-            self._names = [field.name for field in table.schema().fields]
+        def __init__(self, rows: Rows) -> None:
+            super().__init__(rows)
+            self._rows = rows
+            self._schema = rows.empty()
 
         def __arrow_c_schema__(self) -> object:
             return self._schema.__arrow_c_schema__()
@@ -134,9 +128,10 @@ def _filtering(base: Any, nodes: Any) -> Any:
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
             """Returns the rows that meet all filters, and True, which means that they have exactly these columns."""
-            names = None if columns is None else [self._names[index] for index in columns]
+            known = self._schema.column_names
+            names = None if columns is None else [known[index] for index in columns]
             condition = " AND ".join(_sql(node, nodes) for node in filters) or None
-            return self._rows.read(columns_argument(names), condition).__arrow_c_stream__(), True
+            return self._rows.read(names, condition).__arrow_c_stream__(), True
 
     return TableSource
 

@@ -4,15 +4,13 @@ Polars asks for columns and gives its filter, and the scan evaluates what it can
 and everything else of the protocol are the scan's. Works in the in-memory and the streaming engine, from Polars 1.30.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
-from deltalog.conditions import Rows, translated
+from deltalog.conditions import Location, Rows, translated
 from deltalog.extras import required
 from deltalog.polars_conditions import conjuncts, sql
-from deltalog.table import DeltaTable
 
 if TYPE_CHECKING:
     import polars
@@ -25,9 +23,7 @@ _ROWS = 1 << 17
 """The rows of a frame, at least. Polars takes long for many small ones."""
 
 
-def scan(
-    table: DeltaTable | str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
-) -> "polars.LazyFrame":
+def scan(table: Location, *, storage_options: Mapping[str, str] | None = None) -> "polars.LazyFrame":
     """Returns the rows of a table as a lazy frame of Polars.
 
     The frame keeps the version that is the newest now, or the version that a `DeltaTable` shows. Files and pages that
@@ -39,14 +35,13 @@ def scan(
 
     Raises:
         ExtraRequiredError: Polars is not installed.
+        InvalidArgumentError: `storage_options` were passed with a `DeltaTable`, which has its own.
         NotATableError: there is no table.
     """
     pl: Any = required("polars", "deltalog.polars", _INSTALL)
     plugins: Any = required("polars.io.plugins", "deltalog.polars", _INSTALL)
-    opened = table if isinstance(table, DeltaTable) else DeltaTable(table, storage_options=storage_options)
-    rows = Rows(opened._rows, opened._opened.is_pinned)
-    # A scan of nothing has the schema that all batches have.
-    schema = pl.DataFrame(rows.read(None, "FALSE")).schema
+    rows = Rows.of(table, storage_options)
+    schema = pl.DataFrame(rows.empty()).schema
 
     def source(
         with_columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None

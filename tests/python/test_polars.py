@@ -206,6 +206,9 @@ def test_a_lazy_frame_is_written(location: str, tmp_path: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotATableError, match="nowhere"):
         deltalog.polars.scan(tmp_path / "nowhere")
+    write_deltalake(tmp_path / "here", pl.DataFrame({"a": [1]}))
+    with pytest.raises(InvalidArgumentError, match="storage_options cannot be passed with a table"):
+        deltalog.polars.scan(DeltaTable(tmp_path / "here"), storage_options={"aws_region": "x"})
     code = """
         import sys
         sys.modules["polars"] = None

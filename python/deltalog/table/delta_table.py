@@ -492,6 +492,14 @@ def _reopen(
     return kind._at(opened, has_catalog=False, credential_provider=credential_provider)
 
 
+def ensure_no_options(**options: object) -> None:
+    """Refuses options of the store for a table that is open, which has its own."""
+    for option, passed in options.items():
+        if passed:
+            refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
+            raise hinted(refused, f"pass {option} where the table is opened")
+
+
 def target_argument(
     table_or_uri: "str | os.PathLike[str] | DeltaTable",
     storage_options: Mapping[str, str] | None,
@@ -505,11 +513,5 @@ def target_argument(
     if not isinstance(table_or_uri, DeltaTable):
         location = location_argument(table_or_uri, name)
         return location, store_argument(location, storage_options, credential_provider), None
-    for option, passed in (
-        ("storage_options", storage_options),
-        ("credential_provider", credential_provider),
-    ):
-        if passed:
-            refused = InvalidArgumentError(f"{option} cannot be passed with a table, which has its own")
-            raise hinted(refused, f"pass {option} where the table is opened")
+    ensure_no_options(storage_options=storage_options, credential_provider=credential_provider)
     return table_or_uri.table_uri, StoreOptions({}), table_or_uri._base_of_write(mode)

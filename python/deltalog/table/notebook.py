@@ -4,12 +4,12 @@ Texts of the table are escaped, as it may come from a stranger. The page loads n
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta, timezone
 from html import escape
 from typing import TYPE_CHECKING
 
 from deltalog.errors import DeltaError
 from deltalog.escape import visible
+from deltalog.words import moment
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable
@@ -75,10 +75,4 @@ def _rows(heads: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> str:
 
 
 def _time(milliseconds: object) -> str:
-    if not isinstance(milliseconds, int):
-        return ""
-    try:
-        time = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms"
-    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    return moment(milliseconds) if isinstance(milliseconds, int) else ""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.cli.output import Output, objects
 from deltalog.cli.verb import Arguments, Parser, Verb, add_limit, add_table, add_version, open_table, whole
-from deltalog.cli.words import moment, size
 from deltalog.escape import visible
+from deltalog.words import moment, size
 
 if TYPE_CHECKING:
     from deltalog.table import DeltaTable

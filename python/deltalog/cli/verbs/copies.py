@@ -3,7 +3,7 @@
 from deltalog.cli.columns import fields_of
 from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, add_version, open_table, options_of, pair
-from deltalog.cli.words import counted, size
+from deltalog.words import counted, size
 
 __all__ = ["VERBS"]
 

@@ -14,7 +14,7 @@ from deltalog.cli.verb import (
     columns_of,
     open_table,
 )
-from deltalog.cli.words import count, iso, moment, size
+from deltalog.words import count, iso, moment, size
 
 if TYPE_CHECKING:
     from deltalog.schema import Field

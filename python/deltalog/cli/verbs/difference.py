@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltalog.cli.output import Output, objects
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, open_table, version_or_time
-from deltalog.cli.words import counted, moment, size
 from deltalog.escape import visible
+from deltalog.words import counted, moment, size
 
 if TYPE_CHECKING:
     from deltalog.schema import Schema

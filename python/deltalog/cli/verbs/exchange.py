@@ -17,7 +17,7 @@ from deltalog.cli.verb import (
     columns_of,
     open_table,
 )
-from deltalog.cli.words import counted
+from deltalog.words import counted
 
 if TYPE_CHECKING:
     from deltalog._internal import ArrowBatch, Decoder

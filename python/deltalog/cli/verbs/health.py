@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from deltalog.cli.failures import FOUND
 from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, add_version, open_table, version_or_time
-from deltalog.cli.words import counted, iso, moment, size
 from deltalog.escape import visible
+from deltalog.words import counted, iso, moment, size
 
 if TYPE_CHECKING:
     from deltalog.table.vacuum import VacuumPlan

@@ -6,7 +6,7 @@ from typing import Any
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, columns_of, open_table, whole
-from deltalog.cli.words import counted, size
+from deltalog.words import counted, size
 
 __all__ = ["VERBS"]
 

@@ -12,7 +12,7 @@ from deltalog.cli.verb import (
     open_table,
     version_or_time,
 )
-from deltalog.cli.words import count
+from deltalog.words import count
 
 __all__ = ["VERBS"]
 

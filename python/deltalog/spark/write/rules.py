@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from deltalog._internal import SparkWrite
+from deltalog.filters import quoted
 from deltalog.spark.write.fit import partition_positions
 from deltalog.spark.write.refusals import REFUSAL
 
@@ -119,11 +120,7 @@ def _required_voids(fields: list[dict[str, Any]], structs: tuple[str, ...] = ())
     for field in fields:
         path = (*structs, field["name"])
         if field["type"] == "void" and not field["nullable"]:
-            outer = [f"{_quoted(structs[: end + 1])} IS NULL" for end in range(len(structs))]
+            outer = [f"{'.'.join(map(quoted, structs[: end + 1]))} IS NULL" for end in range(len(structs))]
             yield ".".join(path), " OR ".join(outer) or "false"
         elif isinstance(field["type"], dict) and field["type"]["type"] == "struct":
             yield from _required_voids(field["type"]["fields"], path)
-
-
-def _quoted(path: tuple[str, ...]) -> str:
-    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
