@@ -82,22 +82,34 @@ _SHOWN = 80
 
 
 class NotATableError(DeltaError, FileNotFoundError):
-    """There is definitely no Delta table at the location; never raised because of a failed request."""
+    """There is definitely no Delta table at the location; never raised because of a failed request.
+
+    What to do: check the path, or create the table.
+    """
 
 
 class TableReplacedError(DeltaError, FileNotFoundError):
-    """The table that was opened no longer exists: it was dropped and another one was created in its place."""
+    """The table that was opened no longer exists: it was dropped and another one was created in its place.
+
+    What to do: open the table again, and compute from its new rows what was to be written.
+    """
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
     """There is already a table at the location where one should be created.
 
     `reason` is `table_created` if another writer created it during the call.
+
+    What to do: append to the table, replace it (`mode="overwrite"`), or choose another location.
     """
 
 
 class VersionNotFoundError(DeltaError, LookupError):
-    """The requested version or time is not in the readable range."""
+    """The requested version or time is not in the readable range.
+
+    What to do: choose one of the versions that the message names. To keep more of them, set
+    `delta.logRetentionDuration` and `delta.deletedFileRetentionDuration`.
+    """
 
 
 class DeltaProtocolError(DeltaError):
@@ -105,27 +117,48 @@ class DeltaProtocolError(DeltaError):
 
 
 class CorruptLogError(DeltaProtocolError, ValueError):
-    """The log breaks the protocol."""
+    """The log breaks the protocol.
+
+    What to do: look at the file and the line that the message names. If another program has written it, report it
+    there; a copy of the log's directory is worth keeping.
+    """
 
 
 class CorruptDataError(DeltaError, ValueError):
-    """A data file breaks its format, or does not fit the table's schema."""
+    """A data file breaks its format, or does not fit the table's schema.
+
+    What to do: find all such files by `DeltaTable.check`, and write their rows again, or remove the files by
+    `DeltaTable.repair(remove_damaged=True)`.
+    """
 
 
 class MissingFileError(DeltaError, FileNotFoundError):
-    """A file that the log names does not exist."""
+    """A file that the log names does not exist.
+
+    What to do: bring the file back from a copy, or remove it from the log by `DeltaTable.repair`. If a VACUUM has
+    deleted it, readers need a longer `delta.deletedFileRetentionDuration`.
+    """
 
 
 class UnsupportedFeatureError(DeltaProtocolError, NotImplementedError):
-    """The table or the call needs something that deltalog does not support yet; the message names it."""
+    """The table or the call needs something that deltalog does not support yet; the message names it.
+
+    What to do: use a client that supports what the message names, or drop the table feature with such a client.
+    """
 
 
 class InvalidArgumentError(DeltaError, ValueError):
-    """An argument is invalid."""
+    """An argument is invalid.
+
+    What to do: follow the hint, which says what is accepted.
+    """
 
 
 class SchemaMismatchError(DeltaError, ValueError):
-    """The data does not fit the schema of the table."""
+    """The data does not fit the schema of the table.
+
+    What to do: cast the data, leave out the column, or let the table take it (`schema_mode="merge"`).
+    """
 
 
 class CommitConflictError(DeltaError):
@@ -140,6 +173,8 @@ class CommitConflictError(DeltaError):
     table was dropped, or dropped and created again). `path` is the file concerned, if there is one.
 
     The subclasses have the names of `delta.exceptions`.
+
+    What to do: read the newest version, and repeat the call: what it has computed may be outdated.
     """
 
 
@@ -177,6 +212,8 @@ class CommitStateUnknownError(DeltaError):
     `DeltaTable.find_commit(error.transaction_id)` finds out which, when the store answers again. Until then the data
     files of the write are kept. `reason` says why: `no_answer` (the store did not answer), `access_denied` (it
     refused to), `contradiction` (its answers contradict each other) or `unreadable` (its answer is not a commit).
+
+    What to do: do not repeat the write before `find_commit` has answered.
     """
 
     transaction_id: str | None = None
@@ -217,19 +254,30 @@ class AfterCommitError(DeltaError):
     """The write or the change was committed as `version`, but a later step failed. Do not repeat the write.
 
     Spark's writes raise this error, with a `hint` that says how to repeat the failed step.
+
+    What to do: follow the hint, and do not repeat the write.
     """
 
 
 class UnavailableError(DeltaError, OSError):
-    """The store refused or failed a request, or Spark lost an executor; the same call may succeed later."""
+    """The store refused or failed a request, or Spark lost an executor; the same call may succeed later.
+
+    What to do: repeat the call later. The options `retry_timeout` and `read_timeout` of the store say how long it may
+    be silent.
+    """
 
 
 class AccessDeniedError(DeltaError, PermissionError):
-    """The store refused the caller's credentials or permissions."""
+    """The store refused the caller's credentials or permissions.
+
+    What to do: check the credentials and the permissions. Writers also need to list the table and to delete files.
+    """
 
 
 class InternalError(DeltaError, RuntimeError):
-    """Code of deltalog has panicked, which is a defect: please report it.
+    """Code of deltalog has panicked, which is a defect.
 
     A write that raises it may have been committed; `DeltaTable.history` shows whether it was.
+
+    What to do: please report it.
     """

@@ -67,51 +67,104 @@ const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 /// The known properties by name. (PROTOCOL, "Table Features" and the sections on single features; Delta Lake
 /// documents the others as "table properties".)
 const KNOWN: &[(&str, Kind)] = &[
+    // Rows can be added, but not changed or deleted. Default: false.
     ("delta.appendOnly", Kind::Boolean),
+    // Turns on auto-compaction, whatever `delta.autoOptimize.autoCompact` is. An older name. Default: false.
     ("delta.autoOptimize", Kind::Boolean),
+    // Small files are joined after a write that leaves many of them in a partition. `auto` and `legacy` mean the same
+    // as `true`. Default: false.
     ("delta.autoOptimize.autoCompact", Kind::OneOf(&["true", "false", "auto", "legacy"])),
+    // Spark shuffles the rows of a write, so that fewer and larger files are written. Default: false.
     ("delta.autoOptimize.optimizeWrite", Kind::Boolean),
+    // Checkpoints have the statistics of files as JSON. Default: true.
     ("delta.checkpoint.writeStatsAsJson", Kind::Boolean),
+    // Checkpoints have the statistics and the partition values of files as typed columns. Default: false.
     ("delta.checkpoint.writeStatsAsStruct", Kind::Boolean),
+    // The number of commits after which a checkpoint is written. Default: 10.
     ("delta.checkpointInterval", Kind::Integer(1)),
+    // The form of checkpoints. `v2` adds the table feature `v2Checkpoint`: a checkpoint consists of several files, and
+    // unchanged ones are used again. Default: classic.
     ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
+    // Has no effect: checkpoints are kept as long as the commits that they stand for.
     ("delta.checkpointRetentionDuration", Kind::Interval),
+    // Columns have other names in the files than in the schema, so that they can be renamed and dropped. `id` is for
+    // new tables. Default: none.
     ("delta.columnMapping.mode", Kind::OneOf(&["none", "name", "id"])),
+    // The highest id that a column has been given. Kept by the table.
     ("delta.columnMapping.maxColumnId", Kind::Integer(0)),
+    // Each commit updates the manifests that Presto and Athena read. Default: false.
     ("delta.compatibility.symlinkFormatManifest.enabled", Kind::Boolean),
+    // The number of columns with statistics, counted from the first; -1 for all. Default: 32.
     ("delta.dataSkippingNumIndexedCols", Kind::Integer(-1)),
+    // The columns with statistics, by name and separated by commas, instead of the first ones.
     ("delta.dataSkippingStatsColumns", Kind::Text),
+    // How long VACUUM keeps files that were removed from the table. Default: interval 7 days.
     ("delta.deletedFileRetentionDuration", Kind::Interval),
+    // How long commits are kept if dropping a feature truncates the history; at least an hour. Default: interval 24
+    // hours.
     (TRUNCATED_HISTORY, Kind::Interval),
+    // Commits record which rows they have changed. Default: false.
     ("delta.enableChangeDataFeed", Kind::Boolean),
+    // Statements mark rows as deleted instead of rewriting whole files. Default: false.
     ("delta.enableDeletionVectors", Kind::Boolean),
+    // Commits delete the part of the log that is older than `delta.logRetentionDuration`. Default: true.
     ("delta.enableExpiredLogCleanup", Kind::Boolean),
+    // Has no effect.
     ("delta.enableFullRetentionRollback", Kind::Boolean),
+    // Data files can be read by readers of Iceberg. The metadata of Iceberg is not written. Default: false.
     ("delta.enableIcebergCompatV1", Kind::Boolean),
+    // The same, by the rules of version 2, which allow lists and maps. Default: false.
     ("delta.enableIcebergCompatV2", Kind::Boolean),
+    // The same, by the rules of version 3, which allow deletion vectors and variants. Default: false.
     ("delta.enableIcebergCompatV3", Kind::Boolean),
+    // The time of a commit is in the commit, and not the file's time in the store. Default: false.
     ("delta.enableInCommitTimestamps", Kind::Boolean),
+    // Adds the table feature `materializePartitionColumns`: data files also have the partition columns. Default: false.
     (MATERIALIZE_PARTITION_COLUMNS, Kind::Boolean),
+    // Each row has an id, which it keeps when it is moved or updated. Default: false.
     ("delta.enableRowTracking", Kind::Boolean),
+    // The types of columns can be changed to wider ones without rewriting files. Default: false.
     ("delta.enableTypeWidening", Kind::Boolean),
+    // Other writers may store variants in parts. deltalog reads such files, and writes variants whole. Default: false.
     ("delta.enableVariantShredding", Kind::Boolean),
+    // The time from which commits have their own timestamps. Kept by the table.
     ("delta.inCommitTimestampEnablementTimestamp", Kind::Integer(0)),
+    // The version from which commits have their own timestamps. Kept by the table.
     ("delta.inCommitTimestampEnablementVersion", Kind::Integer(0)),
+    // Which commits of other writers a write must not overlook. With `WriteSerializable`, rows that were appended
+    // without reading the table never conflict with a change of rows. Default: WriteSerializable.
     ("delta.isolationLevel", Kind::OneOf(&["Serializable", "WriteSerializable", "SnapshotIsolation"])),
+    // How long commits are kept, and with them the history and time travel. Default: interval 30 days.
     ("delta.logRetentionDuration", Kind::Interval),
+    // The codec of new data files. Default: snappy.
     (COMPRESSION, Kind::OneOf(CODECS)),
+    // Has no effect: the names of new files begin with no random prefix.
     ("delta.randomPrefixLength", Kind::Integer(1)),
+    // Has no effect.
     ("delta.randomizeFilePrefixes", Kind::Boolean),
+    // Checkpoints before this version are protected, because a feature was dropped. Kept by the table.
     (PROTECTED_BEFORE, Kind::Integer(0)),
+    // The name of the hidden column with the versions of moved rows. Kept by the table.
     (ROW_COMMIT_VERSION_COLUMN, Kind::Text),
+    // The name of the hidden column with the ids of moved rows. Kept by the table.
     (ROW_ID_COLUMN, Kind::Text),
+    // Is refused with the value `true`: row ids cannot be suspended.
     ("delta.rowTrackingSuspended", Kind::Boolean),
+    // Has no effect.
     ("delta.sampling.retries", Kind::Integer(0)),
+    // How long the table remembers the progress of a stream or an application that has not written. Without it,
+    // forever.
     ("delta.setTransactionRetentionDuration", Kind::Interval),
+    // The size of new data files. Default: 128 MiB.
     ("delta.targetFileSize", Kind::Size),
+    // Makes the default of `delta.targetFileSize` 32 MiB, for tables whose rows often change. Default: false.
     ("delta.tuneFileSizesForRewrites", Kind::Boolean),
+    // Can only be empty: metadata of other formats is not written. In a table of another writer with `iceberg`, VACUUM
+    // leaves Iceberg's directory `metadata` alone.
     ("delta.universalFormat.enabledFormats", Kind::Text),
+    // Has no effect.
     ("delta.workloadBasedColumns.column", Kind::Text),
+    // Data files also have the partition columns, without a table feature. Default: false.
     (WRITE_PARTITION_COLUMNS, Kind::Boolean),
 ];
 
@@ -123,8 +176,11 @@ pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToP
 
 /// Families of properties, by name prefix.
 const FAMILIES: &[(&str, Kind)] = &[
+    // A CHECK constraint with this name, as SQL.
     ("delta.constraints.", Kind::Text),
+    // Adds a table feature when the table is created, or later by `SET TBLPROPERTIES`.
     ("delta.feature.", SUPPORTED),
+    // Settings of other writers. Has no effect.
     ("delta.universalFormat.config.", Kind::Text),
 ];
 

@@ -24,11 +24,11 @@ use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
 use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
-/// The property that lists the columns.
+/// The property that lists the columns for whose values new files have Bloom filters.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
-/// The property with the rate of false positives, between 0 and 1.
+/// The property with the rate of false positives of these filters, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";
-/// The property with the expected number of distinct values of a row group.
+/// The property with the expected number of distinct values of a row group, by which filters are sized.
 const VALUES: &str = "deltalog.bloomFilterNdv";
 
 /// The rate of false positives if the table does not say otherwise, the same as in Parquet's Java

@@ -79,35 +79,35 @@ macro_rules! table_features {
 }
 
 table_features! {
-    /// "Append-only Tables"
+    /// "Append-only Tables": rows can be added, but not changed or deleted.
     AppendOnly = "appendOnly", Writer, writer 2;
-    /// "Column Invariants"
+    /// "Column Invariants": conditions on single columns, such as NOT NULL.
     Invariants = "invariants", Writer, writer 2;
-    /// "CHECK Constraints"
+    /// "CHECK Constraints": conditions that each row must meet.
     CheckConstraints = "checkConstraints", Writer, writer 3;
-    /// "Add CDC File"
+    /// "Add CDC File": commits say which rows they have changed.
     ChangeDataFeed = "changeDataFeed", Writer, writer 4;
-    /// "Generated Columns"
+    /// "Generated Columns": columns that are computed from other columns.
     GeneratedColumns = "generatedColumns", Writer, writer 4;
-    /// "Column Mapping"
+    /// "Column Mapping": columns can be renamed and dropped without rewriting files.
     ColumnMapping = "columnMapping", ReaderWriter, reader 2, writer 5;
-    /// "Identity Columns"
+    /// "Identity Columns": columns that get numbers by themselves.
     IdentityColumns = "identityColumns", Writer, writer 6;
-    /// "Default Columns"
+    /// "Default Columns": columns with default values.
     AllowColumnDefaults = "allowColumnDefaults", Writer;
-    /// "Deletion Vectors"
+    /// "Deletion Vectors": rows are marked as deleted without rewriting files.
     DeletionVectors = "deletionVectors", ReaderWriter;
-    /// "Row Tracking"
+    /// "Row Tracking": rows have ids that they keep.
     RowTracking = "rowTracking", Writer;
-    /// "Timestamp without timezone"
+    /// "Timestamp without timezone": the type `timestamp_ntz`.
     TimestampNtz = "timestampNtz", ReaderWriter;
-    /// "Domain Metadata"
+    /// "Domain Metadata": metadata by name, such as the columns of a clustered table.
     DomainMetadata = "domainMetadata", Writer;
-    /// "V2 Checkpoint Table Feature"
+    /// "V2 Checkpoint Table Feature": checkpoints in several files; unchanged ones are used again.
     V2Checkpoint = "v2Checkpoint", ReaderWriter;
-    /// "Iceberg Compatibility V1"
+    /// "Iceberg Compatibility V1": data files that readers of Iceberg understand.
     IcebergCompatV1 = "icebergCompatV1", Writer;
-    /// "Iceberg Compatibility V2"
+    /// "Iceberg Compatibility V2": the same, with lists and maps.
     IcebergCompatV2 = "icebergCompatV2", Writer;
     /// Compatibility with version 3 of the Iceberg format.
     IcebergCompatV3 = "icebergCompatV3", Writer;
@@ -115,11 +115,11 @@ table_features! {
     IcebergWriterCompatV1 = "icebergWriterCompatV1", Writer;
     /// As `icebergWriterCompatV1`, for version 3 of the Iceberg format.
     IcebergWriterCompatV3 = "icebergWriterCompatV3", Writer;
-    /// "Clustered Table"
+    /// "Clustered Table": rows are ordered by columns that can be changed.
     Clustering = "clustering", Writer;
-    /// "VACUUM Protocol Check"
+    /// "VACUUM Protocol Check": VACUUM checks first whether it knows the table's features.
     VacuumProtocolCheck = "vacuumProtocolCheck", ReaderWriter;
-    /// "In-Commit Timestamps"
+    /// "In-Commit Timestamps": the time of a commit is in the commit.
     InCommitTimestamp = "inCommitTimestamp", Writer;
     /// The preview of `inCommitTimestamp`.
     InCommitTimestampPreview = "inCommitTimestamp-preview", Writer;

@@ -7,7 +7,12 @@ use crate::error::{Error, Result};
 use crate::runtime::byte_size::bytes_of;
 
 /// The names of the options.
-pub(in crate::storage) const NAMES: [&str; 2] = ["cache_dir", "cache_size"];
+pub(in crate::storage) const NAMES: [&str; 2] = [
+    // The directory of the cache on the local disk, an absolute path. Also `DELTALOG_CACHE_DIR`.
+    "cache_dir",
+    // The size of the cache, such as `20GiB`. Also `DELTALOG_CACHE_SIZE`. Default: 10 GiB.
+    "cache_size",
+];
 const VARIABLES: [&str; 2] = ["DELTALOG_CACHE_DIR", "DELTALOG_CACHE_SIZE"];
 /// The size if none is given.
 const DEFAULT: u64 = 10 << 30;

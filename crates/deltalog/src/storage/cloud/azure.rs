@@ -29,30 +29,55 @@ use crate::storage::credentials::Secret;
 
 /// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 25] = [
+    // The container, if the location does not name it.
     "azure_container_name",
+    // The kind of credentials to use, if several are configured.
     "azure_credential_type",
+    // Writes no tags. Default: false.
     "azure_disable_tagging",
+    // The cluster, in Fabric.
     "azure_fabric_cluster_identifier",
+    // The token of the session, in Fabric.
     "azure_fabric_session_token",
+    // The URL of the token service, in Fabric.
     "azure_fabric_token_service_url",
+    // The host of the workload, in Fabric.
     "azure_fabric_workload_host",
+    // The file with the token of a workload identity.
     "azure_federated_token_file",
+    // The URL that issues tokens of a managed identity.
     "azure_msi_endpoint",
+    // The managed identity, by its resource id.
     "azure_msi_resource_id",
+    // The managed identity, by its object id.
     "azure_object_id",
+    // Sends requests without credentials, for public containers. Default: false.
     "azure_skip_signature",
+    // The key of the account.
     "azure_storage_account_key",
+    // The account, if the location does not name it.
     "azure_storage_account_name",
+    // The URL that issues tokens of a service principal.
     "azure_storage_authority_host",
+    // The id of a service principal, or of a managed identity.
     "azure_storage_client_id",
+    // The secret of a service principal.
     "azure_storage_client_secret",
+    // A key of the customer, in Base64, with which the store encrypts.
     "azure_storage_encryption_key",
+    // The URL of a store that is not Microsoft's public one.
     "azure_storage_endpoint",
+    // A shared access signature.
     "azure_storage_sas_token",
+    // The tenant of a service principal.
     "azure_storage_tenant_id",
+    // An access token.
     "azure_storage_token",
+    // Uses the emulator Azurite. Default: false.
     "azure_storage_use_emulator",
+    // Uses the login of the Azure CLI. Default: false.
     "azure_use_azure_cli",
+    // Uses the endpoint of Fabric. Default: false.
     "azure_use_fabric_endpoint",
 ];
 

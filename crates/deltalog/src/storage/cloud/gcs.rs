@@ -18,11 +18,17 @@ use crate::storage::credentials::Secret;
 
 /// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 6] = [
+    // The file of the application default credentials.
     "google_application_credentials",
+    // The URL of a store that is not Google's.
     "google_base_url",
+    // An access token.
     "google_bearer_token",
+    // The file with the key of a service account.
     "google_service_account",
+    // The key of a service account, as JSON.
     "google_service_account_key",
+    // Sends requests without credentials, for public buckets. Default: false.
     "google_skip_signature",
 ];
 

@@ -52,8 +52,18 @@ const ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 const PORT: u16 = 8020;
 
 /// The names of the other options.
-const NAMES: [&str; 5] =
-    ["hdfs_config_dir", "hdfs_kerberos_keytab", "hdfs_kerberos_principal", "hdfs_user", "retry_timeout"];
+const NAMES: [&str; 5] = [
+    // The directory with Hadoop's `core-site.xml` and `hdfs-site.xml`, instead of `HADOOP_CONF_DIR`.
+    "hdfs_config_dir",
+    // The file with the key of that principal.
+    "hdfs_kerberos_keytab",
+    // The principal that logs in, instead of the ticket of `kinit`.
+    "hdfs_kerberos_principal",
+    // The user, in a cluster without Kerberos.
+    "hdfs_user",
+    // The time for which HDFS may be silent. Default: 30s.
+    "retry_timeout",
+];
 
 /// The bytes of a file that are written at a time.
 const PIECE: usize = 1 << 20;

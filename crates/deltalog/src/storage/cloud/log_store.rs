@@ -28,13 +28,21 @@ use crate::error::{Error, Result};
 
 /// The names of the options, for the hints about misspelled ones.
 pub(super) const NAMES: [&str; 8] = [
+    // Which service decides commits: `dynamodb`, or none. Also `aws_s3_locking_provider`.
     "log_store",
+    // The table in DynamoDB. Also `delta_dynamo_table_name`. Default: delta_log.
     "dynamodb_table",
+    // Its region. Also `aws_region_dynamodb`. Without it, the region of S3.
     "dynamodb_region",
+    // The URL of DynamoDB. Also `aws_endpoint_url_dynamodb`. Without it, Amazon's.
     "dynamodb_endpoint",
+    // The scheme in the paths of tables, which all writers must spell alike. Default: s3a.
     "dynamodb_scheme",
+    // How long finished entries are kept, in seconds. Without it, a day.
     "dynamodb_ttl",
+    // The capacity for reads of a table that is created. Default: 5.
     "dynamodb_read_capacity",
+    // The capacity for writes of a table that is created. Default: 5.
     "dynamodb_write_capacity",
 ];
 

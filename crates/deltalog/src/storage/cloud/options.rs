@@ -18,36 +18,65 @@ use crate::storage::remote::Reads;
 
 /// The names of options for all stores that concern retries.
 const RETRIES: [&str; 5] = [
+    // How many times a request is sent again. Default: 13.
     "max_retries",
+    // The time for which a store may be silent, over all requests of a call. Default: 30s.
     "retry_timeout",
+    // The pause before the first repetition of a request. Default: 100ms.
     "backoff_config.init_backoff",
+    // The longest pause. Default: 5s.
     "backoff_config.max_backoff",
+    // By how much the pause grows each time. Default: 2.
     "backoff_config.base",
 ];
 
 /// The names of options for all stores that concern reads.
-pub(super) const READS: [&str; 2] = ["io_concurrency", "read_memory"];
+pub(super) const READS: [&str; 2] = [
+    // The number of files that a scan reads at the same time. Default: 16, or more on more cores.
+    "io_concurrency",
+    // The number of bytes that may be read ahead. Default: 256 MiB, shared by all stores of a process.
+    "read_memory",
+];
 
 /// The names of options for all stores that concern connections.
 const CLIENT: [&str; 19] = [
+    // Allows an endpoint without TLS. Default: false.
     "allow_http",
+    // Accepts any certificate, which makes TLS worthless. Default: false.
     "allow_invalid_certificates",
+    // The time limit of connecting. Default: 5s.
     "connect_timeout",
+    // The content type of objects that are written.
     "default_content_type",
+    // Ignores the certificates of the machine. Default: false.
     "disable_system_certificates",
+    // Uses HTTP/1 only.
     "http1_only",
+    // The interval of pings over HTTP/2.
     "http2_keep_alive_interval",
+    // The time limit for the answer to a ping.
     "http2_keep_alive_timeout",
+    // Pings also without requests. Default: false.
     "http2_keep_alive_while_idle",
+    // The largest frame of HTTP/2, in bytes.
     "http2_max_frame_size",
+    // Uses HTTP/2 only. Default: false.
     "http2_only",
+    // How long a connection without requests is kept.
     "pool_idle_timeout",
+    // How many connections without requests are kept for each host.
     "pool_max_idle_per_host",
+    // The certificate of the proxy's authority, as PEM.
     "proxy_ca_certificate",
+    // Hosts that are reached without the proxy.
     "proxy_excludes",
+    // The proxy.
     "proxy_url",
+    // The time for which a store may be silent within a request. Default: 12s.
     "read_timeout",
+    // The time limit of a whole request. Default: 10m.
     "timeout",
+    // The name of the client in requests.
     "user_agent",
 ];
 

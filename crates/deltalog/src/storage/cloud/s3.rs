@@ -24,34 +24,63 @@ use crate::storage::credentials::Secret;
 
 /// The names of options, for the hints about misspelled ones.
 const NAMES: [&str; 29] = [
+    // The id of the access key.
     "aws_access_key_id",
+    // The same as `allow_http`.
     "aws_allow_http",
+    // The checksum of objects that are written: `sha256`.
     "aws_checksum_algorithm",
+    // The file with the token for the credentials of the container.
     "aws_container_authorization_token_file",
+    // Where a container gets its credentials.
     "aws_container_credentials_full_uri",
+    // Where a container gets its credentials, on the container service's host.
     "aws_container_credentials_relative_uri",
+    // The region if `aws_region` is not set.
     "aws_default_region",
+    // Deletes objects one by one, for stores without bulk deletion. Default: false.
     "aws_disable_bulk_delete",
+    // Writes no tags, for stores without them. Default: false.
     "aws_disable_tagging",
+    // The same as `aws_endpoint_url`.
     "aws_endpoint",
+    // The URL of a store that is not Amazon's.
     "aws_endpoint_url",
+    // The same, for S3 alone.
     "aws_endpoint_url_s3",
+    // The URL of the service that issues credentials for a role.
     "aws_endpoint_url_sts",
+    // Allows the first version of the machine's metadata service. Default: false.
     "aws_imdsv1_fallback",
+    // The URL of the machine's metadata service.
     "aws_metadata_endpoint",
+    // A profile of `~/.aws/config` and `~/.aws/credentials`.
     PROFILE,
+    // The region of the bucket.
     "aws_region",
+    // The caller pays for requests, as some buckets require. Default: false.
     "aws_request_payer",
+    // The role to assume with a web identity.
     "aws_role_arn",
+    // The name of the session of that role.
     "aws_role_session_name",
+    // The bucket is a directory bucket. Default: false.
     "aws_s3_express",
+    // The secret of the access key.
     "aws_secret_access_key",
+    // How the store encrypts objects: `AES256`, `aws:kms`, `aws:kms:dsse` or `sse-c`.
     "aws_server_side_encryption",
+    // The token of temporary credentials.
     "aws_session_token",
+    // Sends requests without credentials, for public buckets. Default: false.
     "aws_skip_signature",
+    // Uses a key of the bucket for encryption with KMS.
     "aws_sse_bucket_key_enabled",
+    // The key for `sse-c`, in Base64.
     "aws_sse_customer_key_base64",
+    // The key in KMS.
     "aws_sse_kms_key_id",
+    // The bucket is part of the host's name, and not of the path. Default: false.
     "aws_virtual_hosted_style_request",
 ];
 
