@@ -57,7 +57,7 @@ def test_every_document_and_every_exported_name_has_a_page(root: Path) -> None:
     assert documents - set(site.DOCUMENTS) == set()
     pages = {page for page in site.DOCUMENTS.values() if page.endswith(".md")}
     pages |= {f"reference/{name}.md" for name in site.REFERENCE}
-    assert set(re.findall(r"[\w/]+\.md", (root / "docs" / "mkdocs.yml").read_text("utf-8"))) == pages
+    assert set(re.findall(r"[\w/-]+\.md", (root / "docs" / "mkdocs.yml").read_text("utf-8"))) == pages
 
 
 def small(root: Path, readme: str, names: str = "[]") -> Path:
