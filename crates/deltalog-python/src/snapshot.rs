@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
 use deltalog::engine::commit::{Conflict, ConflictReason, find_commit};
 use deltalog::engine::commit_actions::commit_actions_schema;
@@ -29,7 +28,7 @@ use crate::handle::Commits;
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::store_options::StoreOptions;
-use crate::stream::{ArrowStream, Origin};
+use crate::stream::{ArrowStream, Origin, first_rows};
 use crate::upkeep;
 
 /// Parses the predicate of a user. Timestamps without a zone are in UTC.
@@ -40,29 +39,6 @@ pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predi
 /// Parses the predicate of a user. Timestamps without a zone are in `time_zone`.
 pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
     sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
-}
-
-/// Returns the first `limit` rows, and ends the scan after them.
-fn first_rows(
-    rows: impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static,
-    limit: u64,
-) -> impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static {
-    let (mut rows, mut left) = (Some(rows), limit);
-    std::iter::from_fn(move || {
-        if left == 0 {
-            rows = None;
-        }
-        let batch = match rows.as_mut()?.next()? {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(error)),
-        };
-        let kept = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
-        left -= kept as u64;
-        if left == 0 {
-            rows = None;
-        }
-        Some(Ok(batch.slice(0, kept)))
-    })
 }
 
 /// A part of a scan: what another process reads, the number of files, their bytes, and their rows.
