@@ -16,6 +16,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from scripts.drawings import drawings
+
 __all__ = ["DOCUMENTS", "HTML", "REFERENCE", "build", "gather"]
 
 # A directory of its own: Zensical takes what is named `.cache` beside its settings for its cache, and may empty it.
@@ -24,14 +26,23 @@ HTML = SITE / "html"
 
 DOCUMENTS = {
     "README.md": "index.md",
-    "docs/python.md": "guides/python.md",
-    "docs/cli.md": "guides/cli.md",
-    "docs/tools.md": "guides/tools.md",
-    "docs/spark.md": "guides/spark.md",
+    "docs/start.md": "start.md",
+    "docs/tables.md": "guides/tables.md",
+    "docs/writes.md": "guides/writes.md",
+    "docs/statements.md": "guides/statements.md",
     "docs/streams.md": "guides/streams.md",
-    "docs/stores.md": "guides/stores.md",
     "OPERATING.md": "guides/operating.md",
+    "docs/stores.md": "guides/stores.md",
+    "docs/spark.md": "guides/spark.md",
+    "docs/servers.md": "guides/servers.md",
+    "docs/clusters.md": "guides/clusters.md",
+    "docs/tools.md": "guides/tools.md",
+    "docs/cli.md": "guides/cli.md",
     "MIGRATING.md": "moving/migrating.md",
+    "docs/moving/jvm-connector.md": "moving/jvm-connector.md",
+    "docs/moving/deltalake.md": "moving/deltalake.md",
+    "docs/moving/iceberg.md": "moving/iceberg.md",
+    "docs/moving/mixed-fleets.md": "moving/mixed-fleets.md",
     "docs/differences.md": "moving/differences.md",
     "docs/support.md": "reference/support.md",
     "docs/reference/statements.md": "reference/statements.md",
@@ -41,6 +52,7 @@ DOCUMENTS = {
     "docs/reference/store-options.md": "reference/store-options.md",
     "docs/reference/errors.md": "reference/what-to-do.md",
     "FUNCTIONS.md": "reference/functions.md",
+    "docs/how-it-works.md": "internals/how-it-works.md",
     "ARCHITECTURE.md": "internals/architecture.md",
     "docs/internals/core.md": "internals/core.md",
     "docs/internals/binding.md": "internals/binding.md",
@@ -54,6 +66,7 @@ DOCUMENTS = {
     "LICENSE": "project/license.md",
     "benches/skipping.png": "guides/skipping.png",
     "benches/curve.png": "project/curve.png",
+    **{f"docs/pictures/{name}": f"internals/pictures/{name}" for name in drawings()},
 }
 """For each file of the repository, its place on the site."""
 
@@ -141,7 +154,7 @@ def gather(root: Path, directory: Path) -> None:
     for source, target in DOCUMENTS.items():
         place = directory / target
         place.parent.mkdir(parents=True, exist_ok=True)
-        if place.suffix == ".png":
+        if place.suffix in (".png", ".svg"):
             shutil.copyfile(root / source, place)
         else:
             text = (root / source).read_text("utf-8")

@@ -18,13 +18,18 @@ BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 DOCUMENTS = [
     "README",
-    "MIGRATING",
     "OPERATING",
-    "docs/python",
+    "docs/moving/deltalake",
+    "docs/moving/iceberg",
+    "docs/moving/jvm-connector",
     "docs/spark",
+    "docs/start",
+    "docs/statements",
     "docs/stores",
     "docs/streams",
+    "docs/tables",
     "docs/tools",
+    "docs/writes",
 ]
 
 
