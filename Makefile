@@ -143,6 +143,26 @@ sdist: $(wheel_jars) .venv/.deps ## make the source archive, with the classes fo
 	$(bin)/maturin sdist --out dist
 	$(bin)/python -m scripts.spark_jars --check dist/*.tar.gz $(SPARKS)
 
+# The tools by which wheels for other systems are built, in an environment of their own.
+.cache/release/venv/.deps: pyproject.toml | .venv/.deps
+	$(uv) venv --quiet --allow-existing --python $(bin)/python .cache/release/venv
+	$(uv) pip install --quiet --python .cache/release/venv --upgrade --group release
+	touch $@
+
+for_release := .cache/release/venv/.deps $(older_sparks:%=.venvs/%/.deps)
+RELEASE_ARGS ?=
+
+.PHONY: release
+release: $(for_release) ## make the release VERSION: wheels, sources, crate, signed checksums, commit, tag; uploads nothing
+	$(bin)/python -m scripts.release $(VERSION) $(RELEASE_ARGS)
+
+# The wheels to build: all, or such as x86_64-unknown-linux-gnu.
+TARGETS ?=
+
+.PHONY: test-release
+test-release: $(for_release) ## build the wheels of all platforms, and try them where only Python is installed
+	$(bin)/python -m scripts.release --rehearse --unsigned $(TARGETS:%=--target %)
+
 .PHONY: develop
 develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Python files are used in place
 	$(bin)/python scripts/licenses.py $(licenses)

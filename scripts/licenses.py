@@ -1,5 +1,7 @@
 """Collects the licenses of the crates in the wheel: `python scripts/licenses.py FILE` writes their texts.
 
+`--platform aarch64-apple-darwin` collects for this platform of Rust instead of for this machine, and can be repeated.
+
 `deny.toml` says which crates and licenses there may be. `cargo about` collects texts, too; it would have to be
 compiled, which takes longer than deltalog itself.
 """
@@ -151,8 +153,17 @@ def collected(packages: list[Package]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Collect the licenses of Rust crates.")
     parser.add_argument("file", type=Path, help="file for the texts; replaced")
-    file: Path = parser.parse_args().file
-    file.write_text(collected(linked(metadata(host()))))
+    parser.add_argument(
+        "--platform", action="append", help="a platform of the wheel; this machine's by default"
+    )
+    options = parser.parse_args()
+    packages = {
+        package["id"]: package
+        for platform in options.platform or [host()]
+        for package in linked(metadata(platform))
+    }
+    by_name = sorted(packages.values(), key=lambda package: (package["name"], package["version"]))
+    options.file.write_text(collected(by_name))
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ DOCUMENTS = {
     "docs/internals/binding.md": "internals/binding.md",
     "docs/internals/spark.md": "internals/spark.md",
     "docs/internals/testing.md": "internals/testing.md",
+    "docs/internals/releases.md": "internals/releases.md",
     "docs/figures.md": "project/figures.md",
     "benches/README.md": "project/benches.md",
     "SECURITY.md": "project/security.md",

@@ -1,0 +1,128 @@
+"""Checks of the files of a release: names, versions, bills of materials, licenses, binaries.
+
+`scripts/spark_jars.py --check` checks the Java classes in them.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+import zipfile
+from email import message_from_string
+from pathlib import Path
+
+from scripts.release.library import Library, problems
+from scripts.release.targets import Target
+from scripts.release.version import Version
+
+# PyPI's own limit.
+LARGEST = 100_000_000
+BINARY = "deltalog/_internal.abi3.so"
+IN_SOURCES = (
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "PKG-INFO",
+    "README.md",
+    "crates/deltalog/src/lib.rs",
+    "pyproject.toml",
+    "python/deltalog/THIRD_PARTY_LICENSES.txt",
+    "python/deltalog/__init__.py",
+    "python/deltalog/py.typed",
+)
+
+
+def wheel_name(version: Version, target: Target) -> str:
+    return f"deltalog-{version.of_python}-cp310-abi3-{target.tag}.whl"
+
+
+def check_wheel(file: Path, version: Version, target: Target) -> list[str]:
+    """Returns what is wrong with a wheel."""
+    if file.name != (expected := wheel_name(version, target)):
+        return [f"{file.name} should be {expected}"]
+    wrong = []
+    if (size := file.stat().st_size) > LARGEST:
+        wrong.append(f"it has {size:,} bytes; PyPI takes {LARGEST:,}")
+    information = f"deltalog-{version.of_python}.dist-info"
+    with zipfile.ZipFile(file) as wheel, tempfile.TemporaryDirectory() as directory:
+        names = wheel.namelist()
+        needed = (BINARY, "deltalog/py.typed", f"{information}/licenses/LICENSE", f"{information}/METADATA")
+        wrong += [f"it lacks {name}" for name in needed if name not in names]
+        wrong += [f"it has {name}" for name in names if name.endswith((".java", ".pyc", ".rs"))]
+        if f"{information}/METADATA" in names:
+            wrong += _metadata_problems(wheel.read(f"{information}/METADATA").decode(), version)
+        wrong += _materials_problems(wheel, version)
+        wrong += _license_problems(wheel)
+        if BINARY in names:
+            binary = Path(wheel.extract(BINARY, directory))
+            wrong += problems(Library.read(binary), target)
+            if str(Path.home()).encode() + b"/" in binary.read_bytes():
+                wrong.append(f"its binary names paths in {Path.home()}")
+    return [f"{file.name}: {problem}" for problem in wrong]
+
+
+def _metadata_problems(text: str, version: Version) -> list[str]:
+    metadata = message_from_string(text)
+    expected = {"Name": "deltalog", "Version": version.of_python, "Requires-Python": ">=3.10"}
+    return [
+        f"its metadata has {name} {metadata[name]}, not {value}"
+        for name, value in expected.items()
+        if metadata[name] != value
+    ]
+
+
+def _materials_problems(wheel: zipfile.ZipFile, version: Version) -> list[str]:
+    """Checks the list of crates (CycloneDX) that maturin writes."""
+    names = [
+        name for name in wheel.namelist() if ".dist-info/sboms/" in name and name.endswith(".cyclonedx.json")
+    ]
+    if len(names) != 1:
+        return [
+            f"it has {len(names)} bills of materials (.dist-info/sboms/*.cyclonedx.json), and must have one"
+        ]
+    bill = json.loads(wheel.read(names[0]))
+    crates = {component.get("name"): component.get("version") for component in bill.get("components", ())}
+    wrong = [
+        f"its bill of materials lacks {name}"
+        for name in ("arrow", "parquet", "zstd-sys")
+        if name not in crates
+    ]
+    if bill.get("bomFormat") != "CycloneDX":
+        wrong.append("its bill of materials is not CycloneDX")
+    if crates.get("deltalog", str(version)) != str(version):
+        wrong.append(f"its bill of materials has deltalog {crates['deltalog']}, not {version}")
+    return wrong
+
+
+def _license_problems(wheel: zipfile.ZipFile) -> list[str]:
+    name = "deltalog/THIRD_PARTY_LICENSES.txt"
+    text = wheel.read(name).decode() if name in wheel.namelist() else ""
+    return [
+        f"{name} does not mention {crate}" for crate in ("parquet", "zstd-sys") if f"{crate} " not in text
+    ]
+
+
+def check_sources(file: Path, version: Version) -> list[str]:
+    """Returns what is wrong with the source archive."""
+    prefix = f"deltalog-{version.of_python}"
+    if file.name != f"{prefix}.tar.gz":
+        return [f"{file.name} should be {prefix}.tar.gz"]
+    with tarfile.open(file) as archive:
+        names = set(archive.getnames())
+    return [f"{file.name}: it lacks {name}" for name in IN_SOURCES if f"{prefix}/{name}" not in names]
+
+
+def check_all(directory: Path, version: Version, targets: list[Target]) -> list[str]:
+    """Returns what is wrong with the files of a release, which must be these and no others."""
+    prefix = f"deltalog-{version.of_python}"
+    wheels = {wheel_name(version, target): target for target in targets}
+    expected = {*wheels, f"{prefix}.tar.gz", f"deltalog-{version}.crate"}
+    present = {file.name for file in directory.iterdir()}
+    wrong = [f"{name} is missing" for name in sorted(expected - present)]
+    wrong += [f"{name} does not belong to the release" for name in sorted(present - expected)]
+    for name in sorted(wheels.keys() & present):
+        wrong += check_wheel(directory / name, version, wheels[name])
+    if f"{prefix}.tar.gz" in present:
+        wrong += check_sources(directory / f"{prefix}.tar.gz", version)
+    return wrong

@@ -1,0 +1,78 @@
+"""Bare root directories: Debian's packages of one program and what it depends on, unpacked, nothing configured.
+
+The state of apt is in a directory of its own, so that this machine's packages neither matter nor change. The packages
+may be for another processor.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from scripts.release.errors import RefusedError
+
+
+class Packages:
+    """Debian's packages for a processor."""
+
+    def __init__(self, directory: Path, architecture: str) -> None:
+        if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+            raise RefusedError(
+                "wheels are tried with Debian's packages: run this on Debian, or pass --untried"
+            )
+        self.directory = directory / architecture
+        self.architecture = architecture
+        for name in ("lists/partial", "archives/partial"):
+            (self.directory / name).mkdir(parents=True, exist_ok=True)
+        (self.directory / "status").touch()
+        self._is_updated = False
+
+    def _apt(self, *arguments: str) -> None:
+        settings = {
+            "APT::Architecture": self.architecture,
+            "APT::Architectures": self.architecture,
+            "APT::Sandbox::User": "",
+            "Dir::State::lists": f"{self.directory}/lists",
+            "Dir::State::status": f"{self.directory}/status",
+            "Dir::Cache": str(self.directory),
+            "Dir::Cache::archives": f"{self.directory}/archives",
+            "Debug::NoLocking": "true",
+        }
+        options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
+        command = ["apt-get", "--quiet", "--quiet", *options, *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise RefusedError(f"apt-get {arguments[0]} has failed: {ran.stderr.strip()}")
+
+    def unpack(self, package: str, root: Path) -> None:
+        """Unpacks a package and its dependencies into a directory."""
+        if not self._is_updated:
+            self._apt("update")
+            self._is_updated = True
+        archives = self.directory / "archives"
+        for archive in archives.glob("*.deb"):
+            archive.unlink()
+        self._apt("install", "--download-only", "--yes", "--no-install-recommends", package)
+        root.mkdir(parents=True, exist_ok=True)
+        for archive in sorted(archives.glob("*.deb")):
+            content = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE)
+            options = ["--extract", "--keep-directory-symlink", "--no-same-owner", "--directory", str(root)]
+            subprocess.run(["tar", *options], stdin=content.stdout, check=True)
+            if content.wait():
+                raise RefusedError(f"dpkg-deb cannot read {archive.name}")
+
+
+def inside(root: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command that sees only this directory, with an empty environment."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return subprocess.run(
+        ["unshare", *user, "--root", str(root), "--wd", "/", *command],
+        env={"PATH": "/usr/bin", "HOME": "/", "LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )

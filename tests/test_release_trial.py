@@ -1,0 +1,46 @@
+"""scripts/release/trial.py: its steps work with the command as it is, and it knows the wheels that are built here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.release import trial
+from scripts.release.contents import wheel_name
+from scripts.release.errors import RefusedError
+from scripts.release.targets import LINUX, Target
+from scripts.release.version import Version
+
+
+def test_the_steps_work_with_this_package(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in trial.ROWS))
+    for arguments, output in trial.STEPS:
+        here = [
+            text.replace("/trips", f"{tmp_path}/trips").replace("/rows", f"{tmp_path}/rows")
+            for text in arguments
+        ]
+        ran = subprocess.run([sys.executable, *here], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, ""), arguments
+        assert output in ran.stdout
+
+
+@pytest.mark.parametrize("target", LINUX.values(), ids=LINUX)
+def test_the_platform_of_a_wheel_is_recognised(target: Target) -> None:
+    assert trial.target_of(Path(wheel_name(Version(1, 2, 3), target))) is target
+
+
+def test_a_wheel_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "deltalog-1.2.3-cp310-abi3-win_amd64.whl"
+    with pytest.raises(RefusedError, match=r"win_amd64\.whl is not a wheel that is built here"):
+        trial.try_wheel(other)
+
+
+def test_another_system_than_debian_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [target, *_] = LINUX.values()
+    with pytest.raises(RefusedError, match="run this on Debian, or pass --untried"):
+        trial.try_on_glibc(tmp_path / "a.whl", target, tmp_path)
