@@ -26,14 +26,14 @@ use crate::store_options::released;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
-/// The source of the rows of a stream.
+/// The table from which the rows of a stream come.
 #[derive(Clone)]
 pub(crate) struct Origin {
     /// The version of the table.
     pub(crate) snapshot: CoreSnapshot,
-    /// The rows of that version that were read.
+    /// Which rows of that version were read.
     pub(crate) rows: RowsRead,
-    /// Whether the caller has chosen the version; then its rows are meant to be old.
+    /// Whether the caller has chosen the version, so that its rows may be older than the newest version.
     pub(crate) is_chosen: bool,
 }
 
@@ -41,24 +41,24 @@ pub(crate) struct Origin {
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowStream {
     schema: SchemaRef,
-    /// Where the rows come from, if they are rows of a table.
+    /// The table from which the rows come, if they are rows of a table.
     origin: Option<Origin>,
     state: Mutex<State>,
 }
 
-/// Who has the batches of a stream.
+/// Where the remaining batches of a stream are.
 enum State {
-    /// The stream itself has the remaining batches.
+    /// In the stream itself.
     Left(Batches),
-    /// A call is reading the next batch.
+    /// With a call that is reading the next batch.
     Reading,
-    /// A consumer has taken the whole stream.
+    /// With a consumer that has taken them all.
     Taken,
 }
 
 impl ArrowStream {
-    /// Starts a stream and reads the first batch. So an error at the beginning is raised as our exception, and not as
-    /// one of the consumer's.
+    /// Starts a stream and reads the first batch. An error at the beginning is then raised as an exception of deltalog,
+    /// and not as one of the consumer.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,
@@ -70,7 +70,8 @@ impl ArrowStream {
         Ok(Self { schema, origin: None, state: Mutex::new(State::Left(batches)) })
     }
 
-    /// Takes the remaining batches. The lock is held only for a moment, because a call may need the interpreter.
+    /// Takes the remaining batches out of the stream. The lock is held only for a moment, so that a call that holds it
+    /// never waits for Python's interpreter lock.
     fn take(&self, next: State) -> PyResult<Batches> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match mem::replace(&mut *state, next) {

@@ -1,4 +1,4 @@
-"""The rows of a table as a sequence of batches, each row once."""
+"""`DeltaTable.stream`: the rows of a table as a sequence of batches, in which each row occurs once."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -34,26 +34,26 @@ __all__ = [
 
 
 class Tracking(NamedTuple):
-    """Where a stream notes the schemas with which it reads."""
+    """The log of the schemas with which a stream reads, and the schema changes that the user allows."""
 
     location: str
     store: StoreOptions | None = None
     id: str | None = None
-    """Tells streams apart that read the same table and note schemas at the same location."""
+    """Distinguishes streams that read the same table and share the location."""
     source: str | None = None
-    """The path that Spark gives to the source within a query's checkpoint."""
+    """The path that Spark gives to the source within the query's checkpoint."""
     allowed: tuple[tuple[str, str], ...] = ()
-    """Changes (`rename`, `drop`, `type_change`), and the version that they are allowed for, or `always`."""
+    """Pairs of a change (`rename`, `drop`, `type_change`) and the version that may make it, or `always`."""
 
 
 class StreamArguments(NamedTuple):
-    """What a stream reads, in the form that the binary takes."""
+    """What a stream reads, as the compiled module expects it."""
 
     start_version: int | None = None
     start_timestamp_ms: int | None = None
     starts_with_next: bool = False
     is_pinned: bool = False
-    """Whether `start_version` is where the stream was found to begin, so that it need not be there yet."""
+    """Whether `start_version` was determined earlier and saved. Its commit may then still be in the future."""
     change_commits: str = "refuse"
     change_feed: bool = False
     exclude: str | None = None
@@ -63,7 +63,7 @@ class StreamArguments(NamedTuple):
 
 
 class StreamLimits(NamedTuple):
-    """How much a batch may have."""
+    """The limits of a batch."""
 
     files: int | None = None
     bytes: int | None = None
@@ -72,20 +72,20 @@ class StreamLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamBacklog:
-    """What comes after an offset of a stream, as far as the stream has seen it."""
+    """How much of a stream comes after an offset, as far as the stream has seen it."""
 
     versions: int
-    """The versions, among them the one in which the offset stands."""
+    """The number of versions, including a version that was only partly read."""
     files: int
-    """The files of the snapshot with which the stream began, and of those commits that it has read."""
+    """The number of files. Counted are the files of the first snapshot, and of the commits that the stream has read."""
     bytes: int
-    """Their size."""
+    """The total size of these files."""
 
 
 class StreamBatch:
-    """The rows of a stream between two offsets: an object for everything that takes Arrow streams.
+    """The rows of a stream between two offsets. Every library that takes Arrow streams accepts it.
 
-    They are read when they are asked for, and again for each time. A batch may have no rows.
+    The rows are read from the files each time they are requested. A batch may have no rows.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class StreamBatch:
 
     @property
     def offset(self) -> str:
-        """The place in the stream after this batch: what to keep with its rows, and to pass as `start` next time."""
+        """The offset at the end of this batch. Store it together with its rows, and pass it as `start` next time."""
         return self._offset
 
     def to_arrow(self) -> _internal.ArrowStream:
@@ -119,10 +119,10 @@ class StreamBatch:
 
 @checks_arguments
 class TableStream:
-    """The rows of a table as a sequence of batches, each row once: see `DeltaTable.stream`.
+    """The rows of a table as a sequence of batches, in which each row occurs once. See `DeltaTable.stream`.
 
-    It is an iterator of `StreamBatch`, and a context manager that closes it. Only one thread may ask for batches; any
-    thread may close it.
+    It is an iterator of `StreamBatch`, and a context manager that closes the stream. Only one thread may ask for
+    batches; any thread may close the stream.
     """
 
     def __init__(
@@ -139,14 +139,14 @@ class TableStream:
 
     @property
     def offset(self) -> str | None:
-        """The place after the last batch that was returned; None before the first."""
+        """The offset of the last batch that was returned; None before the first."""
         return self._offset
 
     def poll(self, timeout: float | timedelta | None = 0) -> StreamBatch | None:
         """Returns the next batch, or None if there is none within `timeout`.
 
-        Without time it looks at the table once, at most as often as the stream's `poll_interval` says. A `timeout` of
-        None waits until there is something new, or the stream is closed.
+        With a `timeout` of 0 it looks for new commits at most once, and not at all if the stream's `poll_interval` has
+        not passed since it last looked. With None it waits until there is a batch, or the stream is closed.
 
         Args:
             timeout: a timedelta or a number of seconds.
@@ -156,7 +156,7 @@ class TableStream:
         """
         start, patience = self._offset, span_argument(timeout, "timeout")
         if start is not None:
-            # The rows up to there were handled, so that what was read for them is not needed any more.
+            # The caller has handled the rows up to `start`, so the stream no longer needs what it read for them.
             self._stream.release(start)
         end = self._stream.wait(start, self._limits, patience)
         if end is None:
@@ -165,26 +165,26 @@ class TableStream:
         return StreamBatch(self._stream, start, end, self._columns)
 
     def backlog(self) -> StreamBacklog | None:
-        """Returns how much of the table comes after the last batch; None before the first. Does not ask the store."""
+        """Returns how much comes after the last batch; None before the first. Sends no request to the store."""
         return None if self._offset is None else StreamBacklog(*self._stream.backlog(self._offset))
 
     def close(self) -> None:
-        """Ends the stream: a wait for the next batch ends, in any thread, and there are no further batches."""
+        """Closes the stream: there are no further batches, and a thread that waits for one returns."""
         self._stream.close()
 
     def __iter__(self) -> Iterator[StreamBatch]:
         return self
 
     def __next__(self) -> StreamBatch:
-        """Returns the next batch; waits for it if the stream follows the table.
+        """Returns the next batch. Waits for it if the stream was opened with `follow=True`.
 
         Raises:
-            VersionNotFoundError: a commit was cleaned up before the stream has read it, or the start is not in the
-                log; the message lists the readable versions.
+            VersionNotFoundError: a commit was cleaned up before the stream read it, or the start is not in the log;
+                the message lists the readable versions.
             TableReplacedError: the offset belongs to another table, or the table was replaced.
             UnsupportedFeatureError: a commit changes rows; see `change_commits` of `DeltaTable.stream`.
-            SchemaMismatchError: a commit changes the schema. The hint says whether a stream that is opened again at
-                the last offset goes on.
+            SchemaMismatchError: a commit changes the schema. The hint says whether a new stream can continue at the
+                last offset.
         """
         batch = self.poll(None)
         if batch is None:
@@ -226,42 +226,45 @@ class TableStreams(TableHandle):
         schema_location: str | os.PathLike[str] | None = None,
         allow_schema_changes: Mapping[str, str | int] | None = None,
     ) -> TableStream:
-        """Returns the rows of the table as an iterator of batches: all that it has, and then the rows of each commit.
+        """Returns an iterator of batches: first all rows of the table, then the rows that each later commit adds.
 
-        Each batch has an `offset`. Keep it together with what was made of the rows, in one transaction if that is
-        possible, and pass it as `start` the next time: then each row is handled once. Offsets have the form of the JVM
-        connector's, and go from one to the other.
+        Each batch has an `offset`. Store it together with the result of processing the rows, in one transaction if
+        possible, and pass it as `start` the next time. Each row is then handled exactly once. The offsets have the
+        format of the JVM connector, and either connector can continue at an offset of the other.
 
-        Rows have the schema of the newest version, or of this one if it was opened by `version` or `timestamp`.
-        Commits that only move rows (OPTIMIZE) have none.
+        The rows have the schema of the newest version, or of the table's own version if it was opened by `version` or
+        `timestamp`. Commits that only move rows, such as OPTIMIZE, add no rows to the stream.
 
         Args:
-            start: None for all rows of the table first; the offset of a batch; a version, or a time (a `datetime`, or
-                text in ISO 8601), whose commit is the first; `"latest"` for the next commit.
-            columns: the columns to read, in this order; all if None.
-            follow: wait for new commits, instead of ending with the version that is the newest when the first batch is
-                asked for.
-            max_files: the most files of a batch; 1,000 if neither this nor `max_bytes` is given.
-            max_bytes: the size of files after which a batch ends. It has at least one file.
-            change_commits: what to do with a commit that deletes or updates rows: `"refuse"` raises,
-                `"ignore_deletes"` passes over commits that only remove files, `"ignore"` also reads all rows of files
-                that were written again, which are duplicates then, and `"skip"` passes over all of these commits.
-            change_feed: read what each commit has inserted, updated and deleted, as `load_cdf` does, with the columns
-                `_change_type`, `_commit_version` and `_commit_timestamp`. The rows that the table has at first are
-                inserts of its version. The two rows of an update are never in different batches.
-            exclude: a regular expression; files whose path in the log it matches somewhere are left out.
-            tolerate_loss: pass over commits that were cleaned up before they were read, instead of raising. Their rows
-                are lost. Not with `schema_location`.
-            poll_interval: how long to wait between two looks for new commits, in seconds or as a timedelta.
-            schema_location: a directory in which the stream notes the schemas with which it reads. Then it goes on
-                after any change of the schema: it raises `SchemaMismatchError` once before the change, and a stream
-                that is opened at the last offset reads the rows after it.
-            allow_schema_changes: the changes that such a stream goes on after although columns are lost: `"rename"`,
-                `"drop"` and `"type_change"`, each with `"always"` or the version that made the change.
+            start: where to begin. None begins with all rows of the table, the `offset` of a batch continues after that
+                batch, a version or a time (a `datetime`, or text in ISO 8601) begins with its commit, and `"latest"`
+                begins with the next commit.
+            columns: the columns to read, in this order; None for all.
+            follow: wait for new commits. Otherwise the stream ends with the version that is the newest when the first
+                batch is requested.
+            max_files: the maximum number of files in a batch; 1,000 if neither this nor `max_bytes` is given.
+            max_bytes: a size in bytes. No file is added to a batch once its files have this total size.
+            change_commits: what to do with a commit that deletes or updates rows. `"refuse"` raises an error.
+                `"ignore_deletes"` skips commits that only remove files. `"ignore"` also accepts commits that rewrite
+                files, and returns all rows of the new files, including rows that were returned before. `"skip"` skips
+                all commits that delete or update rows.
+            change_feed: read the rows that each commit inserted, updated and deleted, as `load_cdf` does, with the
+                columns `_change_type`, `_commit_version` and `_commit_timestamp`. The rows of the table at the
+                beginning are inserts of its version. The two rows of an update are always in the same batch.
+            exclude: a regular expression. Files are left out if it matches any part of their path in the log.
+            tolerate_loss: skip commits that were cleaned up before they were read, instead of raising an error. Their
+                rows are lost. Cannot be combined with `schema_location`.
+            poll_interval: the time between two checks for new commits, in seconds or as a timedelta.
+            schema_location: a directory in which the stream records the schemas with which it reads. The stream can
+                then continue after any schema change: it raises `SchemaMismatchError` once, before the change, and
+                a new stream that starts at the last offset reads the rows after it.
+            allow_schema_changes: for a stream with `schema_location`, the schema changes after which it may continue
+                although they remove or change columns: `"rename"`, `"drop"` and `"type_change"`, each with `"always"`
+                or the version that makes the change.
 
         Raises:
-            InvalidArgumentError: `start` is no offset, or there is no such column.
-            DeltaError: as `TableStream.__next__`, when batches are asked for.
+            InvalidArgumentError: `start` is not a valid offset, or there is no such column.
+            DeltaError: as for `TableStream.__next__`, when a batch is requested.
         """
         files = (
             None if max_files is None else whole_argument(max_files, "max_files", "a whole number from 1", 1)
@@ -287,11 +290,13 @@ class TableStreams(TableHandle):
 def _tracking(
     location: str | os.PathLike[str] | None, allowed: Mapping[str, str | int] | None
 ) -> Tracking | None:
-    """Returns where a stream notes schemas, if it does."""
+    """Returns the schema log of a stream that has one."""
     if location is None:
         if allowed is not None:
             refused = InvalidArgumentError("allow_schema_changes has no meaning without schema_location")
-            raise hinted(refused, "pass the directory in which the stream notes schemas, too")
+            raise hinted(
+                refused, "also pass schema_location, a directory in which the stream records schemas"
+            )
         return None
     place = location_argument(location, "schema_location")
     if not isinstance(allowed, (Mapping, type(None))):
@@ -303,7 +308,7 @@ def _tracking(
 
 
 def _start(start: str | int | datetime | None) -> tuple[str | None, StreamArguments]:
-    """Returns the offset at which a stream begins, if there is one, and else where it begins."""
+    """Returns the offset at which a stream continues, or None, and the arguments that say where a new stream begins."""
     if start is None:
         return None, StreamArguments()
     if isinstance(start, str) and start.lstrip().startswith("{"):

@@ -1,4 +1,4 @@
-"""Tables that streams write to."""
+"""Java's calls for tables that streams write to."""
 
 import json
 from typing import Any

@@ -1,17 +1,19 @@
-"""A table as the source of a stream of Python's data source API: the driver's Python plans, the workers read.
+"""A table as the source of a stream, by Spark's Python data source API. A process of the driver plans batches, and
+workers read them.
 
     driver, one process for each query            workers
     latestOffset  →  TableStream.latest
     partitions    →  TableStream.partitions   →   read_fragment (Arrow)
     commit        →  TableStream.release
 
-Offsets are written as in classic sessions, so that a checkpoint continues there. Spark knows a first batch by the
-offset that `initialOffset` returns; it is in no checkpoint.
+Offsets have the same text as in classic sessions, so a query can continue there with the same checkpoint. The first
+batch begins at the offset that `initialOffset` returns. Spark does not store that offset in the checkpoint.
 
-- Spark 4.2 and newer let a source limit its batches. Older releases ask for the end of all that there is, and do not
-  say where the batch begins, which `_reached` remembers: on a restart, Spark plans the last batch first, or nothing
-  between its end and its end.
-- Of change feeds the workers get two offsets, between which they read the changes themselves.
+- From Spark 4.2 on, a source can limit its batches. Older releases ask `latestOffset` for the end of all new rows,
+  and do not pass the start of the batch. `_reached` stores the end of the previous batch as the start of the next.
+  After a restart it is known too, because Spark first asks for the partitions of the last batch in the checkpoint, or
+  of an empty batch at its end.
+- For a change feed, each worker gets two offsets, and finds the files between them itself.
 """
 
 import json
@@ -77,11 +79,11 @@ _REFUSED = {
 
 Offset = dict[str, Any]
 _BEGINNING: Offset = {}
-"""Where a stream begins, before anything is known about it."""
+"""The offset at the beginning of every stream."""
 
 
 class _Files(InputPartition):
-    """Files of a batch, packed by the core."""
+    """Some files of a batch, serialized by the core."""
 
     def __init__(self, fragment: bytes) -> None:
         super().__init__(fragment)
@@ -95,7 +97,10 @@ class _Changes(InputPartition):
 
 
 class StreamReader(DataSourceStreamReader):
-    """Reads a table for a query. It is pickled for the workers before it has opened the stream."""
+    """Reads a table for a query.
+
+    Spark pickles it for the workers, which open the stream themselves if they need it.
+    """
 
     def __init__(
         self, options: Options, roots: Sequence[str], version: int | None, schema: StructType
@@ -112,7 +117,7 @@ class StreamReader(DataSourceStreamReader):
         self._opened: TableStream | None = None
         self._reached: str | None = None
         self._empty: str | None = None
-        """The end of a first batch that has no rows."""
+        """The end of the first batch, if that has no rows."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
@@ -125,7 +130,7 @@ class StreamReader(DataSourceStreamReader):
                 raise InvalidArgumentError(
                     f"the Delta table {snapshot.uri} has the columns {', '.join(columns)}: omit the schema"
                 )
-            # A look at a local directory costs nothing.
+            # Listing a local directory is cheap, so it is listed at each call.
             pause = timedelta(0) if snapshot.uri.startswith("file:") else None
             self._opened = TableStream(snapshot, self._content._replace(pause=pause))
             _write_offsets_without_spaces()
@@ -139,14 +144,15 @@ class StreamReader(DataSourceStreamReader):
         return _BEGINNING
 
     def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802
-        """Returns the end of all that there is, as releases before 4.2 ask for it."""
+        """Returns the end of all new rows. Only releases before 4.2 call it without a limit."""
         return self._latest(self._reached, StreamLimits(is_unlimited=True))
 
     def _latest(self, start: str | None, limits: StreamLimits) -> Offset:
         stream = self._stream()
         end = stream.latest(start, limits)
         if end is None:
-            # The stream starts with the next commit, which is not there yet. An empty batch records where that is.
+            # The stream begins with the next commit, which does not exist yet. The checkpoint records the end of an
+            # empty batch, so that a restart begins with the same commit.
             end = self._empty = stream.newest()
         self._reached = end
         return _offset(end)
@@ -169,13 +175,13 @@ class StreamReader(DataSourceStreamReader):
             rows = self._changes(*partition.value)
         else:
             return
-        # Spark requires exactly its own types, including nullability.
+        # Spark refuses batches whose types or nullability differ from the schema.
         expected = arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(rows):
             yield batch.cast(expected)
 
     def _changes(self, start: str | None, end: str) -> Any:
-        """Reads changes in a worker, with the schema of the last version that they are from."""
+        """Reads changes in a worker, with the schema of the last version in the range."""
         last = json.loads(end)
         version = last["reservoirVersion"] - (1 if last["index"] < 0 else 0)
         stream = TableStream(self._snapshot(version), self._content)
@@ -197,7 +203,8 @@ if HAS_LIMITS:
         """The reader for releases that let sources limit their batches."""
 
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-            # Spark hands this back, or asks for all. The limits themselves are known here.
+            # Spark passes this limit back, or asks for all rows. It cannot express both limits at once, so `_latest`
+            # applies `self._limits`.
             files, size, _ = self._limits
             if files is None and size is not None:
                 return ReadMaxBytes(size)
@@ -220,20 +227,20 @@ def stream_reader(
     """Returns the reader of a table for a stream.
 
     Args:
-        version: the version of the schema; None for the newest.
+        version: the version whose schema the rows have; None for the newest.
     """
     reader = LimitedStreamReader if HAS_LIMITS else StreamReader
     return reader(options, roots, version, schema)
 
 
 def content_of(options: Options) -> StreamArguments:
-    """Returns where a stream starts and what it reads. Raises an error for values that options cannot have."""
+    """Returns where a stream starts and what it reads. Raises an error for options with invalid values."""
     bound = partial(version_or_time, version_name="startingVersion", timestamp_name="startingTimestamp")
     return source_options.content_of(options, bound)
 
 
 def _text(offset: Mapping[str, Any]) -> str | None:
-    """Returns an offset as the core writes it; None at the beginning."""
+    """Returns the text of an offset, as the core writes it; None for the beginning of the stream."""
     return json.dumps(offset, separators=(",", ":")) if offset else None
 
 
@@ -243,7 +250,10 @@ def _offset(text: str) -> Offset:
 
 
 def _divided(start: Offset, end: Offset, parts: int) -> Iterator[tuple[str | None, str]]:
-    """Divides a batch of changes into at most `parts`, at borders of versions; not one whose start is unknown."""
+    """Divides a batch of changes into at most `parts` ranges, each of whole versions.
+
+    A batch at the beginning of the stream has no start offset, and is not divided.
+    """
     first, last = _text(start), _text(end)
     if first is None or last is None:
         yield first, str(last)
@@ -257,9 +267,10 @@ def _divided(start: Offset, end: Offset, parts: int) -> Iterator[tuple[str | Non
 
 
 def _write_offsets_without_spaces() -> None:
-    """Lets the process of Spark in which the stream is planned write offsets as the core does.
+    """Makes Spark's Python process of the driver write offsets without spaces, as the core does.
 
-    Spark compares offsets as texts, and keeps them in the checkpoint. Its module has the name `__main__`, or its own.
+    Spark compares the texts of offsets and stores them in the checkpoint. The module that writes them may be loaded as
+    `__main__` or by its own name.
     """
     for name in ("__main__", _RUNNER):
         runner = sys.modules.get(name)

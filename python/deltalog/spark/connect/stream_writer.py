@@ -1,11 +1,12 @@
-"""A table as the sink of a stream of Python's data source API: tasks write files, and one process commits each batch.
+"""A table as the sink of a stream, by Spark's Python data source API. Tasks write files, and a process of the driver
+commits each batch.
 
     driver, for each batch                 workers                        driver, another process
     SparkWrite.begin, token, task    →     WriteTask.write (Arrow)   →    SparkWrite.resume, commit_fragments
 
-A commit records the number of the batch under the id of the query, as in classic sessions, so that a batch that comes
-again after a failure is not written again. Spark tells the id and the number to tasks, and to the commit only the
-number. The token travels with the messages of the tasks, because nothing else connects the processes of a batch.
+Each commit records the id of the query and the number of the batch, as in classic sessions, so that a batch that Spark
+repeats after a failure is not written again. Spark passes the id and the number to the tasks, but only the number to
+the process that commits. The tasks' messages therefore contain the id of the query and the token of the write.
 """
 
 import contextlib
@@ -44,16 +45,16 @@ _log = logging.getLogger("deltalog.spark")
 
 
 class _Begun(NamedTuple):
-    """A batch that tasks may write."""
+    """A batch that has begun, so that tasks can write it."""
 
     token: bytes
     task: WriteTask
     recorded: Mapping[str, int]
-    """The progress of applications that the table has recorded."""
+    """The last batch that the table has recorded for each query (or application), by its id."""
 
 
 class BatchMessage(WriterCommitMessage):
-    """What a task has written of a batch of a query."""
+    """The message of a task to the process that commits the batch."""
 
     def __init__(
         self, query: str, token: bytes, fragment: Fragment | None, is_repeated: bool = False
@@ -62,15 +63,16 @@ class BatchMessage(WriterCommitMessage):
         self.token = token
         self.fragment = fragment
         self.is_repeated = is_repeated
-        """Whether the table has recorded the batch, so that it was not written again."""
+        """Whether the task wrote nothing, because the table had already recorded the batch."""
 
 
 class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
-    """A writer of the batches of a query. Both of Spark's classes say that its rows come as Arrow data: the class that
-    means it for streams is only in Spark 4.1 and newer.
+    """Writes the batches of a query.
 
-    Spark makes a writer to start the tasks of a batch, and another one to commit it. A batch begins when the writer is
-    pickled for its tasks, so that the other one does not begin a batch, too.
+    Spark passes Arrow data to a subclass of both base classes. The single class for that exists only from Spark 4.1 on.
+
+    For each batch, Spark makes one writer for the tasks and another one for the commit. Only the first is pickled, so
+    the batch begins in `__getstate__`.
     """
 
     def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
@@ -148,7 +150,7 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
             f"Apache-Spark-Python deltalog/{__version__}",
             self._options.values.get("usermetadata"),
         )
-        # Spark ends this process without letting it wait for its threads.
+        # Spark ends this process without waiting for its threads.
         upkeep.wait()
         if isinstance(outcome, AlreadyApplied):
             log_applied(outcome, self._place.uri)
@@ -156,14 +158,14 @@ class StreamWriter(DataSourceStreamWriter, DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # type: ignore[override]  # noqa: N803
         """Deletes the files of a batch if one of its tasks has failed.
 
-        A commit that failed has done that itself, unless its outcome is unknown.
+        If the commit failed, it has deleted the files itself, unless it is unknown whether the commit succeeded.
         """
         found = _found(messages)
         if found and None in messages:
             self._delete(found[0].token)
 
     def _delete(self, token: bytes) -> None:
-        with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+        with contextlib.suppress(DeltaError):  # The error that caused the deletion is the one to raise.
             SparkWrite.delete(token, self._place.storage_options)
 
 

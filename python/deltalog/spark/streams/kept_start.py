@@ -1,7 +1,8 @@
-"""Where a stream begins whose options name no version: with the next commit, or with a time.
+"""The first version of a stream that begins with the next commit (`startingVersion` = `latest`) or at a time.
 
-What that means is found out once. The checkpoint of the query keeps it (`KeptStart.java`), so that a query that ends
-before its first batch is done begins with the same commit when it is started again.
+Which version that is depends on when the stream is opened, so it is determined only once. `KeptStart.java` saves it in
+the query's checkpoint. A query that stops before its first batch is finished then begins with the same version when it
+is restarted.
 """
 
 import json
@@ -16,10 +17,10 @@ _OPTIONS = ("startingVersion", "startingTimestamp")
 
 
 class KeptStart(NamedTuple):
-    """The start of a stream, as it was found once."""
+    """The first version of a stream, with what it was determined from."""
 
     asked: dict[str, str]
-    """The options that it was found for."""
+    """The options `startingVersion` and `startingTimestamp`, as far as they were set."""
     table_id: str
     version: int
 
@@ -34,10 +35,10 @@ class KeptStart(NamedTuple):
 
     @classmethod
     def found(cls, stream: TableStream, options: Options, text: str | None) -> "KeptStart | None":
-        """Returns the start that was kept, or that is found now; None for a stream that begins with a snapshot.
+        """Returns the saved start, or else determines it now. Returns None if the stream begins with a snapshot.
 
         Args:
-            text: what was kept. It does not count if the options ask for another start by now.
+            text: the saved start, as JSON. It is ignored if the user has changed the options since.
         """
         asked = {name: options.values[name.lower()] for name in _OPTIONS if name.lower() in options.values}
         snapshot = stream.snapshot
@@ -61,12 +62,12 @@ class KeptStart(NamedTuple):
 
 
 def asks_to_find(content: StreamArguments) -> bool:
-    """Returns whether where a stream begins depends on when it is opened."""
+    """Returns whether the first version of a stream depends on when the stream is opened."""
     return content.starts_with_next or content.start_timestamp_ms is not None
 
 
 def pinned(content: StreamArguments, version: int) -> StreamArguments:
-    """Returns what a stream reads that begins with the commit of this version, which need not be there yet."""
+    """Returns `content` with a fixed first version, whose commit may still be in the future."""
     return content._replace(
         start_version=version, start_timestamp_ms=None, starts_with_next=False, is_pinned=True
     )

@@ -1,5 +1,6 @@
-"""Unknown options of streams are refused: it would not be noticed that an option has no effect in a query that runs
-for weeks.
+"""Refuses unknown options of streams.
+
+A stream may run for weeks before somebody notices that a misspelled option has no effect.
 """
 
 import difflib
@@ -21,14 +22,14 @@ WRITING = (
     "queryName",
     "userMetadata",
 )
-"""The options of a stream that writes. Spark passes the name of a query as one."""
+"""The options of a stream that writes to a table. `queryName` is among them because Spark passes it to the sink."""
 
 
 def ensure_known(options: Options, names: Iterable[str]) -> None:
-    """Raises an error for an option that is none of `names`, which are spelled as in the documentation."""
+    """Raises an error if an option is not one of `names`, which have the capitals of the documentation."""
     known = {name.lower(): name for name in names}
     for name in sorted(options.values):
-        # Names with dots are settings of Hadoop, of Parquet or of Spark's own, or properties of a table.
+        # Names with a dot are settings of Hadoop, Parquet or Spark, or table properties.
         if name in known or name in options.storage or "." in name or name.startswith("__"):
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)

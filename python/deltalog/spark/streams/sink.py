@@ -1,12 +1,14 @@
-"""The sink of a stream: each batch is one commit (`StreamSink.java`).
+"""The sink of a stream, which writes each batch as one commit. Called by `StreamSink.java`.
 
-- A commit records the number of the batch under the id of the query. A batch that the table has recorded is not written
-  again: the write asks before a row is computed, and so does the commit. (Protocol: "Transaction Identifiers".)
-- The mode append adds rows, complete replaces all rows. Spark computes the rows of a batch with its own plan, so that
-  state, watermark and metrics are kept.
-- A batch that reads the table itself is based on the newest version, and depends on all of its rows, as in the JVM
-  connector. Other batches are blind: they conflict with no append.
-- A query that is stopped commits nothing any more. What a batch that fails has written is deleted.
+- Each commit records the id of the query and the number of the batch (protocol: "Transaction Identifiers"). A batch
+  that the table has already recorded is not written again. This is checked before any row is computed, and again by
+  the commit.
+- The output mode `append` adds the rows, `complete` replaces all rows of the table. The rows are computed by Spark's
+  plan of the batch, which keeps its state, watermark and metrics.
+- If the query reads the table that it writes to, each batch is based on the newest version and conflicts with every
+  concurrent change of its rows, as in the JVM connector. Other batches are blind appends, which never conflict with
+  other appends.
+- After a query was stopped, nothing is committed. The files of a failed batch are deleted.
 """
 
 import json
@@ -38,14 +40,14 @@ _MODES = {"Append": "Append", _COMPLETE: "Overwrite"}
 
 
 class Stream(NamedTuple):
-    """What all batches of a stream share."""
+    """The properties of a stream that are the same for all its batches."""
 
     mode: str
     """The name of Spark's `OutputMode`."""
     partition_by: list[str]
-    """The partition columns that the stream names; empty if it names none."""
+    """The columns that the user passed to `partitionBy`; empty without it."""
     is_adaptive: bool
-    """Whether Spark's adaptive execution is on in the session that has started the stream."""
+    """Whether adaptive query execution is enabled in the session that started the stream."""
 
     @classmethod
     def of_json(cls, text: str) -> "Stream":
@@ -61,7 +63,7 @@ class Batch(NamedTuple):
 
     stream: Stream
     query: str
-    """The id of the query, which its checkpoint keeps."""
+    """The id of the query, which is stored in its checkpoint."""
     number: int
 
     @classmethod
@@ -73,15 +75,16 @@ class Batch(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What the history of the table says of the batch."""
+        """The operation parameters of the batch's commit, which the history of the table shows."""
         return {"outputMode": self.stream.mode, "queryId": self.query, "epochId": str(self.number)}
 
 
 def start(jvm: Jvm, session: Any, options: Options, stream: Stream, *, creates: bool) -> None:
-    """Raises an error for a place, options or an output mode that a stream cannot have.
+    """Raises an error if a stream cannot write to this location, or with these options or this output mode.
 
     Args:
-        creates: whether its table is created next. Spark would look for the checkpoint after that.
+        creates: whether the table is created next. Then the checkpoint location is checked here, because Spark would
+            check it only after the table exists.
     """
     _check(options, stream)
     has_checkpoint = (
@@ -106,10 +109,13 @@ def _check(options: Options, stream: Stream) -> None:
 
 
 def complete_definition(jvm: Jvm, session: Any, options: Mapping[str, str]) -> None:
-    """Gives a table that has no rows and no history yet the properties among the options of a stream. Their names are
-    as the user has written them.
+    """Sets the table properties among the options of a stream, if the table was just created.
 
-    Spark creates the table of `toTable` without the options.
+    `toTable` needs this because Spark creates its table without the options. Does nothing if the table has rows or
+    later versions.
+
+    Args:
+        options: the options by their names in the user's spelling, as names of properties are case-sensitive.
     """
     properties = {name: value for name, value in options.items() if name.lower().startswith("delta.")}
     if not properties:
@@ -125,7 +131,11 @@ def complete_definition(jvm: Jvm, session: Any, options: Mapping[str, str]) -> N
 
 
 def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sink: Any) -> None:
-    """Writes and commits the rows of a batch, unless the table has recorded it. `sink` is the `StreamSink`."""
+    """Writes and commits the rows of a batch, unless the table has already recorded the batch.
+
+    Args:
+        sink: the `StreamSink` of Java.
+    """
     stream = batch.stream
     _check(options, stream)
     if stream.mode == _COMPLETE:
@@ -148,7 +158,7 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
 
 
 def _begun(request: WriteRequest, stream: Stream) -> SparkWrite | None:
-    """Checks a batch against the table, which it may create. Returns None if the table has recorded the batch."""
+    """Begins the write of a batch, which may create the table. Returns None if the table has recorded the batch."""
     options, location = request.options, request.location
     table = TableOptions(stream.partition_by or None, new_table_properties(request))
     clustering = options.clustering()
@@ -179,7 +189,7 @@ def _defined(request: WriteRequest, table: TableOptions, clustering: list[str]) 
 
 
 def _check_clustering(newest: Snapshot, clustering: list[str] | None) -> None:
-    """Raises an error if a stream names other clustering columns than the table has."""
+    """Raises an error if the option `clusterBy` differs from the table's clustering columns."""
     known = newest.clustering_columns()
     if clustering is None or [[name.lower()] for name in clustering] == [
         [part.lower() for part in path] for path in known

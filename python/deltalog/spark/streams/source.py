@@ -1,7 +1,8 @@
-"""Streams of a table's rows, as Spark's queries ask for them.
+"""Tables as sources of streams: answers the calls of `StreamSource.java`.
 
-The core has all rules, and Spark's checkpoint all progress. A stream is named by a text, from which it is made again
-in a new Python process.
+The core decides what belongs to each batch, and Spark's checkpoint stores the progress. Java identifies a stream by a
+JSON text, `SourceText`. It contains everything that is needed to open the stream again if the Python process was
+replaced by a new one.
 """
 
 import json
@@ -29,18 +30,18 @@ _NO_PAUSE = timedelta(0)
 
 
 class SourceText(NamedTuple):
-    """The text by which a stream is named. It may have secrets, and Spark never sees it."""
+    """The text that identifies a stream. It may contain secrets, and is never passed to Spark."""
 
     id: str
     table: TableVersion
-    """The version that was the newest when the stream was opened."""
+    """The newest version at the time when the stream was opened."""
     content: StreamArguments
-    """What is read, without pauses and without the tracking of schemas."""
+    """What the stream reads. `pause` and `tracking` are not set."""
     limits: StreamLimits
     options: dict[str, str]
-    """The options of the query, which also say how the store is reached."""
+    """The options of the query, including the options of the store."""
     place: str
-    """Where the checkpoint of the query has the source."""
+    """The path that Spark gives to the source within the query's checkpoint."""
 
     def to_json(self) -> str:
         parts = {part: getattr(self, part)._asdict() for part in ("table", "content", "limits")}
@@ -61,12 +62,12 @@ class SourceText(NamedTuple):
 
     @property
     def is_tracked(self) -> bool:
-        """Whether the stream notes the schemas with which it reads."""
+        """Whether the stream has a log of the schemas with which it reads (`schemaTrackingLocation`)."""
         return source_options.is_tracked(Options(self.options))
 
 
 def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> str:
-    """Returns the columns of a stream that is opened now, and checks that the user expects them."""
+    """Returns the columns of a stream that would be opened now, as JSON. Raises an error if `expected` differs."""
     source_options.check(options)
     snapshot = newest = _newest(jvm, session, options)
     tracking = source_options.tracking_of(jvm, session, options, None)
@@ -74,7 +75,8 @@ def columns(jvm: Jvm, session: Any, options: Options, expected: str | None) -> s
         snapshot = TableStream(snapshot, StreamArguments(tracking=tracking)).snapshot
     is_feed = options.wants_changes
     if expected is not None and not is_feed:
-        # For a table by its name, Spark expects the newest columns, even if the stream still has older ones.
+        # For a table in a catalog, Spark expects the newest columns, although a tracked stream may still have older
+        # ones.
         check_expected_columns(newest, expected)
     return _columns(snapshot, is_feed)
 
@@ -84,10 +86,10 @@ def _columns(snapshot: Snapshot, is_feed: bool) -> str:
 
 
 def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: str) -> str:
-    """Opens a stream for a query with these columns, and returns its text.
+    """Opens a stream for a query, and returns its text. Raises an error if its columns are no longer `columns`.
 
     Args:
-        place: where the checkpoint of the query has the source.
+        place: the path that Spark gives to the source within the query's checkpoint.
     """
     source_options.check(options)
     bound = partial(bound_of, jvm, session, end="starting")
@@ -102,7 +104,7 @@ def open_stream(jvm: Jvm, session: Any, options: Options, columns: str, place: s
 
 def _opened(jvm: Jvm, session: Any, text: SourceText, snapshot: Snapshot) -> TableStream:
     tracking = source_options.tracking_of(jvm, session, Options(text.options), text.place)
-    # A look at a local directory costs nothing, so that a commit is seen at once there.
+    # Listing a local directory is cheap, so it is listed at each call. New commits are then seen immediately.
     pause = _NO_PAUSE if snapshot.uri.startswith("file:") else None
     return TableStream(snapshot, text.content._replace(pause=pause, tracking=tracking))
 
@@ -114,7 +116,7 @@ def _newest(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
-    """Raises an error if the stream no longer has the columns of the query, which Spark does not check."""
+    """Raises an error if the stream no longer has the `columns` of the query. Spark does not check this."""
     if compared_columns(columns) != compared_columns(_columns(snapshot, is_feed)):
         raise SchemaMismatchError(
             "the columns of the table have changed since the stream was defined: load it again with readStream, and "
@@ -123,7 +125,7 @@ def _check_columns(snapshot: Snapshot, columns: str, is_feed: bool) -> None:
 
 
 def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
-    """Returns the open stream. In another process than the one that has opened it, it is made again."""
+    """Returns the stream with this text. Opens it again if another Python process has opened it before."""
     found = open_streams.find(text.id)
     if found is None:
         location = location_of(jvm, session, Options(text.options))
@@ -133,10 +135,10 @@ def _stream(jvm: Jvm, session: Any, text: SourceText) -> OpenStream:
 
 
 def begin(jvm: Jvm, session: Any, text: str, kept: str | None) -> str:
-    """Fixes where a stream begins. Returns its new text and what to keep of its start, as JSON.
+    """Determines the first version of a stream. Returns JSON with its new text, and the start to save, if any.
 
     Args:
-        kept: what the checkpoint has kept of the start, or None.
+        kept: the start that was saved in the checkpoint, as JSON, or None.
     """
     source = SourceText.of(text)
     if not kept_start.asks_to_find(source.content):
@@ -144,7 +146,7 @@ def begin(jvm: Jvm, session: Any, text: str, kept: str | None) -> str:
     found = kept_start.KeptStart.found(_stream(jvm, session, source).stream, Options(source.options), kept)
     if found is None:
         return json.dumps({"stream": text, "start": None})
-    # It is opened again, with its start.
+    # The next call opens the stream again, with the fixed start.
     open_streams.drop(source.id)
     begun = source._replace(content=kept_start.pinned(source.content, found.version))
     return json.dumps({"stream": begun.to_json(), "start": found.to_json()})
@@ -153,7 +155,7 @@ def begin(jvm: Jvm, session: Any, text: str, kept: str | None) -> str:
 def latest(
     jvm: Jvm, session: Any, text: str, start: str | None, *, is_unlimited: bool, ends_at_newest: bool
 ) -> str:
-    """Returns where a batch ends that begins at `start`, and the end of the newest version, as JSON."""
+    """Returns the end of the batch that begins at `start`, and the end of the newest version, as JSON."""
     source = SourceText.of(text)
     found = _stream(jvm, session, source)
     if ends_at_newest:
@@ -167,7 +169,7 @@ def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str
     source = SourceText.of(text)
     stream = _stream(jvm, session, source).stream
     snapshot = stream.snapshot
-    SparkBatch(stream, start, end)  # Refuses offsets of something else.
+    SparkBatch(stream, start, end)  # Raises an error for offsets of another table or another kind of source.
     key = batch_key(source.table, Batch(source.id, source.content, start, end, source.is_tracked))
     is_feed = source.content.change_feed
     partitions = partition_schema(snapshot)
@@ -186,7 +188,7 @@ def batch(jvm: Jvm, session: Any, text: str, start: str | None, end: str) -> str
 
 
 def _label(start: str | None, end: str) -> str:
-    """Returns the batch as plans show it, by versions and positions."""
+    """Returns the batch as plans show it: its range of versions, and of files within versions."""
     return f"stream {'' if start is None else f'from {_place(start)} '}to {_place(end)}"
 
 
@@ -208,9 +210,9 @@ def outstanding(jvm: Jvm, session: Any, text: str, start: str | None) -> str:
 
 
 def release(jvm: Jvm, session: Any, text: str, end: str) -> None:
-    """Forgets what is only needed up to an offset.
+    """Frees what the stream needs only for batches up to an offset.
 
-    Raises `SchemaMismatchError` if a stream that notes schemas has noted another one here.
+    Raises `SchemaMismatchError` if the schema changes at this offset, and the new schema was added to the schema log.
     """
     source = SourceText.of(text)
     if source.is_tracked or open_streams.find(source.id) is not None:

@@ -21,7 +21,7 @@ _FLAGS = (
     "readChangeFeed",
     "skipChangeCommits",
 )
-# Options that allow changes of the schema, and what they allow.
+# The options that allow schema changes, with the change that each allows.
 _ALLOWING = {
     "allowSourceColumnDrop": "drop",
     "allowSourceColumnRename": "rename",
@@ -48,7 +48,7 @@ _NAMES = (
 )
 _ALL_VERSIONS = "a stream reads one version after the other: begin with startingVersion or startingTimestamp"
 _NO_END = "a stream has no end: use the trigger availableNow to stop at the newest version"
-# Options of other reads, and what to do instead.
+# Options of reads that are not streams, by their names in lower case: the usual spelling, and what to do instead.
 _WRONG = {
     "versionasof": ("versionAsOf", _ALL_VERSIONS),
     "timestampasof": ("timestampAsOf", _ALL_VERSIONS),
@@ -62,14 +62,14 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
 Bound = Callable[[Options], tuple[int | None, int | None]]
-"""Returns the version and the time with which the options let a stream start; at least one of them is None."""
+"""Returns the start that the options ask for: a version, a time in milliseconds, or neither."""
 
 
 def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
-    """Raises an error for options that do not apply to streams or are not known.
+    """Raises an error for options that are unknown or do not apply to streams.
 
     Args:
-        refused: options that a stream of this kind does not have, and what to do instead.
+        refused: options that the Python data source does not support, each with what to do instead.
     """
     spelled_refused = {name.lower(): (name, instead) for name, instead in (refused or {}).items()}
     for name in sorted(options.values):
@@ -97,7 +97,7 @@ def check(options: Options, refused: Mapping[str, str] | None = None) -> None:
 
 
 def arguments_of(options: Options, bound: Bound) -> tuple[StreamArguments, StreamLimits]:
-    """Returns what the options ask for, without the tracking of schemas, and the limits of a batch."""
+    """Returns what a stream with these options reads, and the limits of its batches. `tracking` is not set."""
     try:
         return content_of(options, bound), limits_of(options)
     except InvalidArgumentError as error:
@@ -105,7 +105,7 @@ def arguments_of(options: Options, bound: Bound) -> tuple[StreamArguments, Strea
 
 
 def content_of(options: Options, bound: Bound) -> StreamArguments:
-    """Returns what the options ask for, without the tracking of schemas."""
+    """Returns what a stream with these options reads. `tracking` is not set."""
     flags = {name: options.is_true(name) for name in _FLAGS}
     start_version, start_timestamp_ms, starts_with_next = _start(options, bound)
     changes = "refuse"
@@ -137,15 +137,15 @@ def _start(options: Options, bound: Bound) -> tuple[int | None, int | None, bool
 
 
 def is_tracked(options: Options) -> bool:
-    """Returns whether the options ask to note schemas."""
+    """Returns whether the options ask for a log of the schemas with which the stream reads."""
     return any(name.lower() in options.values for name in _TRACKING)
 
 
 def tracking_of(jvm: Jvm, session: Any, options: Options, place: str | None) -> Tracking | None:
-    """Returns where the options ask to note schemas, if they do.
+    """Returns the schema log that the options ask for, or None.
 
     Args:
-        place: where the checkpoint of the query has the source; None for a query that is only being defined.
+        place: the path that Spark gives to the source within the query's checkpoint; None before the query is started.
     """
     found = (options.values.get(name.lower()) for name in _TRACKING)
     path = next((value for value in found if value is not None), None)
@@ -162,7 +162,7 @@ def tracking_of(jvm: Jvm, session: Any, options: Options, place: str | None) -> 
 
 
 def _allowed(session: Any, options: Options) -> Iterator[tuple[str, str]]:
-    """Yields the changes of the schema that the options and the session allow, and for which version."""
+    """Yields the schema changes that the options and the session allow: the kind, and the version or `always`."""
     settings = session.sessionState().conf()
     for name, change in _ALLOWING.items():
         names = [name]
@@ -175,7 +175,7 @@ def _allowed(session: Any, options: Options) -> Iterator[tuple[str, str]]:
 
 
 def limits_of(options: Options) -> StreamLimits:
-    """Returns the limits that the options set."""
+    """Returns the limits of a batch that the options set."""
     files, size = (options.values.get(name) for name in ("maxfilespertrigger", "maxbytespertrigger"))
     return StreamLimits(
         None if files is None else _positive("maxFilesPerTrigger", files, _count(files), "a number of files"),

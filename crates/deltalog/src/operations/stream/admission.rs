@@ -1,9 +1,10 @@
 //! The maximum size of a batch.
 
-/// The default number of files of a batch. The JVM connector has the same number.
+/// The maximum number of files in a batch if no limit was set, as in the JVM connector.
 const FILES: u64 = 1000;
 
-/// The limits of a batch. Another file is admitted as long as no limit is used up, so a batch has at least one file.
+/// The limits of a batch. Files are added to a batch until one of the limits is reached, so a batch has at least one
+/// file, and the last file may exceed the limit of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {
     files: Option<u64>,
@@ -41,29 +42,29 @@ impl StreamLimits {
     }
 }
 
-/// The remaining limits of a batch.
+/// What remains of the limits of a batch.
 pub(super) struct Admission {
     files: u64,
     bytes: u64,
-    /// Whether a file was admitted or refused before.
+    /// Whether a file has been considered for the batch.
     has_admitted: bool,
 }
 
 impl Admission {
-    /// Returns whether something is left of each limit.
+    /// Returns whether no limit has been reached.
     pub(super) fn has_room(&self) -> bool {
         self.files > 0 && self.bytes > 0
     }
 
-    /// Returns whether a file of this size belongs to the batch.
+    /// Returns whether a file of this size belongs to the batch, and subtracts it from the limits.
     pub(super) fn admits(&mut self, size: u64) -> bool {
         let admits = self.has_room();
         self.take(1, size);
         admits
     }
 
-    /// Returns whether a group of files that must be read together belongs to the batch: if it is the first, or if all
-    /// of its files fit.
+    /// Returns whether files that must be read together belong to the batch: they do if they are the first ones, or if
+    /// all of them fit. Subtracts them from the limits.
     pub(super) fn admits_all(&mut self, files: u64, bytes: u64) -> bool {
         let admits = !self.has_admitted || files <= self.files && bytes <= self.bytes;
         self.take(files, bytes);

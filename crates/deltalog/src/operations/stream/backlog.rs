@@ -7,20 +7,21 @@ use super::table_stream::TableStream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct StreamBacklog {
-    /// The number of versions, including the version that the offset is in.
+    /// The number of versions, including the version in which the offset is.
     pub versions: u64,
-    /// The files of the snapshot with which the stream began, and of the commits that it has read.
+    /// The number of files. Counted are the files of the snapshot with which the stream began, and of the commits that
+    /// it has read.
     pub files: u64,
-    /// Their size in bytes.
+    /// The total size of these files in bytes.
     pub bytes: u64,
 }
 
 impl TableStream {
-    /// Returns how much follows the offset, without asking the store.
+    /// Returns how much follows the offset. Sends no request to the store.
     pub fn backlog(&self, offset: &StreamOffset) -> StreamBacklog {
         let state = self.state();
         let next = state.commits.newest_version() + 1;
-        // An offset in the middle of a snapshot is at least this snapshot behind.
+        // The files of the snapshot are counted from `state.initial`, so its commit is left out.
         let first = offset.version() + u64::from(offset.is_initial());
         let mut backlog =
             StreamBacklog { versions: next.saturating_sub(offset.version()), ..StreamBacklog::default() };
@@ -46,7 +47,7 @@ impl TableStream {
         backlog
     }
 
-    /// Returns the offset after all versions that the stream has seen, without asking the store.
+    /// Returns the offset after all versions that the stream has seen. Sends no request to the store.
     pub fn newest(&self) -> StreamOffset {
         StreamOffset::new(self.table_id(), self.state().commits.newest_version(), Index::End, false)
     }

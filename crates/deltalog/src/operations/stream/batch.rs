@@ -40,7 +40,7 @@ impl StreamBatch {
         let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
         let mut files = Vec::new();
         for part in self.parts()? {
-            // For a single file, reading the statistics is not worth another request.
+            // Statistics require another request, which does not pay for a single file.
             let with_statistics = reads_statistics && part.files.len() > 1;
             files.extend(self.stream.files(&part, with_statistics)?);
         }
@@ -54,12 +54,12 @@ impl StreamBatch {
         })
     }
 
-    /// Returns whether the rows are changes.
+    /// Returns whether the rows are changes, from the change data feed.
     pub fn is_change_feed(&self) -> bool {
         self.stream.options().is_change_feed
     }
 
-    /// Returns the number of files, for a stream of rows. Excluded files are counted as well.
+    /// Returns the number of files, including excluded files. The stream must not be one of the change data feed.
     ///
     /// # Errors
     /// As [`TableStream::latest`].

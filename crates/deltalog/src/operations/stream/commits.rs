@@ -47,7 +47,7 @@ pub(super) struct StreamCommit {
 /// The content of a commit that matters to a stream.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Files that were added, in the order of the log and in its form.
+    /// The added files, as rows with the columns of the log, in the order of the commit.
     Files { files: RecordBatch, sizes: Arc<[u64]> },
     /// The changes of the change data feed.
     Changes(ChangeSequence),
@@ -74,19 +74,21 @@ pub(super) struct Commits {
     read: Snapshot,
     /// The newest snapshot that was seen.
     newest: Snapshot,
-    /// The time of the last check of the store, in milliseconds since the epoch; `None` if it found something new.
+    /// The time at which the stream last looked for new versions without finding one, in milliseconds since the epoch.
+    /// `None` if it found one.
     looked_ms: Option<i64>,
     known: BTreeMap<u64, Arc<StreamCommit>>,
     /// Commits that were read ahead but not used yet.
     ahead: BTreeMap<u64, Commit>,
-    /// The protocol of the last commit that was checked, if it has set one.
+    /// The protocol that was set by the last checked commit with a `protocol` action.
     protocol: Option<Protocol>,
     /// The schemas that the stream has recorded, if it tracks schemas.
     tracked: Option<TrackedSchema>,
 }
 
 impl Commits {
-    /// Creates the commits after `table`, which are read with the schema of `read`.
+    /// Creates an empty set of commits for a stream that was opened with `table`, and whose rows have the schema of
+    /// `read`.
     pub(super) fn new(table: &Snapshot, read: &Snapshot, tracked: Option<TrackedSchema>) -> Self {
         Self {
             read: read.clone(),
@@ -104,7 +106,8 @@ impl Commits {
         self.tracked.as_ref()
     }
 
-    /// Returns the recorded schemas so that another one can be recorded. Kept commits may then have another meaning.
+    /// Returns the recorded schemas so that another one can be recorded. Drops the commits that were read, because they
+    /// were checked with the old schema.
     pub(super) fn tracked_mut(&mut self) -> Option<&mut TrackedSchema> {
         self.known.clear();
         self.tracked.as_mut()
@@ -115,7 +118,7 @@ impl Commits {
         self.newest.version()
     }
 
-    /// Looks for newer versions, unless another look found none within the last `pause`.
+    /// Looks for new versions. Does nothing if the last call found none and was less than `pause` ago.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -172,7 +175,7 @@ impl Commits {
         Ok(commit)
     }
 
-    /// Returns a commit with the statistics of its files, read again, or without them if it no longer exists.
+    /// Reads a commit again with the statistics of its files. Returns it without them if its file no longer exists.
     ///
     /// # Errors
     /// As [`Commits::commit`].
@@ -184,7 +187,7 @@ impl Commits {
         let kept = self.commit(version, options)?;
         let storage = self.read.storage();
         let read = match &kept.content {
-            // A commit whose files were skipped is skipped again.
+            // The commit adds no files to the stream, so there are no statistics to read.
             Content::Files { sizes, .. } if sizes.is_empty() => return Ok(kept),
             Content::Changes(changes) if changes.is_recorded() => return Ok(kept),
             Content::Files { .. } => {
@@ -208,7 +211,7 @@ impl Commits {
         Ok(Arc::new(StreamCommit { content, is_barrier: kept.is_barrier }))
     }
 
-    /// Returns the times of all commits up to the newest that was seen.
+    /// Returns the times of all commits up to the newest version that was seen.
     ///
     /// # Errors
     /// As [`Snapshot::commit_times`].
@@ -216,7 +219,7 @@ impl Commits {
         self.newest.commit_times(Some(self.newest.version()))
     }
 
-    /// Returns the commits from `version` on that were read.
+    /// Returns those commits from `version` on that were read and are still kept.
     pub(super) fn read_from(&self, version: u64) -> impl Iterator<Item = (u64, &StreamCommit)> {
         self.known.range(version..).map(|(version, commit)| (*version, commit.as_ref()))
     }
@@ -227,7 +230,7 @@ impl Commits {
         self.ahead = self.ahead.split_off(&version);
     }
 
-    /// Reads a commit, and some of the following ones ahead. Returns `None` if the commit no longer exists.
+    /// Reads a commit, and in parallel some of the following commits. Returns `None` if the commit no longer exists.
     fn read_commit(&mut self, version: u64) -> Result<Option<Commit>> {
         if let Some(commit) = self.ahead.remove(&version) {
             return Ok(Some(commit));
@@ -252,7 +255,7 @@ impl Commits {
         Ok(first)
     }
 
-    /// Reads what a commit says, apart from the statistics of its files. It is not kept.
+    /// Reads a commit without the statistics of its files. The result is not cached.
     ///
     /// # Errors
     /// `FileNotFound` for a commit that was cleaned up; `CorruptLog`; errors of the store.
@@ -279,7 +282,8 @@ impl Commits {
         Ok(StreamCommit { content, is_barrier })
     }
 
-    /// Checks that the rows of a commit can be read. Returns whether the stream stops before them.
+    /// Checks that the rows of a commit can be read. Returns whether the stream stops before them, because they have
+    /// another schema.
     fn check(&mut self, commit: &Commit, options: &StreamOptions) -> Result<bool> {
         if let Some(protocol) = &commit.protocol {
             self.protocol = Some(protocol.clone());
@@ -308,8 +312,8 @@ fn read_lean(storage: &Storage, file: CommitFile) -> Result<Commit> {
     staged_or_published(file, |file| Commit::read_without_stats(storage, file))
 }
 
-/// Reads a commit. If it was staged when the stream saw it, it may have been published and the staged file deleted
-/// since.
+/// Reads a commit. A commit that was staged when the stream saw it may have been published since, and its staged file
+/// deleted. Then the published file is read.
 fn staged_or_published(file: CommitFile, read: impl Fn(CommitFile) -> Result<Commit>) -> Result<Commit> {
     match read(file) {
         Err(error)
@@ -327,7 +331,7 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     let removes = changing(&commit.removes)?;
     let removed =
         removes.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    // Removed paths are used in the replay, where the newest come first.
+    // The rows come newest first, as replay needs them, so the last row is the first `remove` of the commit.
     let removed = removed.filter(|_| removes.num_rows() > 0).map(|paths| paths.value(removes.num_rows() - 1));
     let files = match (removed, options.changes) {
         (None, _) | (Some(_), ChangeHandling::Ignore) => adds,
@@ -339,7 +343,8 @@ fn files_of(commit: &Commit, options: &StreamOptions) -> Result<Content> {
     Ok(Content::Files { sizes: sizes(&files)?.into(), files })
 }
 
-/// Reverses files that come newest first into the order of the log, with the columns that are kept and `more`.
+/// Returns files in the order of the commit, with the columns [`COLUMNS`] and `more`. In `files`, the newest come
+/// first.
 fn in_log_order(files: &RecordBatch, more: &[FileColumn]) -> Result<RecordBatch> {
     let columns = COLUMNS.iter().chain(more);
     let files = with_columns(files, columns.map(|column| column.field()).collect())?;

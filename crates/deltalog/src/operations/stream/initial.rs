@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::{FileColumn, FileColumns, with_columns};
 use crate::snapshot::Snapshot;
 
-/// Returns the files of `version` in the order of a stream.
+/// Returns the files of the snapshot `version`, sorted in the order in which a stream reads them.
 ///
 /// # Errors
 /// `VersionNotFound` if the version can no longer be read; `SchemaMismatch` if its rows cannot be read with the schema

@@ -1,4 +1,5 @@
-//! Streams: a table read as a sequence of batches, each row once. (Paper, §4.4 and §5: tables replace message queues.)
+//! Streams: a table is read as a sequence of batches, in which each row occurs once. (Delta Lake paper, §4.4 and §5:
+//! tables replace message queues.)
 //!
 //! ```text
 //!            start ──────────────────────────────────────────► newest
@@ -8,22 +9,22 @@
 //! latest(offset) ──admission──► next offset            batch(offset, next) ──► files ──► rows
 //! ```
 //!
-//! - A stream does not store its progress: its reader keeps the [`StreamOffset`] up to which rows were handled, and
-//!   requests the next one. Any two offsets give the same files at any time, in any process.
-//! - An offset is written as the JVM connector writes it, byte for byte, so that each continues the checkpoints of the
-//!   other.
-//! - A stream that begins with a snapshot reads its files in the order of (`modificationTime`, `path`), then the
-//!   commits after it. The snapshot is sorted once; beyond some size, in a temporary file.
-//! - Only `add` actions with `dataChange` are rows of the stream. A commit that removes rows is an error unless the
-//!   reader has said what it means: see [`ChangeHandling`].
-//! - A stream of the change data feed goes through the change data files of a commit, or through its `add` and `remove`
-//!   actions. Changes that belong together, such as the two rows of an update, are never in different batches.
-//! - All rows have the schema of the snapshot with which the stream was opened. A commit that changes the schema so
-//!   that this is no longer possible is an error; opened again, the stream continues with the new schema where that is
-//!   possible. A stream that notes its schemas ([`tracking`]) goes on after any change.
-//! - The files of a commit are read once, and kept until [`TableStream::release`]. A look for news reads new commits,
-//!   too, as [`Snapshot::refresh`](crate::Snapshot::refresh) does. A stream that has nothing new sends at most one
-//!   request per second.
+//! - A stream does not store its progress. Its reader stores the [`StreamOffset`] up to which it has handled the rows,
+//!   and asks for the next one. The same two offsets always give the same files, also in another process.
+//! - Offsets have the JSON form of the JVM connector, byte for byte, so that either connector can continue a checkpoint
+//!   of the other.
+//! - A stream that begins with a snapshot first reads the snapshot's files in the order of (`modificationTime`,
+//!   `path`), and then the commits after it. The files are sorted once; a long list is sorted in a temporary file.
+//! - Only files of `add` actions with `dataChange` belong to the stream. A commit that removes rows is an error unless
+//!   the options say how to treat it: see [`ChangeHandling`].
+//! - A stream of the change data feed reads the change data files of a commit, or its `add` and `remove` actions if it
+//!   has none. Changes that belong together, such as the two rows of an update, are always in the same batch.
+//! - All rows have the schema of the snapshot with which the stream was opened. If a commit changes the schema so that
+//!   its rows cannot be read with this schema, the stream fails. If possible, a newly opened stream continues with the
+//!   new schema. A stream with schema tracking ([`tracking`]) can continue after any change.
+//! - The files of a commit are read once, and kept until [`TableStream::release`]. To look for new versions, a stream
+//!   refreshes its snapshot, which also reads new commits ([`Snapshot::refresh`](crate::Snapshot::refresh)). While
+//!   there is nothing new, it sends at most one request per second.
 
 mod admission;
 mod backlog;

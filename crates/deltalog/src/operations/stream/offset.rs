@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// The index that stands for the position before the first file, in version 1 and in version 3 of the format.
 const BASE: [i64; 2] = [-1, -100];
 
-/// The indexes of the positions at which a stream stops for a change of the schema. (JVM connector:
-/// `schemaTrackingLocation`.)
+/// The indexes of the positions at which a stream with schema tracking stops, because the schema changes. The JVM
+/// connector uses the same indexes.
 const SCHEMA_CHANGE: i64 = -20;
 const AFTER_SCHEMA_CHANGE: i64 = -19;
 
@@ -19,20 +19,19 @@ const AFTER_SCHEMA_CHANGE: i64 = -19;
 pub(super) enum Index {
     /// Before the first file.
     Base,
-    /// Before a change of the schema. The files of this version are read with the new schema.
+    /// Before a schema change. The files of this version are read with the new schema.
     SchemaChange,
     /// The same position with another offset, for engines that do not commit an offset until they see the next one.
     AfterSchemaChange,
     /// After this file.
     File(u64),
-    /// After the last file. This is the same position as the base of the next version, and is written like that.
+    /// After the last file. This is the same position as the base of the next version, and is written as such.
     End,
 }
 
 /// A position in a stream. Everything before it has been handled and is not read again.
 ///
-/// It is written as JSON in the form of the JVM connector, by [`Display`](fmt::Display), and read by
-/// [`StreamOffset::parse`].
+/// [`Display`](fmt::Display) writes it as JSON, in the form of the JVM connector, and [`StreamOffset::parse`] reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamOffset {
     table_id: String,
@@ -41,7 +40,7 @@ pub struct StreamOffset {
     is_initial: bool,
 }
 
-/// The JSON form. The order of the fields matters.
+/// The JSON form of an offset. The JVM connector writes its fields in this order.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Written {
@@ -53,7 +52,7 @@ struct Written {
 }
 
 impl StreamOffset {
-    /// Returns the offset after position `index` of `version`.
+    /// Creates the offset at position `index` of `version`.
     pub(super) fn new(table_id: &str, version: u64, index: Index, is_initial: bool) -> Self {
         let (version, index, is_initial) = match index {
             Index::End => (version + 1, Index::Base, false),
@@ -100,7 +99,7 @@ impl StreamOffset {
         })
     }
 
-    /// Returns the version that the offset stands in.
+    /// Returns the version in which the offset is.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -141,7 +140,7 @@ impl StreamOffset {
 impl fmt::Display for StreamOffset {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let written = Written {
-            // With the newer format, older readers do not mistake these indexes for other positions.
+            // Readers that know only format 1 would misunderstand these indexes, so they are written in format 3.
             source_version: match self.index {
                 Index::SchemaChange | Index::AfterSchemaChange => 3,
                 Index::Base | Index::File(_) | Index::End => 1,
@@ -164,7 +163,7 @@ impl fmt::Display for StreamOffset {
 mod tests {
     use super::*;
 
-    /// Texts of the JVM connector 4.4.
+    /// The texts were written by the JVM connector 4.4.
     #[test]
     fn offsets_are_written_as_the_jvm_connector_writes_them() {
         for text in [
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_is_refused() {
+    fn texts_that_are_not_offsets_are_refused() {
         let offset = |version: i64, index: i64| {
             let table = r#""reservoirId":"a","reservoirVersion":3"#;
             format!(r#"{{"sourceVersion":{version},{table},"index":{index},"isStartingVersion":false}}"#)

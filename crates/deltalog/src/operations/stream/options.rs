@@ -7,14 +7,14 @@ use regex::Regex;
 use super::tracking::SchemaTracking;
 use crate::error::{Error, Result};
 
-/// How long a stream without new versions waits before it looks at the store again.
+/// The default of [`StreamOptions::pause`].
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a stream begins if it has no offset yet.
+/// Where a new stream begins, which has no offset yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StreamStart {
-    /// With all rows of the snapshot, and then the commits after it.
+    /// With all rows of the snapshot. The commits after it follow.
     #[default]
     Snapshot,
     /// With the commit of this version.
@@ -23,8 +23,8 @@ pub enum StreamStart {
     Timestamp(i64),
     /// With the next commit.
     Latest,
-    /// With the commit of this version, which need not be there yet: where [`TableStream::start`] has found that the
-    /// stream begins.
+    /// With the commit of this version, which [`TableStream::start`] has returned for an earlier stream. The commit may
+    /// not exist yet.
     ///
     /// [`TableStream::start`]: super::TableStream::start
     Pinned(u64),
@@ -39,14 +39,14 @@ pub enum StreamStart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ChangeHandling {
-    /// Both are errors.
+    /// Any such commit is an error.
     #[default]
     Refuse,
-    /// `ignoreDeletes`.
+    /// Commits that only remove files are skipped: the option `ignoreDeletes` of the JVM connector.
     IgnoreDeletes,
-    /// `ignoreChanges`, and the older `ignoreFileDeletion`: rows of a file that was rewritten are read again.
+    /// All rows of rewritten files are read again: its option `ignoreChanges`, and the older `ignoreFileDeletion`.
     Ignore,
-    /// `skipChangeCommits`.
+    /// All such commits are skipped: its option `skipChangeCommits`.
     Skip,
 }
 
@@ -77,12 +77,12 @@ impl Default for StreamOptions {
 }
 
 impl StreamOptions {
-    /// Reads the snapshot, and then all commits.
+    /// Creates the options of a stream that reads the snapshot, and then all commits after it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets where a stream begins if it has no offset yet.
+    /// Sets where the stream begins if it has no offset yet.
     #[must_use]
     pub fn start(mut self, start: StreamStart) -> Self {
         self.start = start;
@@ -105,7 +105,7 @@ impl StreamOptions {
         self
     }
 
-    /// Leaves out files whose path in the log contains a match of the regular expression `pattern`. They still count
+    /// Leaves out files if the regular expression `pattern` matches any part of their path in the log. They still count
     /// for limits and offsets.
     ///
     /// # Errors
@@ -121,22 +121,23 @@ impl StreamOptions {
         Ok(self)
     }
 
-    /// Skips commits that were cleaned up before the stream has read them, instead of failing. Their rows are lost.
+    /// Skips commits that were cleaned up before the stream read them, instead of failing. Their rows are lost.
     #[must_use]
     pub fn tolerate_loss(mut self, tolerates_loss: bool) -> Self {
         self.tolerates_loss = tolerates_loss;
         self
     }
 
-    /// Sets how long the stream does not ask the store again after it has found nothing new. The default is one second.
+    /// Sets how long the stream waits before it looks for new versions again if it has found none. The default is one
+    /// second.
     #[must_use]
     pub fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
     }
 
-    /// Records the schemas with which the stream reads, so that it can continue after any change of the schema: the
-    /// stream ends before the change and, opened again, continues with the new schema.
+    /// Records the schemas with which the stream reads, so that it can continue after any schema change. The stream
+    /// ends with an error before the change, and a newly opened stream continues with the new schema.
     #[must_use]
     pub fn track_schema(mut self, tracking: SchemaTracking) -> Self {
         self.tracking = Some(tracking);

@@ -14,7 +14,7 @@ use crate::log::CommitTimes;
 use crate::scan::changes::{ChangeSequence, FeedCommit, FeedPruner};
 
 impl TableStream {
-    /// Returns the parts of the batch between two places.
+    /// Returns the files of the batch between two positions, as one part for each version.
     pub(super) fn parts(&self, from: Position, until: Position) -> Result<Vec<Part>> {
         self.located(|| {
             let mut state = self.state();
@@ -32,7 +32,8 @@ impl TableStream {
         })
     }
 
-    /// Returns the files of a part in the form of the log; with statistics, if they are requested and still available.
+    /// Returns the files of a part as rows with the columns of the log. They have statistics if these are requested and
+    /// still available.
     pub(super) fn files(&self, part: &Part, with_statistics: bool) -> Result<Vec<RecordBatch>> {
         self.located(|| {
             let mut state = self.state();
@@ -48,7 +49,7 @@ impl TableStream {
         })
     }
 
-    /// Returns the changes of parts. Changes that `pruner` excludes are left out.
+    /// Returns the changes in `parts`. Leaves out files that `pruner` excludes.
     pub(super) fn changes(&self, parts: &[Part], pruner: Option<&FeedPruner>) -> Result<Vec<FeedCommit>> {
         self.located(|| {
             let mut state = self.state();

@@ -5,13 +5,13 @@ use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensur
 use crate::scan::changes::{PROPERTY, Shape};
 use crate::snapshot::Snapshot;
 
-/// Checks that a stream with the schema of `read` can continue where a commit of `version` has set `metadata`.
+/// Checks that a stream with the schema of `read` can read the rows of `version`, whose commit sets `metadata`.
 ///
-/// | the schema of `version` | |
+/// | the schema of `version` | result |
 /// | --- | --- |
-/// | has only columns of the stream's, with the same types or narrower ones | goes on |
-/// | has more columns, or wider types, and is newer | error: opened again, the stream goes on |
-/// | under column mapping, has lost or renamed a column | error |
+/// | only has columns of `read`, with the same or narrower types | the stream continues |
+/// | is newer, and has more columns or wider types | an error; a newly opened stream continues |
+/// | has dropped or renamed a column, under column mapping | an error |
 ///
 /// # Errors
 /// `TableReplaced`, `SchemaMismatch`; `Unsupported` for a protocol that readers do not know.
@@ -26,7 +26,7 @@ pub(super) fn check(read: &Snapshot, version: u64, protocol: &Protocol, metadata
     let [older, newer] = if is_newer { [&own, &other] } else { [&other, &own] };
     let has_mapping =
         mode != ColumnMappingMode::None || read.mapped_schema().mode() != ColumnMappingMode::None;
-    // The stream would miss columns that only one of the schemas has.
+    // Under column mapping, a column that only the older schema has was dropped or renamed.
     let lost = if has_mapping { older.obstacle(newer) } else { None };
     if let Some(lost) = lost {
         return Err(Error::schema_mismatch(format!(

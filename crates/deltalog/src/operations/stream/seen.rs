@@ -1,4 +1,4 @@
-//! Checks that the log still has the versions that a stream has read.
+//! Checks that versions that a stream has read still exist. They may be lost, for example if a backup is restored.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::environment::Environment;
 
 impl TableStream {
-    /// Checks that the log has the versions up to the position at which a stream continues.
+    /// Checks that all versions up to the position at which a stream continues exist.
     ///
     /// # Errors
     /// As [`ensure_seen`].
@@ -21,8 +21,8 @@ impl TableStream {
     }
 }
 
-/// Checks that the log has a version that the stream has seen, perhaps in another process. If it is newer than the
-/// newest known version, the store is asked at once.
+/// Checks that a version exists that the stream has seen, perhaps in another process. If this stream does not know the
+/// version, it looks for new versions immediately.
 ///
 /// # Errors
 /// `VersionNotFound`; errors of the store.

@@ -1,12 +1,12 @@
-//! Files in the order of a stream: by modification time, then by their path in the log.
+//! Sorts files in the order in which a stream reads them: by modification time, then by their path in the log.
 //!
 //! ```text
 //! listing ──► rows in memory ──(beyond the bound)──► sorted runs in temporary files ──merge──► one sorted file
 //!                  └─ sorted, if that was all                                             read in blocks, by position
 //! ```
 //!
-//! - The positions are the indexes in offsets, so the order must be total and the same in every process.
-//! - Temporary files have no name: they disappear when they are closed, also after a crash.
+//! - Offsets contain the positions of files in this order, so it must be total, and the same in every process.
+//! - Temporary files have no name. They disappear when they are closed, also after a crash.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -24,13 +24,13 @@ use arrow_ipc::writer::FileWriter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::replay::FileColumn;
 
-/// The size in bytes at which files are no longer sorted in memory but on disk.
+/// The size in bytes of a list of files that is still sorted in memory. Longer lists are sorted on disk.
 pub(super) const MOST_MEMORY: usize = 64 << 20;
 
-/// The files of a block on disk.
+/// The number of files in a block on disk.
 const BLOCK: usize = 4096;
 
-/// Collects files in the form of the log.
+/// Collects files, as rows with the columns of the log, and sorts them.
 pub(super) struct Sorter {
     schema: SchemaRef,
     most_memory: usize,
@@ -197,7 +197,7 @@ struct Run {
     files: RecordBatch,
     keys: Keys,
     row: usize,
-    /// The index of `files` among the batches of the block that is being merged.
+    /// The index of `files` among the batches from which the current block is made.
     batch: Option<usize>,
 }
 
@@ -226,7 +226,7 @@ impl Merge {
         Ok(Self { runs: found })
     }
 
-    /// Returns the next files, up to a block.
+    /// Returns the next block of files, or fewer files at the end.
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         let (mut batches, mut rows) = (Vec::new(), Vec::new());
         self.runs.iter_mut().for_each(|run| run.batch = None);
@@ -277,7 +277,7 @@ impl Keys {
     }
 }
 
-/// Returns the sizes of files in the form of the log.
+/// Returns the sizes in bytes of files, which are rows with the columns of the log.
 ///
 /// # Errors
 /// `CorruptLog` for a file without a size.

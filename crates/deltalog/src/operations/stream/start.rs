@@ -16,9 +16,9 @@ fn tail(version: u64) -> Position {
 }
 
 impl TableStream {
-    /// Returns the version with whose commit the stream begins, if it has no offset yet; `None` if it begins with a
-    /// snapshot. A reader that keeps it can open the stream again with [`StreamStart::Pinned`], and misses no commit
-    /// that was made before its first offset.
+    /// Returns the version of the commit with which a new stream begins; `None` if it begins with a snapshot. A reader
+    /// that stores this version can open the stream again with [`StreamStart::Pinned`]. It then misses no commit, even
+    /// if it failed before it stored its first offset.
     ///
     /// # Errors
     /// `VersionNotFound` for a start that is not in the log; `CorruptLog`, and errors of the store.
@@ -82,8 +82,7 @@ impl TableStream {
         .with_hint("choose one of these versions, or leave out the start to begin with all rows"))
     }
 
-    /// Returns where the first batch begins, given its `end`. The batch may already have been begun by an earlier
-    /// process.
+    /// Returns where the first batch begins, given its `end`. An earlier process may have determined the end.
     pub(super) fn first(&self, end: &StreamOffset) -> Result<Position> {
         let initial = |version: u64| Position { version, index: None, is_initial: true };
         match self.options().start {
@@ -105,8 +104,8 @@ impl TableStream {
             _ => {
                 let mut state = self.state();
                 let start = match (self.options().start, state.start) {
-                    // By now, the next commit is another one than when the stream was opened. No row is lost if the
-                    // stream begins with the commit after the snapshot with which it was opened.
+                    // Commits may have been made since the stream was opened. To skip none of them, the batch begins
+                    // after the snapshot with which the stream was opened, and not with the commit that comes next now.
                     (StreamStart::Latest, None) => tail(self.table().version() + 1),
                     _ => self.begin(&mut state)?,
                 };
@@ -130,7 +129,8 @@ impl TableStream {
         }
     }
 
-    /// Checks once that the rows of the first version that is read can be read with the schema of the stream.
+    /// Checks that the rows of the first version that is read can be read with the schema of the stream. Later calls do
+    /// nothing.
     pub(super) fn check_start(&self, state: &mut State, from: Position) -> Result<()> {
         // A stream with schema tracking stops where the schema changes.
         let is_tracked = state.commits.tracked().is_some_and(TrackedSchema::is_active);

@@ -47,9 +47,9 @@ use crate::snapshot::Snapshot;
 pub struct TableStream(Arc<Inner>);
 
 struct Inner {
-    /// The table with the schema with which the stream reads.
+    /// The table with the schema that all rows of the stream have. With schema tracking it may be an older schema.
     snapshot: Snapshot,
-    /// The table with its own schema.
+    /// The table with its own schema, with which the stream was opened.
     table: Snapshot,
     options: StreamOptions,
     environment: Environment,
@@ -68,10 +68,10 @@ pub(super) struct State {
     pub(super) is_start_checked: bool,
 }
 
-/// The version at which the stream ends.
+/// The version before which the stream ends.
 pub(super) enum Bound {
     None,
-    /// At the newest version, which the next look at the store finds.
+    /// The version after the newest one, which the next call of [`TableStream::latest`] determines.
     ToBeFound,
     At(u64),
 }
@@ -131,16 +131,16 @@ impl TableStream {
         &self.0.options
     }
 
-    /// Ends the stream at the version that will be the newest at the next call of [`TableStream::latest`].
+    /// Ends the stream after the version that is the newest at the next call of [`TableStream::latest`].
     pub fn end_at_newest(&self) {
         self.state().bound = Bound::ToBeFound;
     }
 
-    /// Returns the offset at the end of the next batch, which begins at `start`, or where the stream begins if that is
-    /// `None`. Returns `start` itself if there is nothing new, or `None` if there is nothing at all yet.
+    /// Returns the offset at the end of the next batch. The batch begins at `start`, or at the beginning of the stream
+    /// if that is `None`. Returns `start` itself if there is nothing new, and `None` if a new stream has no rows yet.
     ///
-    /// Lists the log if `start` is after all commits seen so far, but at most once a second. Reads the commits that the
-    /// batch needs.
+    /// If `start` is after all commits seen so far, it looks for new versions, at most once per second (see
+    /// [`StreamOptions::pause`]). Reads the commits that the batch needs.
     ///
     /// # Errors
     /// `VersionNotFound` for a start that is not in the log, and for a commit that was cleaned up. `TableReplaced` for
@@ -172,8 +172,8 @@ impl TableStream {
                 Bound::At(version) => Some((version, Index::Base)),
                 Bound::None | Bound::ToBeFound => None,
             };
-            // The first batch of a feed ends with the snapshot. If it also contained commits, it could not be found
-            // again later, because the rows of a newer snapshot are not the same changes.
+            // The first batch of a change feed ends with the snapshot. If it also contained commits, its end would not
+            // show from which snapshot its inserts come, so that the batch could not be read again.
             let end_of_snapshot = (from.version + 1, Index::Base);
             let until = match start.is_none() && from.is_initial && self.0.options.is_change_feed {
                 true => Some(until.map_or(end_of_snapshot, |until: (u64, Index)| until.min(end_of_snapshot))),
@@ -191,8 +191,8 @@ impl TableStream {
         })
     }
 
-    /// Returns the batch from `start`, or from where the stream begins, to `end`. Its files are only looked up when it
-    /// is read, so creating a batch costs nothing.
+    /// Returns the batch from `start`, or from the beginning of the stream, to `end`. Creating a batch is cheap: its
+    /// files are looked up when it is read.
     ///
     /// # Errors
     /// `TableReplaced` for an offset of another table; `InvalidArgument` for offsets in the wrong order.
@@ -218,9 +218,9 @@ impl TableStream {
     /// batches have been handled.
     ///
     /// # Errors
-    /// Only for a stream with schema tracking, after a batch that ends before a change of the schema: `SchemaMismatch`,
-    /// because the stream ends there and has to be opened again; `VersionNotFound` if the commit that changes the
-    /// schema was cleaned up; errors of the stores.
+    /// Only for a stream with schema tracking, after a batch that ends before a schema change: `SchemaMismatch`,
+    /// because the stream ends there and must be opened again; `VersionNotFound` if the commit that changes the schema
+    /// was cleaned up; errors of the stores.
     pub fn release(&self, end: &StreamOffset) -> Result<()> {
         self.located(|| {
             let mut state = self.state();
@@ -245,13 +245,13 @@ impl TableStream {
         matches!(self.state().bound, Bound::At(_))
     }
 
-    /// Looks for newer versions, unless it has just done so.
+    /// Looks for new versions, unless it has found none within the last [`StreamOptions::pause`].
     pub(super) fn look(&self, state: &mut State) -> Result<()> {
         state.commits.look(&self.0.environment, self.0.options.pause)
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // The state after a panic is still consistent, because each step changes one thing.
+        // A panic leaves the state consistent, because each step changes only one part of it.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,15 +9,15 @@ use super::table_stream::TableStream;
 use crate::error::Result;
 use crate::runtime::interrupt;
 
-/// The maximum pause of a waiting stream. After each pause it checks whether it was closed.
+/// The maximum time that a waiting stream sleeps before it checks whether it was closed.
 const SLICE: Duration = Duration::from_millis(100);
 
 impl TableStream {
-    /// Waits until there is something after `start`, and returns the offset of the next batch as
-    /// [`TableStream::latest`] does. Returns `None` if there was nothing new for as long as `patience`, or after the
-    /// end of the stream: see [`TableStream::end_at_newest`] and [`TableStream::close`].
+    /// Waits for rows after `start`, and returns the offset of the next batch as [`TableStream::latest`] does. Returns
+    /// `None` if there is nothing new within `patience`, or if the stream has ended: see
+    /// [`TableStream::end_at_newest`] and [`TableStream::close`].
     ///
-    /// Without `patience` it waits as long as it takes.
+    /// Without `patience` it waits without a limit.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -48,7 +48,7 @@ impl TableStream {
         }
     }
 
-    /// Ends all waits for new rows, also in other threads. Later waits return at once.
+    /// Closes the stream. Calls of [`TableStream::wait`] return, in all threads, and later calls return immediately.
     pub fn close(&self) {
         self.is_closed().store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Moves through the files of the snapshot and of the commits of a stream.
+//! Goes through the files of a stream in order: first through the snapshot, and then through each commit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::sorted::{MOST_MEMORY, SortedFiles};
 use super::table_stream::{State, TableStream};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A position in the stream. The index `None` is before the base of the version.
+/// A position in the stream. `index` is `None` before [`Index::Base`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) version: u64,
@@ -20,7 +20,7 @@ pub(super) struct Position {
     pub(super) is_initial: bool,
 }
 
-/// Files of a version, by their positions.
+/// A range of the files of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) version: u64,
@@ -37,8 +37,9 @@ impl TableStream {
         Ok(&mut state.initial.insert((version, found)).1)
     }
 
-    /// Moves from one position to the next: up to the position `until`, to the limits of the batch, or to the newest
-    /// version. Returns the position that was reached, if it is another one.
+    /// Goes from the position `from` through the files, and calls `found` for each version that has any. Stops at the
+    /// position `until`, when a limit of the batch is reached, or after the newest version. Returns the position where
+    /// it stopped, or `None` if that is still `from`.
     pub(super) fn walk(
         &self,
         state: &mut State,
@@ -53,11 +54,11 @@ impl TableStream {
         let mut after = from.index;
         let mut reached = None;
         loop {
-            // A version has nothing before its first file, so the commit need not be read to stop there.
+            // No file comes before these positions, so the commit need not be read.
             if until.is_some_and(|until| (version, Index::AfterSchemaChange) >= until) {
                 return Ok(reached);
             }
-            // Like the JVM connector, a feed reads no further commit when a limit is used up.
+            // Like the JVM connector, a change feed reads no further commit once a limit is reached.
             if self.options().is_change_feed && !admission.has_room() {
                 return Ok(reached);
             }
@@ -74,7 +75,7 @@ impl TableStream {
                 }
                 match state.commits.commit(version, self.options()) {
                     Ok(commit) => Sequence::of(commit.as_ref()),
-                    // The rows before this commit can still be read. The next batch begins with this commit and fails.
+                    // The batch ends before this commit. The next batch begins with it and fails.
                     Err(error) if way == Way::Ahead && reached.is_some() && is_refusal(&error) => {
                         return Ok(reached);
                     }
@@ -98,7 +99,7 @@ impl TableStream {
             }
             let rest = sequence.sizes.get(first..).unwrap_or_default();
             if sequence.is_indivisible {
-                // The JVM connector counts the places before and after the files of a commit, too.
+                // The JVM connector also counts the positions before and after the files of a commit.
                 let places = match sequence.has_end {
                     true => 1 + u64::from(after.is_none() && version > from.version),
                     false => 0,
@@ -154,12 +155,12 @@ pub(super) enum Way {
 /// The files of a version in the order in which a stream reads them.
 struct Sequence {
     sizes: Arc<[u64]>,
-    /// Whether the files must be in the same batch.
+    /// Whether all files must be in the same batch.
     is_indivisible: bool,
     /// Whether a version has a position after its last file. Versions of change data files do not, as in the JVM
     /// connector.
     has_end: bool,
-    /// Whether the stream stops before them.
+    /// Whether the stream stops before the files, because their schema differs.
     is_barrier: bool,
 }
 

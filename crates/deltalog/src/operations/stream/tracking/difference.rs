@@ -1,4 +1,4 @@
-//! Compares two schemas of a stream.
+//! Finds the differences between two schemas with which a stream reads.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::protocol::{
     ColumnMappingMode, DataType, FieldMetadata, MappedSchema, Metadata, StructType, TableHeader,
 };
 
-/// Metadata of fields that only concerns writers.
+/// The keys of field metadata that only matter to writers.
 const OF_WRITERS: [&str; 5] = [
     "delta.generationExpression",
     "delta.identity.start",
@@ -18,7 +18,7 @@ const OF_WRITERS: [&str; 5] = [
     "delta.identity.allowExplicitInsert",
 ];
 
-/// Returns whether rows written after the change to `new` must be read in another way than with `old`.
+/// Returns whether `new` differs from `old` in a way that matters to readers.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -43,7 +43,7 @@ fn of_delta(metadata: &Metadata) -> BTreeMap<&str, &str> {
 /// The differences of a schema from an earlier one, except for new columns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// The old and the new names.
+    /// Pairs of an old and a new name.
     renamed: Vec<(String, String)>,
     dropped: Vec<String>,
     widened: Vec<String>,
@@ -52,7 +52,8 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// Compares columns that are the same in data files.
+    /// Compares columns with the same name in data files, which differs from the column's own name under column
+    /// mapping.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -71,7 +72,7 @@ impl Differences {
         Ok(found)
     }
 
-    /// Returns each kind of change with its columns.
+    /// Returns each kind of change that was found, with a text that names its columns.
     pub(super) fn found(&self) -> Vec<(SchemaChange, String)> {
         let renamed: Vec<_> = self.renamed.iter().map(|(old, new)| format!("'{old}' to '{new}'")).collect();
         let quoted = |columns: &[String]| {
@@ -90,7 +91,7 @@ impl Differences {
         found
     }
 
-    /// Compares structs, each given with logical and physical names.
+    /// Compares two structs. Each is given twice: with logical names, and with physical names.
     fn compare_fields(&mut self, earlier: [&StructType; 2], later: [&StructType; 2], place: &str) {
         let [fields, fields_in_files] = earlier.map(StructType::fields);
         let [others, others_in_files] = later.map(StructType::fields);

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{Metadata, Protocol, StructType, TableHeader};
 use crate::snapshot::Snapshot;
 
-/// The first line of a file.
+/// The first line of each file of the log.
 const FORMAT: &str = "v1";
 
 /// A schema and protocol with which a stream reads, and the version from which they apply.
@@ -29,7 +29,7 @@ pub(super) struct Entry {
     pub(super) previous_metadata_seq_num: Option<i64>,
 }
 
-/// A protocol as a line of the log.
+/// A `protocol` action, as a line of the table's log contains it.
 #[derive(Serialize, Deserialize)]
 struct ProtocolLine {
     protocol: Protocol,
@@ -53,7 +53,7 @@ impl Entry {
         })
     }
 
-    /// Reads the content of a file.
+    /// Parses the content of a file.
     ///
     /// # Errors
     /// `CorruptLog`; `Unsupported` for an unknown format.
@@ -71,12 +71,12 @@ impl Entry {
             .map_err(|error| corrupt().with_source(error))
     }
 
-    /// Returns the content of its file.
+    /// Returns the content of the entry's file.
     pub(super) fn to_text(&self) -> Result<String> {
         Ok(format!("{FORMAT}\n{}", serde_json::to_string(self).map_err(unwritable)?))
     }
 
-    /// Checks that the entry was written for the source with this path.
+    /// Checks that the entry was written for the source that Spark gave this path.
     pub(super) fn ensure_of(&self, source: &str) -> Result<()> {
         if self.source_metadata_path == source {
             return Ok(());
@@ -90,7 +90,7 @@ impl Entry {
         ))
     }
 
-    /// Returns a table header with this schema. What the entry does not state is taken from `table`.
+    /// Returns the protocol and metadata of the entry. Fields that the entry does not have are taken from `table`.
     ///
     /// # Errors
     /// `CorruptLog` for a text that cannot be read.

@@ -1,4 +1,4 @@
-//! The files of a schema log: `_schema_log_<table id>[_<id>]/<number>` below its location.
+//! A schema log: one file for each entry, `_schema_log_<table id>[_<id>]/<number>` below the location of the log.
 
 use super::entry::Entry;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ impl SchemaLog {
         let directory = format!("_schema_log_{table_id}{id}");
         let mut log = Self { storage: storage.clone(), directory, current: None };
         let files = log.storage.list_directory_after(&log.directory, "")?;
-        // Writers may have left temporary files and checksums.
+        // Other writers may have left temporary files and checksum files, whose names are not numbers.
         let number = |name: &str| name.rsplit('/').next().and_then(|name| name.parse::<i64>().ok());
         if let Some(last) = files.iter().filter_map(|file| number(&file.name)).max() {
             log.current = log.entry(last)?.map(|entry| (last, entry));
@@ -73,7 +73,7 @@ impl SchemaLog {
         let path = self.path(number);
         match self.storage.put_if_absent(&path, entry.to_text()?)? {
             PutOutcome::Created => {}
-            // The entry may have been written although the answer was lost.
+            // This call may have written the entry although the store's answer was lost.
             PutOutcome::AlreadyExists | PutOutcome::Unknown(_)
                 if self.entry(number)?.as_ref() == Some(&entry) => {}
             PutOutcome::Unknown(error) => return Err(error),

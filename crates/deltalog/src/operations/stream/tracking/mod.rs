@@ -1,19 +1,19 @@
-//! A log of the schemas with which a stream reads, which lets it read on across any change of the schema.
+//! Schema tracking: a stream records the schemas with which it reads, so that it can continue after any schema change.
 //!
 //! ```text
 //! version   4: files │ 5: a column is renamed, files │ 6: files
 //! offsets            └─ (5, -20)  (5, -19)
-//!                        release ──► the new schema is noted, the stream fails
-//!                                    opened again, it reads version 5 with the new schema
+//!                        release ──► the new schema is recorded, and the stream fails
+//!                                    a newly opened stream reads version 5 with the new schema
 //! ```
 //!
-//! - The stream stops before each commit that changes the schema, partition columns, Delta properties, or protocol, so
-//!   that all rows of a batch have one schema.
-//! - When all rows before the change have been handled ([`TableStream::release`]), the new schema is recorded. The
-//!   stream then ends with an error, because its following rows have another schema.
+//! - A batch ends before each commit that changes the schema, the partition columns, table properties that begin with
+//!   `delta.`, or the protocol. So all rows of a batch have the same schema.
+//! - When the reader has handled all rows before the change ([`TableStream::release`]), the new schema is recorded. The
+//!   stream then ends with an error, because the following rows have another schema.
 //! - A newly opened stream reads with the schema that was recorded last. If this schema drops, renames or widens
 //!   columns of the previous one, the user must have allowed it.
-//! - Files and offsets have the same form as in the JVM connector: `schemaTrackingLocation`.
+//! - Files and offsets have the form that the JVM connector uses for its option `schemaTrackingLocation`.
 
 mod difference;
 mod entry;
@@ -38,7 +38,7 @@ use crate::protocol::{Metadata, Protocol};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Where a stream records the schemas with which it reads, and which changes of the schema it may cross.
+/// Where a stream records the schemas with which it reads, and after which schema changes it may continue.
 #[derive(Debug, Clone)]
 pub struct SchemaTracking {
     location: Storage,
@@ -47,7 +47,8 @@ pub struct SchemaTracking {
     allowed: Vec<(SchemaChange, AllowedVersion)>,
 }
 
-/// A change of the schema that not every reader of a stream can follow.
+/// A kind of schema change that may break the consumer of a stream, so that the user must allow it. The JVM connector
+/// has an option for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaChange {
@@ -69,13 +70,13 @@ impl SchemaChange {
     }
 }
 
-/// The versions for which a change of the schema is allowed. As text: `always`, or the version that changed the schema.
+/// The versions that may make a schema change. As text, it is `always` or the number of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllowedVersion {
-    /// For every version.
+    /// Any version.
     Always,
-    /// For the change of this version.
+    /// Only this version.
     Of(u64),
 }
 
@@ -108,16 +109,16 @@ impl SchemaTracking {
         self
     }
 
-    /// Sets the path that Spark gives to the source within the checkpoint of its query. A log of another source is then
-    /// refused, and so are changes that were not allowed. Set no path while the stream is not yet reading rows for a
-    /// query.
+    /// Sets the path that Spark gives to the source within the query's checkpoint. The stream then refuses the log of
+    /// another source, and changes that were not allowed. Do not set it for a stream that is only opened to find out
+    /// its schema.
     #[must_use]
     pub fn source(mut self, path: &str) -> Self {
         self.source = Some(path.to_owned());
         self
     }
 
-    /// Allows changes of the schema.
+    /// Allows a kind of schema change, in one version or in all.
     #[must_use]
     pub fn allow(mut self, change: SchemaChange, version: AllowedVersion) -> Self {
         self.allowed.push((change, version));
@@ -137,7 +138,7 @@ impl SchemaTracking {
 pub(super) struct TrackedSchema {
     settings: SchemaTracking,
     log: SchemaLog,
-    /// The version of the schema with which the stream was opened.
+    /// The version of the recorded schema with which the stream was opened, if one was recorded.
     opened_with: Option<u64>,
 }
 
@@ -199,8 +200,8 @@ impl TrackedSchema {
         self.log.current().is_some()
     }
 
-    /// Returns whether a commit changes the schema, properties or protocol with which the stream reads. `read` is the
-    /// table as the stream sees it.
+    /// Returns whether a commit changes the schema, properties or protocol with which the stream reads. `read` has the
+    /// current ones.
     ///
     /// # Errors
     /// `CorruptLog` for an invalid schema.
@@ -220,7 +221,8 @@ impl TrackedSchema {
         Ok(has_other_protocol || metadata.map(has_other).transpose()?.unwrap_or_default())
     }
 
-    /// Records a schema, and returns the error with which the stream ends.
+    /// Records a schema as the newest entry of the log. If it `replaces` the last entry, that entry is no longer the
+    /// previous schema.
     fn note(&mut self, version: u64, protocol: &Protocol, metadata: &Metadata, replaces: bool) -> Result<()> {
         let source = self.settings.source.clone().unwrap_or_else(|| self.settings.location.url());
         self.log.append(Entry::new(version, protocol, metadata, &source)?, replaces)
@@ -237,10 +239,11 @@ fn ended(version: u64) -> Error {
 }
 
 impl TableStream {
-    /// Records the first schema of a stream that has recorded none, or that begins with the snapshot again.
+    /// Records the first schema of a stream. This is necessary if no schema was recorded before, or if the stream
+    /// begins again, with a newer snapshot.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the stream has been opened with another one.
+    /// `SchemaMismatch` if the stream was opened with another schema.
     pub(super) fn begin_tracking(&self, state: &mut State, from: Position, is_first: bool) -> Result<()> {
         let Some(tracked) = state.commits.tracked() else { return Ok(()) };
         let is_active = tracked.is_active();
@@ -264,7 +267,8 @@ impl TableStream {
         if is_changed { Err(ended(version)) } else { Ok(()) }
     }
 
-    /// Returns the offset at which the stream waits if it has reached a change of the schema.
+    /// Returns the next offset of a stream that has reached a schema change, at which it stays until it is opened
+    /// again.
     ///
     /// # Errors
     /// As [`TableStream::latest`].
@@ -273,7 +277,7 @@ impl TableStream {
             return Ok(None);
         };
         match from.index {
-            // Only if the reader gets another offset does it commit that it has handled the rows before the change.
+            // Spark records that the rows before the change were handled only when it gets another offset.
             Some(Index::SchemaChange) => Ok(Some((from.version, Index::AfterSchemaChange))),
             Some(Index::AfterSchemaChange) => {
                 let is_changed = self.changed_in(&state.commits, tracked, from.version)?.is_some();
@@ -283,10 +287,11 @@ impl TableStream {
         }
     }
 
-    /// Records the schema after a change, once the rows before the change were handled.
+    /// Records the new schema if `end` is before a schema change. The reader has then handled all rows before the
+    /// change.
     ///
     /// # Errors
-    /// `SchemaMismatch` if there is such a change: the stream ends.
+    /// `SchemaMismatch` if there is such a change, because the stream ends there.
     pub(super) fn pass_schema_change(&self, state: &mut State, end: &StreamOffset) -> Result<()> {
         if !matches!(end.index(), Index::SchemaChange | Index::AfterSchemaChange) {
             return Ok(());
@@ -304,7 +309,7 @@ impl TableStream {
         Err(ended(version))
     }
 
-    /// Returns the commit of `version` if it changes what the stream reads with.
+    /// Returns the commit of `version` if it changes the schema, properties or protocol with which the stream reads.
     fn changed_in(&self, commits: &Commits, tracked: &TrackedSchema, version: u64) -> Result<Option<Commit>> {
         let commit = commits.read(version).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => Error::new(

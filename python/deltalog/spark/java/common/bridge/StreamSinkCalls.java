@@ -5,29 +5,29 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Tables that streams write to. The options of a stream are the JSON of TableOptions; the path is
- * one of them.
+ * Calls to Python for tables that streams write to. The parameter `options` is the JSON of
+ * `TableOptions`, which includes the path.
  */
 public interface StreamSinkCalls {
   /**
-   * Refuses a stream that cannot write, when it starts.
+   * Throws an exception if a stream that is being started cannot write to the table.
    *
-   * @param stream what all batches share, as JSON (StreamSink)
-   * @param creates whether its table is created then
+   * @param stream the properties that all batches share, as JSON (`StreamSink`)
+   * @param creates whether the table is created next
    */
   void start(SparkSession session, String options, String stream, boolean creates);
 
   /**
-   * Completes the definition of a table that has nothing but its definition, because Spark creates
-   * the table of a stream without the options of the stream.
+   * Sets the table properties among the options of a stream, if the table was just created. Spark
+   * creates the table of a stream without them.
    */
   void define(SparkSession session, String options);
 
   /**
-   * Writes a batch in one commit, unless the table has recorded it.
+   * Writes a batch in one commit, unless the table has already recorded the batch.
    *
-   * @param batch what is known of the batch, as JSON (StreamSink)
-   * @param sink the StreamSink, which Python calls for the rows to write
+   * @param batch the properties of the batch, as JSON (`StreamSink`)
+   * @param sink the `StreamSink`, which Python asks for the rows to write
    */
   void write(SparkSession session, String options, Dataset<Row> rows, String batch, Object sink);
 }

@@ -3,14 +3,15 @@ package io.deltalog.spark;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Tables as sources of streams. Offsets are their JSON, the options the JSON of TableOptions.
+ * Calls to Python for tables that streams read. Offsets are passed as JSON, and options as the JSON
+ * of `TableOptions`.
  *
- * <p>A stream is named by the text that open returns. Python can make it again from the text, so
- * that nothing of a stream is lost with a Python process.
+ * <p>The text that `open` returns identifies a stream. A new Python process can open the stream
+ * again from this text.
  */
 public interface StreamSourceCalls {
   /**
-   * Returns the columns of the rows of a stream, as JSON.
+   * Returns the columns that a stream with these options has, as JSON.
    *
    * @param schema the schema that the user expects, as JSON, or null
    */
@@ -19,47 +20,47 @@ public interface StreamSourceCalls {
   /**
    * Opens a stream, and returns its text.
    *
-   * @param schema the columns of the query that the stream is for, as JSON
-   * @param place where the checkpoint of the query has the source
+   * @param schema the columns that the query expects, as JSON
+   * @param place the path that Spark gives to the source within the query's checkpoint
    */
   String open(SparkSession session, String options, String schema, String place);
 
   /**
-   * Fixes where a stream begins. Returns a JSON object: `stream` is its new text, `start` what to
-   * keep of its start until its first batch is done, or null.
+   * Determines the first version of a stream. Returns a JSON object: `stream` is the new text of
+   * the stream, and `start` is the text to store in the checkpoint, or null.
    *
-   * @param kept what was kept of its start, or null
+   * @param kept the text that the checkpoint has stored, or null
    */
   String begin(SparkSession session, String stream, String kept);
 
   /**
-   * Returns how far a batch may go, as a JSON object: `offset` is where it ends, start itself if
-   * there is nothing new, or null if there is nothing at all yet; `newest` is the end of the newest
-   * version that was seen.
+   * Returns the end of the next batch, as a JSON object. `offset` is the end: it is `start` if
+   * there is nothing new, and null if a new stream has no rows yet. `newest` is the end of the
+   * newest version that was seen.
    *
    * @param start where the batch begins, or null for the beginning of the stream
-   * @param isUnlimited whether the batch has all that there is
-   * @param endsAtNewest whether the stream ends at the version that is the newest at the first such
-   *     call
+   * @param isUnlimited whether the batch has all new rows, regardless of the limits
+   * @param endsAtNewest whether the stream ends with the version that is the newest at the first
+   *     call that passes true
    */
   String latest(
       SparkSession session, String stream, String start, boolean isUnlimited, boolean endsAtNewest);
 
   /**
-   * Returns the rows between two offsets, as the JSON of RelationDescription. Their files are found
-   * when they are read.
+   * Describes the rows between two offsets, as the JSON of `RelationDescription`. Their files are
+   * looked up when the rows are read.
    *
    * @param start where the batch begins, or null for the beginning of the stream
    */
   String batch(SparkSession session, String stream, String start, String end);
 
   /**
-   * Returns how much comes after an offset, as far as that is known without a request, as a JSON
-   * object of numbers.
+   * Returns the metrics of a query that has read up to `start`, as a JSON object of numbers. Sends
+   * no request to the store.
    */
   String outstanding(SparkSession session, String stream, String start);
 
-  /** Says that the batches up to an offset are done. */
+  /** Tells the stream that the batches up to an offset are finished. */
   void release(SparkSession session, String stream, String end);
 
   /** Ends a stream. */

@@ -9,10 +9,12 @@ import org.apache.spark.sql.connector.catalog.V2TableWithV1Fallback;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table that toTable creates for a stream.
+ * A table that `toTable` is to create for a stream.
  *
- * <p>In one thread, Spark asks the catalog whether it exists, to create it and to load it, and then
- * the source for the sink, which may refuse the stream. So the table is only created with the sink.
+ * <p>Spark calls in this order, in one thread: the catalog, to find out whether the table exists,
+ * to create it and to load it; and then the source, to create the sink, which may refuse the
+ * stream. No table must be left then, so the catalog only keeps this object, and the table is
+ * created after the sink.
  */
 public class TableOfStream implements V2TableWithV1Fallback {
   private static final ThreadLocal<TableOfStream> AWAITED = new ThreadLocal<>();
@@ -32,13 +34,13 @@ public class TableOfStream implements V2TableWithV1Fallback {
     this.creation = creation;
   }
 
-  /** Keeps a table until this thread takes it. */
+  /** Keeps the definition of a table until the same thread takes it. */
   public static void await(
       Identifier identifier, String provider, String path, StructType columns, Runnable creation) {
     AWAITED.set(new TableOfStream(identifier, provider, path, columns, creation));
   }
 
-  /** Returns the table that this thread has kept under this name, or null. */
+  /** Returns the table with this name that this thread has kept, or null. */
   public static TableOfStream find(Identifier identifier) {
     TableOfStream awaited = AWAITED.get();
     return awaited != null && awaited.identifier.equals(identifier) && WriterApi.isToTable()
@@ -46,7 +48,7 @@ public class TableOfStream implements V2TableWithV1Fallback {
         : null;
   }
 
-  /** Returns the table that this thread has kept, and forgets it; null if there is none. */
+  /** Returns the table that this thread has kept, or null, and no longer keeps it. */
   public static TableOfStream take() {
     TableOfStream awaited = AWAITED.get();
     AWAITED.remove();

@@ -7,8 +7,8 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Map;
 
 /**
- * Hides the options of a stream that may be secrets: Spark 4.0 and 4.1 show all of them in its
- * plan, unlike the options of other reads.
+ * Hides the options of a stream that may be secrets. Spark 4.0 and 4.1 show all options of a stream
+ * in its plan, although they hide secrets among the options of other reads.
  */
 public class StreamSecrets extends Rule<LogicalPlan> {
   @Override
@@ -24,7 +24,7 @@ public class StreamSecrets extends Rule<LogicalPlan> {
     return plan;
   }
 
-  /** Changes what the plan shows. Spark begins the stream with a copy that it has made before. */
+  /** Changes only what the plan shows. Spark starts the stream with a copy of the options. */
   private static void hide(DataSource source) {
     Map<String, String> shown = SQLConf.get().redactOptions(source.options());
     if (shown.equals(source.options())) {

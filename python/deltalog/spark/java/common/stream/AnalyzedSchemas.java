@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The schemas that Spark was told for streams when it analyzed them. Spark itself does not compare
- * them with the rows of a stream that is started later.
+ * The schemas that streams had when Spark analyzed their plans. A stream is started later, and must
+ * still have the same schema then, which Spark does not check.
  *
  * <p>Spark passes the same object of options when it asks for the schema and when it starts the
- * stream. So the schema is found by this object, and goes with it.
+ * stream. This object is the key of the schema, which is dropped when the object is garbage.
  */
 final class AnalyzedSchemas {
   private static final ReferenceQueue<Object> GONE = new ReferenceQueue<>();
@@ -18,7 +18,7 @@ final class AnalyzedSchemas {
 
   private AnalyzedSchemas() {}
 
-  /** Keeps a schema, as JSON, for an object of options. */
+  /** Stores a schema, as JSON, for an object of options. */
   static void keep(Object options, String schema) {
     for (Object gone = GONE.poll(); gone != null; gone = GONE.poll()) {
       SCHEMAS.remove(gone);
@@ -26,12 +26,12 @@ final class AnalyzedSchemas {
     SCHEMAS.put(new Key(options, GONE), schema);
   }
 
-  /** Returns the schema for an object of options, or null. */
+  /** Returns the schema that was stored for an object of options, or null. */
   static String of(Object options) {
     return SCHEMAS.get(new Key(options, null));
   }
 
-  /** An object, compared by its identity. */
+  /** A weak reference to an object. Two keys are equal if they refer to the same object. */
   private static final class Key extends WeakReference<Object> {
     private final int hash;
 

@@ -11,8 +11,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Where a stream has begun whose options name no version, in a file of its source in the checkpoint
- * (`streams/kept_start.py`). It is written before Spark notes the first batch.
+ * A file in the query's checkpoint that stores where a stream began whose options name no version
+ * (`streams/kept_start.py`). It is written before Spark records the first batch.
  */
 final class KeptStart {
   private static final String NAME = "deltalog-start.json";
@@ -21,14 +21,14 @@ final class KeptStart {
   private final Path file;
 
   /**
-   * @param place where the checkpoint of the query has the source
+   * @param place the path that Spark gives to the source within the query's checkpoint
    */
   KeptStart(SparkSession session, String place) {
     this.session = (org.apache.spark.sql.classic.SparkSession) session;
     this.file = new Path(place, NAME);
   }
 
-  /** Returns what was kept, or null. */
+  /** Returns the stored start, or null. */
   String read() {
     try (FSDataInputStream in = files().open(file)) {
       return new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -39,7 +39,7 @@ final class KeptStart {
     }
   }
 
-  /** Keeps a text, in one step. */
+  /** Stores the start. The file appears under its name only when it is complete. */
   void write(String text) {
     Path written = new Path(file.getParent(), "." + NAME + ".tmp");
     try {
@@ -47,7 +47,8 @@ final class KeptStart {
       try (FSDataOutputStream out = files.create(written, true)) {
         out.write(text.getBytes(StandardCharsets.UTF_8));
       }
-      // Only a start that the options no longer ask for is there. A rename would not replace it.
+      // A file that already exists is for options that have changed since. Renaming does not
+      // replace it.
       files.delete(file, false);
       if (!files.rename(written, file)) {
         throw new IOException("it cannot be renamed to its name");

@@ -8,18 +8,22 @@ import org.apache.spark.SparkException;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * Failures of a batch because its query is being stopped: Spark cancels the jobs of the query and
- * interrupts its thread. It only knows them by their classes and messages, which Python wraps.
+ * Recognizes batches that failed because their query is being stopped: Spark cancels the jobs of
+ * the query and interrupts its thread. Spark recognizes such failures by their class and message,
+ * but Python wraps them in other exceptions, so they are unwrapped here.
  */
 final class StoppedBatch {
   private static final String JOB_GROUP = "spark.jobGroup.id";
 
-  /** A chain of causes may lead back to its beginning. */
+  /** The maximum number of causes that are examined. A chain of causes may be circular. */
   private static final int DEEPEST = 20;
 
   private StoppedBatch() {}
 
-  /** Throws what has stopped a batch, or returns its failure if it was not stopped. */
+  /**
+   * Throws the exception by which Spark recognizes that a batch was stopped. Returns `failure` if
+   * it has another reason.
+   */
   static RuntimeException thrown(RuntimeException failure, SparkContext context) {
     String group = context.getLocalProperty(JOB_GROUP);
     Throwable cause = failure;

@@ -2,7 +2,7 @@ package io.deltalog.spark;
 
 import org.apache.spark.sql.execution.streaming.Offset;
 
-/** A place in a stream. Spark compares offsets by their JSON: each place has one. */
+/** A position in a stream. Spark compares offsets by their JSON, and each position has only one. */
 public final class StreamOffset extends Offset {
   private final String json;
 

@@ -15,13 +15,12 @@ import org.apache.spark.sql.streaming.OutputMode;
 import scala.collection.immutable.Seq;
 
 /**
- * A table that a stream writes to: each batch is one commit (`streams/sink.py`).
+ * A table that a stream writes to. Each batch is one commit (`streams/sink.py`).
  *
- * <p>Spark calls it in the thread of the query. It tells the id of the query only there, in a
- * property of the thread.
+ * <p>Spark calls it in the thread of the query, where a local property has the id of the query.
  */
 public class StreamSink implements Sink {
-  /** The property of the thread; the class of Spark that has the name moves between releases. */
+  /** The local property. The class that defines its name moves between releases of Spark. */
   private static final String QUERY = "sql.streaming.queryId";
 
   private static final String ADAPTIVE = "spark.sql.adaptive.enabled";
@@ -30,14 +29,14 @@ public class StreamSink implements Sink {
   private final String path;
   private final Map<String, Object> stream = new HashMap<>();
 
-  /** A copy of the query's session in which Spark may shuffle rows as a write asks for it. */
+  /** A copy of the query's session with adaptive execution, for writes that shuffle their rows. */
   private SparkSession adaptive;
 
   /**
-   * Creates the sink of a stream that a session starts.
+   * Creates the sink of a stream. Throws an exception if the stream cannot write to the table.
    *
-   * @param partitions the names of the partition columns, if the stream names some
-   * @param creates whether the table is created for the stream
+   * @param partitions the columns of `partitionBy`; empty without it
+   * @param creates whether the table is created next, for this stream
    */
   public StreamSink(
       SparkSession session,
@@ -45,7 +44,7 @@ public class StreamSink implements Sink {
       Seq<String> partitions,
       OutputMode mode,
       boolean creates) {
-    // Properties of tables are among them, whose names have capitals.
+    // The options may contain table properties, whose names are case-sensitive.
     this.options =
         options instanceof CaseInsensitiveMap<?> given
             ? Unchecked.cast(given.originalMap())
@@ -53,13 +52,13 @@ public class StreamSink implements Sink {
     this.path = options.getOrElse("path", () -> null);
     stream.put("mode", mode.toString());
     stream.put("partitionBy", Plans.list(partitions));
-    // In the session of the query, Spark turns it off.
+    // Spark turns it off in the session of the query, so the session of the user is asked.
     stream.put("isAdaptive", session.sessionState().conf().adaptiveExecutionEnabled());
     Bridge.streamSinks()
         .start(session, TableOptions.json(this.options), Json.text(stream), creates);
   }
 
-  /** Gives the table what its definition lacks of the stream's options. */
+  /** Sets the table properties among the stream's options, which Spark has not passed on. */
   public void define(SparkSession session) {
     Bridge.streamSinks().define(session, TableOptions.json(options));
   }
@@ -78,10 +77,11 @@ public class StreamSink implements Sink {
   }
 
   /**
-   * Returns the rows of a batch, for a job that writes them. A plan on top of the batch's own would
-   * be executed as a new query: without its state, and unseen by the watermark and the metrics.
+   * Returns the rows of a batch, for a job that writes them. They are computed by the plan of the
+   * batch itself. A new plan on top of it would be executed as another query, without the state of
+   * the stream, and without effect on its watermark and metrics.
    *
-   * @param isShuffled whether the job shuffles the rows, by their sizes
+   * @param isShuffled whether the job shuffles the rows, to write files of a good size
    */
   public synchronized Dataset<Row> rows(Dataset<Row> data, boolean isShuffled)
       throws ReflectiveOperationException {
@@ -89,7 +89,7 @@ public class StreamSink implements Sink {
     Object[] first = {data.queryExecution().toRdd(), data, false};
     Object[] all = Arrays.copyOf(first, from.getParameterCount());
     for (int i = first.length; i < all.length; i++) {
-      // Spark 4.3 has a fourth one.
+      // Spark 4.3 has a fourth parameter, for which its default is passed.
       String byDefault = "fromDataset$default$" + (i + 1);
       all[i] = from.getDeclaringClass().getMethod(byDefault).invoke(LogicalRDD$.MODULE$);
     }
@@ -105,7 +105,7 @@ public class StreamSink implements Sink {
     return Dataset.ofRows(session, plan);
   }
 
-  /** Throws an exception if the query is being stopped, which interrupts the thread. */
+  /** Throws an exception if the query is being stopped. Spark then interrupts this thread. */
   public void ensureWanted() throws InterruptedException {
     if (Thread.currentThread().isInterrupted()) {
       throw new InterruptedException("the query was stopped; nothing was committed");

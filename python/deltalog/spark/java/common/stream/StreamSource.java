@@ -19,8 +19,9 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The rows that are added to a table, as a source of a stream. Each batch is a relation of files,
- * as in every other read. All rules are the core's, and all progress is in Spark's checkpoint.
+ * A table as the source of a stream, which has the rows that are added to the table. Each batch is
+ * a relation of files, as in other reads. The core decides which files it has, and Spark's
+ * checkpoint stores the progress.
  */
 public final class StreamSource
     implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow, ReportsSourceMetrics {
@@ -29,10 +30,10 @@ public final class StreamSource
   private final StructType schema;
   private final KeptStart start;
 
-  /** The text of the stream. */
+  /** The text that identifies the stream to Python. */
   private String stream;
 
-  /** Whether it is fixed where the stream begins. */
+  /** Whether the first version of the stream has been determined. */
   private boolean isBegun;
 
   /** Whether the trigger ends the stream at the newest version. */
@@ -41,7 +42,7 @@ public final class StreamSource
   /** The end of the newest version that was seen, or null. */
   private String newest;
 
-  /** What the metrics were computed from: an offset and the newest version. */
+  /** The offset and the newest version for which the metrics were computed. */
   private String measured;
 
   private Map<String, String> metrics = Map.of();
@@ -59,7 +60,7 @@ public final class StreamSource
   }
 
   /**
-   * Returns the columns of a stream with these options, and keeps them for create.
+   * Returns the columns of a stream with these options, and stores them for `create`.
    *
    * @param expected the columns that the user expects, or null
    */
@@ -76,10 +77,10 @@ public final class StreamSource
   }
 
   /**
-   * Returns the stream with these options, whose columns must still be the analyzed ones.
+   * Returns the stream with these options. It must still have the columns that `schema` returned.
    *
    * @param expected the columns that the user expects, or null
-   * @param place where the checkpoint of the query has the source
+   * @param place the path that Spark gives to the source within the query's checkpoint
    */
   public static StreamSource create(
       SparkSession session,
@@ -125,9 +126,9 @@ public final class StreamSource
   }
 
   /**
-   * Fixes where the stream begins.
+   * Determines the first version of the stream, and stores it in the checkpoint.
    *
-   * @param kept what the checkpoint has kept of the start, or null
+   * @param kept the start that the checkpoint has stored before, or null
    */
   private void begin(String kept) {
     Map<String, Object> begun = Json.object(Bridge.streamSources().begin(session, stream, kept));
@@ -154,7 +155,7 @@ public final class StreamSource
     endsAtNewest = true;
   }
 
-  /** Spark calls latestOffset with a limit instead. */
+  /** Never called, because Spark calls `latestOffset` with a limit instead. */
   @Override
   public Option<org.apache.spark.sql.execution.streaming.Offset> getOffset() {
     throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is called instead");
@@ -164,7 +165,8 @@ public final class StreamSource
   public Dataset<Row> getBatch(
       Option<org.apache.spark.sql.execution.streaming.Offset> start,
       org.apache.spark.sql.execution.streaming.Offset end) {
-    // Without what was kept, the first batch is one of another run, and is not begun now.
+    // Spark asks for a first batch that was begun before a restart. If the start was not stored, it
+    // must not be determined now, because it may be another one.
     String kept = start.isDefined() || isBegun ? null : this.start.read();
     if (kept != null) {
       begin(kept);
@@ -183,7 +185,8 @@ public final class StreamSource
   }
 
   /**
-   * Returns what is still to be read. Spark asks after each look for news, also after an idle one.
+   * Returns how much has not been read yet. Spark calls it after each check for new rows, also if
+   * there were none.
    */
   @Override
   public Map<String, String> metrics(Optional<Offset> consumed) {
