@@ -1,4 +1,4 @@
-"""Streams into a table by this package and by the JVM connector. Each continues from the checkpoint of the other."""
+"""Streams into a table, by this package and by the JVM connector. Either can continue a checkpoint of the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add(batches: Batches, number: int) -> None:
 
 
 class Stream:
-    """The same stream, run by either of the two engines."""
+    """A stream that either of the two connectors can run."""
 
     def __init__(self, jvm: Jvm, spark: SparkSession, directory: Path, *, by_window: bool) -> None:
         self.batches = Batches(directory / "batches")
@@ -39,7 +39,7 @@ class Stream:
 
 
 def commits(table: Path) -> list[dict[str, Any]]:
-    """The information in each commit, without the parts that always differ."""
+    """Returns the information in each commit, without the parts that always differ."""
     found = []
     for log in sorted((table / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in log.read_text().splitlines()]
@@ -54,10 +54,10 @@ def commits(table: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("begins", ["ours", "theirs"])
-def test_a_stream_goes_on_with_the_other_connector(
+def test_a_stream_continues_with_the_other_connector(
     jvm: Jvm, spark: SparkSession, tmp_path: Path, begins: str
 ) -> None:
-    """One case is a batch that the other engine has written, but that Spark has not noted as done."""
+    """One batch was written by the other connector, but Spark has not recorded that it is finished."""
     stream = Stream(jvm, spark, tmp_path, by_window=False)
     runs = [stream.ours, stream.theirs] if begins == "ours" else [stream.theirs, stream.ours]
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
@@ -73,8 +73,10 @@ def test_a_stream_goes_on_with_the_other_connector(
 
 
 @pytest.mark.parametrize("by_window", [False, True])
-def test_commits_say_the_same(jvm: Jvm, spark: SparkSession, tmp_path: Path, by_window: bool) -> None:
-    """This includes the batches without rows that a watermark causes."""
+def test_both_connectors_record_the_same_commits(
+    jvm: Jvm, spark: SparkSession, tmp_path: Path, by_window: bool
+) -> None:
+    """This includes batches without rows, which a watermark causes."""
     stream = Stream(jvm, spark, tmp_path, by_window=by_window)
     for number in range(3):
         add(stream.batches, number)

@@ -49,21 +49,21 @@ def readers(spark: SparkSession, jvm: Jvm) -> dict[str, Reader]:
 
 
 def read(reader: Reader, table: Path, checkpoint: Path, options: dict[str, str], column: str = "id") -> Found:
-    """Continues a stream, which has no error."""
+    """Continues a stream, and checks that it does not fail."""
     found, error = reader(table, checkpoint, options, column)
     assert error is None, error
     return found
 
 
 def write(path: Path, first: int, names: list[str]) -> None:
-    """Makes a commit that appends a file to each of the partitions."""
+    """Makes a commit that adds a file with one row for each of `names`, which are partitions."""
     rows = pa.table({"id": range(first, first + len(names)), "p": names})
     write_deltalake(path, rows, mode="append", partition_by=["p"])
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table whose snapshot has files with the same time and with encoded paths, and commits after it."""
+    """A table whose files have the same modification time, and paths that must be encoded."""
     path = tmp_path / "table"
     write(path, 0, ["a b", "ä", "a%20b", "c"])
     write(path, 4, ["c", "a b"])
@@ -73,7 +73,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def change(path: Path) -> None:
-    """Makes commits of all kinds that a stream of appends may see."""
+    """Makes commits of all kinds that a stream of appended rows can read."""
     write(path, 6, ["d", "a b", "ä"])
     DeltaTable(path).optimize.compact()
     write(path, 9, ["d"])
@@ -96,7 +96,7 @@ def copied(checkpoint: Path, done: int) -> Path:
 @pytest.mark.parametrize(
     "options", [{"maxFilesPerTrigger": "2"}, {"maxBytesPerTrigger": "1", "startingVersion": "1"}], ids=str
 )
-def test_a_checkpoint_is_continued_at_each_batch(
+def test_a_checkpoint_can_be_continued_after_each_batch(
     readers: dict[str, Reader], table: Path, tmp_path: Path, first: str, second: str, options: dict[str, str]
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
@@ -115,7 +115,7 @@ def test_a_checkpoint_is_continued_at_each_batch(
     ("first", "second"),
     [pytest.param("ours", "theirs", marks=pytest.mark.thorough), ("theirs", "ours")],
 )
-def test_a_checkpoint_of_changes_is_continued_at_each_batch(
+def test_a_checkpoint_of_a_change_feed_can_be_continued_after_each_batch(
     readers: dict[str, Reader], tmp_path: Path, first: str, second: str
 ) -> None:
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
@@ -147,10 +147,10 @@ def test_a_checkpoint_of_changes_is_continued_at_each_batch(
     + [["ours", "theirs"], ["theirs", "ours"]],
     ids="-".join,
 )
-def test_noted_schemas_and_their_offsets_are_continued(
+def test_schema_logs_and_their_offsets_can_be_continued(
     spark: SparkSession, readers: dict[str, Reader], tmp_path: Path, order: list[str]
 ) -> None:
-    """A run ends before each change of the schema, and the next one may be the other connector's."""
+    """A run ends before each schema change. The next run may be one of the other connector."""
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
     name = f"deltalog.`{table}`"
     spark.sql(

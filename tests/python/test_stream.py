@@ -1,4 +1,4 @@
-"""`DeltaTable.stream`: the rows of a table as a sequence of batches, each once."""
+"""`DeltaTable.stream`: the rows of a table as a sequence of batches, in which each row occurs once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_the_rows_of_the_table_come_first_and_then_those_of_new_commits(path: Path) -> None:
+def test_the_rows_of_the_table_come_first_and_then_the_rows_of_new_commits(path: Path) -> None:
     first = list(DeltaTable(path).stream())
     assert [ids(batch) for batch in first] == [[1, 2]]
     append(path, 3)
@@ -50,7 +50,7 @@ def test_the_rows_of_the_table_come_first_and_then_those_of_new_commits(path: Pa
     assert list(DeltaTable(path).stream(second[-1].offset)) == []
 
 
-def test_a_stream_that_was_ended_continues_at_its_offset_with_any_limits(path: Path) -> None:
+def test_a_new_stream_continues_at_the_offset_of_a_batch(path: Path) -> None:
     append(path, 3)
     found, offset = [], None
     while batch := next(DeltaTable(path).stream(offset, max_files=1), None):
@@ -60,7 +60,7 @@ def test_a_stream_that_was_ended_continues_at_its_offset_with_any_limits(path: P
     assert [ids(batch) for batch in DeltaTable(path).stream(max_bytes=1)] != [[1, 2, 3]]
 
 
-def test_offsets_are_those_of_the_jvm_connector(path: Path) -> None:
+def test_offsets_have_the_format_of_the_jvm_connector(path: Path) -> None:
     table = DeltaTable(path)
     (batch,) = table.stream()
     assert json.loads(batch.offset) == {
@@ -72,7 +72,7 @@ def test_offsets_are_those_of_the_jvm_connector(path: Path) -> None:
     }
 
 
-def test_a_stream_starts_where_it_is_told_to(path: Path) -> None:
+def test_a_stream_starts_at_its_start_argument(path: Path) -> None:
     table = DeltaTable(path)
     time_of_1 = datetime.fromtimestamp(table.history()[0]["timestamp"] / 1000, timezone.utc)
 
@@ -91,7 +91,7 @@ def test_a_stream_starts_where_it_is_told_to(path: Path) -> None:
             found(wrong)
 
 
-def test_a_batch_can_be_read_again_and_has_the_columns_that_were_asked_for(path: Path) -> None:
+def test_a_batch_can_be_read_twice_and_has_the_requested_columns(path: Path) -> None:
     (batch,) = DeltaTable(path).stream(columns=["more"])
     assert isinstance(batch, StreamBatch)
     for _ in range(2):
@@ -120,11 +120,11 @@ def test_a_stream_that_follows_waits_for_commits(path: Path) -> None:
         writer.join()
 
 
-def test_a_wait_ends_after_its_time(path: Path) -> None:
+def test_poll_returns_none_after_its_timeout(path: Path) -> None:
     stream = DeltaTable(path).stream("latest", follow=True)
     began = time.monotonic()
     assert stream.poll(timeout=0.3) is None
-    # The two clocks may differ a little.
+    # The clock of the test and the clock of the stream may differ a little.
     assert time.monotonic() - began >= 0.29
 
 
@@ -170,7 +170,7 @@ except KeyboardInterrupt:
     assert ran.stdout == "interrupted\n", ran.stderr
 
 
-def test_commits_that_move_rows_have_none(path: Path) -> None:
+def test_commits_that_only_move_rows_add_no_rows(path: Path) -> None:
     stream = DeltaTable(path).stream(follow=True, poll_interval=0)
     assert ids(next(stream)) == [1, 2]
     DeltaTable(path).optimize.compact()
@@ -187,7 +187,7 @@ CHANGES: dict[str, tuple[Change, list[int]]] = {
 
 
 @pytest.mark.parametrize("handling", CHANGES)
-def test_commits_that_change_rows_are_refused_until_they_are_handled(path: Path, handling: Any) -> None:
+def test_commits_that_change_rows_are_refused_unless_change_commits_is_set(path: Path, handling: Any) -> None:
     change, expected = CHANGES[handling]
     (batch,) = DeltaTable(path).stream()
     change(DeltaTable(path))
@@ -219,14 +219,14 @@ def test_a_new_column_ends_a_stream_until_it_is_opened_again(path: Path) -> None
     assert ids(after) == [3]
 
 
-def test_offsets_of_a_table_that_was_replaced_are_refused(path: Path, tmp_path: Path) -> None:
+def test_an_offset_of_another_table_is_refused(path: Path, tmp_path: Path) -> None:
     append(tmp_path / "other", 9)
     (batch,) = DeltaTable(tmp_path / "other").stream()
     with pytest.raises(deltalog.TableReplacedError):
         list(DeltaTable(path).stream(batch.offset))
 
 
-def test_a_vacuumed_file_is_named(path: Path) -> None:
+def test_the_error_about_a_missing_file_names_the_file(path: Path) -> None:
     table = DeltaTable(path)
     (batch,) = table.stream()
     for uri in table.file_uris():
@@ -236,7 +236,7 @@ def test_a_vacuumed_file_is_named(path: Path) -> None:
     assert missing.value.path is not None
 
 
-def test_the_changes_of_a_table_come_as_a_stream(tmp_path: Path) -> None:
+def test_a_stream_of_the_change_feed(tmp_path: Path) -> None:
     path = tmp_path / "t"
     write_deltalake(path, rows(1, 2), configuration={"delta.enableChangeDataFeed": "true"})
     stream = DeltaTable(path).stream(change_feed=True, follow=True, poll_interval=0)
@@ -256,12 +256,12 @@ def test_the_changes_of_a_table_come_as_a_stream(tmp_path: Path) -> None:
     assert stream.poll() is None
 
 
-def test_the_feed_of_a_table_must_be_on(path: Path) -> None:
+def test_the_change_feed_must_be_enabled(path: Path) -> None:
     with pytest.raises(deltalog.VersionNotFoundError, match="enableChangeDataFeed"):
         list(DeltaTable(path).stream(change_feed=True))
 
 
-def test_the_backlog_says_what_is_left(path: Path) -> None:
+def test_the_backlog_counts_what_is_left(path: Path) -> None:
     stream = DeltaTable(path).stream(0, max_files=1)
     assert stream.backlog() is None
     next(stream)
@@ -283,7 +283,7 @@ def test_the_backlog_says_what_is_left(path: Path) -> None:
         {"follow": "yes"},
     ],
 )
-def test_wrong_arguments_are_named(path: Path, arguments: dict[str, Any]) -> None:
+def test_errors_name_wrong_arguments(path: Path, arguments: dict[str, Any]) -> None:
     (name,) = arguments
     with pytest.raises(deltalog.InvalidArgumentError, match=name):
         DeltaTable(path).stream(**arguments)
@@ -295,14 +295,16 @@ def test_an_unknown_column_is_refused_when_rows_are_read(path: Path) -> None:
         batch.to_arrow()
 
 
-def test_a_stream_says_what_it_is(path: Path) -> None:
+def test_a_stream_has_a_repr_with_its_offset(path: Path) -> None:
     stream = DeltaTable(path).stream()
     assert isinstance(stream, TableStream)
     assert "offset=None" in repr(stream)
     assert "reservoirVersion" in repr(next(stream))
 
 
-def test_a_stream_that_notes_schemas_goes_on_after_a_column_was_renamed(path: Path, tmp_path: Path) -> None:
+def test_a_stream_with_schema_tracking_continues_after_a_column_was_renamed(
+    path: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "schemas"
     table = DeltaTable(path)
     table.alter.set_table_properties({"delta.columnMapping.mode": "name"})

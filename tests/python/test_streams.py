@@ -1,4 +1,4 @@
-"""Long writes: they need little memory, and may end because of a failing source or an interrupt."""
+"""Writes of long Arrow streams: they need little memory, and commit nothing if the source fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_failing_source_leaves_nothing_behind(after: int, mode: str, tmp_path:
     assert tree(tmp_path) == before
 
 
-def test_an_interrupt_in_the_source_is_raised_as_such(tmp_path: Path) -> None:
+def test_a_keyboard_interrupt_in_the_source_stays_a_keyboard_interrupt(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_deltalake(tmp_path / "t", failing(KeyboardInterrupt(), 3))
     assert tree(tmp_path) == {}
@@ -57,8 +57,8 @@ def required(table: Path) -> dict[str, bytes]:
     return tree(table)
 
 
-def test_an_interrupt_is_raised_also_when_rows_are_refused(tmp_path: Path) -> None:
-    """Otherwise a loop that catches errors and tries again could not be stopped."""
+def test_an_interrupt_is_raised_even_if_rows_are_refused(tmp_path: Path) -> None:
+    """An error instead would be caught by a loop that tries again, which could then not be stopped with Ctrl-C."""
     before = required(tmp_path)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -75,7 +75,7 @@ def test_an_interrupt_is_raised_also_when_rows_are_refused(tmp_path: Path) -> No
 def test_a_refused_row_ends_the_reading_of_the_source(
     rows_before: int, most_asked: int, tmp_path: Path
 ) -> None:
-    """The interrupt takes effect at once, even during the first rows: the source may not have another row for hours."""
+    """The write fails immediately, even during the first rows, because the source may have no more rows for hours."""
     before, asked = required(tmp_path), 0
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ def test_a_refused_row_ends_the_reading_of_the_source(
 
 
 def test_a_source_is_read_on_the_thread_of_the_caller(tmp_path: Path) -> None:
-    """The source may be bound to the thread, as a connection to SQLite is."""
+    """The source may be usable only in its own thread, like a connection to SQLite."""
     connection = sqlite3.connect(":memory:")
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -111,7 +111,7 @@ def run(script: str, *arguments: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-# One source is in Python and notices a signal itself; the other never runs Python.
+# The first source runs Python code, which notices a signal itself. The second never runs Python code.
 SOURCES = {
     "a generator": """
         def batches():
@@ -158,9 +158,7 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """Writes 600 MB of incompressible rows with less than a quarter of that in memory above the program's
-    own.
-    """
+    """Writes 600 MB of incompressible rows. Memory grows by less than a quarter of that."""
     script = """
         import os, resource, sys, pyarrow as pa, deltalog
         MB = 1 << 20

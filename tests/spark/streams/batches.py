@@ -1,4 +1,4 @@
-"""Streams of files into tables. Each file is a batch."""
+"""Helps with streams from a directory of Parquet files into a table. Each file is a batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class Batches:
-    """A directory of files: a stream of them has a batch for each file."""
+    """A directory of Parquet files, which a stream reads one by one."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -38,34 +38,34 @@ class Batches:
 
 
 def write(frame: DataFrame, checkpoint: Path, mode: str = "append") -> DataStreamWriter:
-    """Returns the writer of a stream that ends when all batches are written."""
+    """Returns the writer of a query that ends when it has written all batches."""
     writer = frame.writeStream.format("deltalog").outputMode(mode).trigger(availableNow=True)
     return writer.option("checkpointLocation", str(checkpoint))
 
 
 def ended(query: StreamingQuery) -> StreamingQuery:
-    """Waits for the end of a query, and raises its error if it has one."""
+    """Waits until a query ends, and raises its error if it failed."""
     query.awaitTermination()
     return query
 
 
 def written(path: str | Path) -> Rows:
-    """The rows of the newest version, read without Spark."""
+    """Returns the rows of the newest version, read without Spark."""
     table = pa.table(DeltaTable(path).to_arrow())
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
 
 def history(path: str | Path) -> list[str]:
-    """The operations of all commits, the oldest first."""
+    """Returns the operations of all commits, oldest first."""
     return [commit["operation"] for commit in reversed(DeltaTable(path).history())]
 
 
 def files(path: str | Path) -> int:
-    """The number of data files in the directory of a table, also of those that no version has."""
+    """Returns the number of data files in the directory of a table, including files that belong to no version."""
     return len(list(Path(path).rglob("*.parquet")))
 
 
 def repeat_batch(checkpoint: Path, number: int) -> None:
-    """Lets the next run of a query repeat a batch, as if it had died before it took note of it."""
+    """Makes the next run of a query repeat a batch, as if the last run had died before it recorded the batch."""
     for name in (str(number), f".{number}.crc"):
         (checkpoint / "commits" / name).unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-"""Runs a stream from one table to another in many small batches, and tells how much memory is in use in between.
+"""Runs a stream from one table to another in many small batches, and prints how much memory is used from time to time.
 
     python -m tests.spark.streams.endurance DIRECTORY BATCHES
 
-Each line of the output is a JSON object: the number of batches that are done, and the megabytes of this process and of
-the heap of the JVM, after what is not needed was collected. Spark keeps a number of its own records of batches, jobs
-and stages, which are few here.
+Each line of the output is a JSON object: the number of finished batches, and the megabytes that this process and the
+heap of the JVM use after a garbage collection. Spark keeps records of past batches, jobs and stages. They are limited
+to a small number here, so that they do not hide a leak.
 """
 
 from __future__ import annotations

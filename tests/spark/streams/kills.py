@@ -1,10 +1,10 @@
-"""Runs a stream from one table to another, and dies at a step of it.
+"""Runs a stream from one table to another, and kills its processes at a certain step.
 
     python -m tests.spark.streams.kills DIRECTORY STEP VICTIM
 
-The tables are in DIRECTORY, `source` and `target`, and so is the checkpoint. VICTIM is `both` for the JVM and this
-process, or one of them, `jvm` or `python`. STEP is a name of `STEPS`, or a number of seconds after the start of the
-stream. A process whose stream ends before it comes to the step ends in the usual way.
+DIRECTORY has the tables `source` and `target`, and the checkpoint. VICTIM is the process to kill: `jvm`, `python` (this
+process), or `both`. STEP is a name of `STEPS`, or a number of seconds after the start of the stream. If the stream ends
+before it reaches the step, the program ends normally.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from deltalog.spark.bridge.stream_sources import StreamSourceCalls
 from deltalog.spark.streams import sink
 from deltalog.spark.write import job
 
-# At which calls the process dies: the owner of a function, its name, and whether before or after the call.
+# The calls at which the process dies: the owner of a function, its name, and when it dies.
 STEPS: dict[str, tuple[Any, str, str]] = {
     "the end of the batch is known": (StreamSourceCalls, "latest", "after"),
     "the offsets are in the checkpoint": (StreamSourceCalls, "batch", "before"),
@@ -45,7 +45,7 @@ STEPS: dict[str, tuple[Any, str, str]] = {
 
 
 def stream(spark: SparkSession, directory: Path) -> StreamingQuery:
-    """Starts the stream, which has a batch for each file of the source, and ends with the newest version."""
+    """Starts the stream. It has a batch for each file of the source, and ends with the newest version."""
     reader = spark.readStream.format("deltalog").option("startingVersion", 0).option("maxFilesPerTrigger", 1)
     writer = reader.load(str(directory / "source")).writeStream.format("deltalog").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(directory / "checkpoint"))
@@ -53,7 +53,7 @@ def stream(spark: SparkSession, directory: Path) -> StreamingQuery:
 
 
 class Death:
-    """The end of this process and of its JVM, or of one of them."""
+    """Kills this process, its JVM, or both, at a certain call."""
 
     def __init__(self, jvm: int, victim: str, target: Path) -> None:
         self._jvm, self._victim, self._target = jvm, victim, target
@@ -85,7 +85,7 @@ class Death:
         return done
 
     def during(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Dies as soon as there is another file of the kind that the call writes."""
+        """Dies as soon as the call has written a new file: a data file or a commit, depending on the call."""
         pattern = "*.parquet" if work.__name__ == "run_job" else "_delta_log/*.json"
 
         def watched(*arguments: Any, **named: Any) -> Any:
@@ -117,10 +117,10 @@ def main(directory: Path, step: str, victim: str) -> None:
     try:
         query.awaitTermination()
         status = 0
-    except Exception:  # noqa: BLE001 (the exit status tells it)
+    except Exception:  # noqa: BLE001 (the exit status shows it)
         traceback.print_exc()
     finally:
-        # Without the JVM, other threads would wait for it.
+        # If the JVM was killed, a normal exit would wait for threads that wait for the JVM.
         os._exit(status)
 
 

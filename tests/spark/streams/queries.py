@@ -1,4 +1,4 @@
-"""Queries of streams, and what they leave behind."""
+"""Starts streaming queries, and reads their rows, errors and offsets."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ def start(
 
 
 def finished(frame: DataFrame, checkpoint: Path, **trigger: Any) -> tuple[Batches, StreamingQuery]:
-    """Runs a query until it has read all that there is. Returns the rows of its batches, sorted, and the query."""
+    """Runs a query until it has read all rows. Returns the sorted rows of each batch, and the query."""
     found: dict[int, list[tuple[Any, ...]]] = {}
 
     def each(rows: DataFrame, number: int) -> None:
@@ -41,12 +41,12 @@ def batches(frame: DataFrame, checkpoint: Path, **trigger: Any) -> Batches:
 
 
 def ids(found: Batches) -> list[list[Any]]:
-    """Returns the first columns of batches."""
+    """Returns the values of the first column, for each batch."""
     return [[row[0] for row in rows] for rows in found]
 
 
 def append(spark: SparkSession, path: Path | str, *files: range) -> None:
-    """Appends commits with one file each."""
+    """Makes an append with one file for each of `files`."""
     for values in files:
         frame = spark.range(values.start, values.stop, 1, 1)
         frame.write.format("deltalog").mode("append").save(str(path))
@@ -57,7 +57,7 @@ def _count(rows: DataFrame, number: int) -> None:
 
 
 def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
-    """Returns the error of a query that fails: as Python raises it, and the text that Spark has of it."""
+    """Returns the error of a query that fails: the exception that Python raises, and Spark's text of it."""
     query = start(frame, checkpoint, _count, availableNow=True)
     with pytest.raises(Exception) as raised:  # noqa: PT011 (the caller looks at it)
         query.awaitTermination()
@@ -67,7 +67,7 @@ def failure(frame: DataFrame, checkpoint: Path) -> tuple[Exception, str]:
 
 
 def offsets(checkpoint: Path) -> list[str]:
-    """Returns the offsets of the only source of a query, in the order of its batches."""
+    """Returns the offsets in the checkpoint of a query with one source, in the order of its batches."""
     files = sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
     return [file.read_text().splitlines()[-1] for file in files]
 

@@ -1,4 +1,4 @@
-"""Writes and statements on the batches of a stream, in a function of the user."""
+"""`foreachBatch`: the user's function writes to tables and runs statements for each batch of a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Step = Callable[[DataFrame, int], None]
 
 @pytest.fixture
 def batches(tmp_path: Path) -> Batches:
-    """Two batches: the second changes a row of the first and adds one."""
+    """Two batches. The second one changes a row of the first and adds a row."""
     made = Batches(tmp_path / "batches")
     made.add(id=[1, 2], v=["a", "b"])
     made.add(id=[2, 3], v=["B", "c"])
@@ -47,7 +47,7 @@ def merge_by_sql(session: SparkSession, path: str, batch: DataFrame) -> None:
         batch.createOrReplaceTempView("updates")
         session.sql(MERGE.format(path=path, source="updates"))
     else:
-        # Temporary views of the session of a batch are not seen in others.
+        # A temporary view of the batch's session does not exist in other sessions.
         batch.createOrReplaceGlobalTempView("updates")
         session.sql(MERGE.format(path=path, source="global_temp.updates"))
 
@@ -55,7 +55,7 @@ def merge_by_sql(session: SparkSession, path: str, batch: DataFrame) -> None:
 @pytest.mark.every_spark
 @pytest.mark.parametrize("merge", [merge_by_verbs, merge_by_sql])
 @pytest.mark.parametrize("is_outer", [False, True])
-def test_a_batch_is_merged(
+def test_foreach_batch_can_merge(
     spark: SparkSession,
     batches: Batches,
     tmp_path: Path,
@@ -63,7 +63,7 @@ def test_a_batch_is_merged(
     merge: Callable[..., None],
     is_outer: bool,
 ) -> None:
-    """In the session of the batch, which is a copy, and in the one that has started the stream."""
+    """The function may use the batch's session, which is a copy, or the session that started the stream."""
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id BIGINT, v STRING) USING deltalog")
 
     def step(batch: DataFrame, _: int) -> None:
@@ -106,7 +106,7 @@ def merge(batch: DataFrame, number: int, path: str) -> None:
 
 
 def in_transaction(session: SparkSession, number: int) -> None:
-    """Statements have no options, so that the session of the batches says what they record."""
+    """Statements have no options, so the application and its version are settings of the batch's session."""
     session.conf.set("spark.databricks.delta.write.txnAppId", "job")
     session.conf.set("spark.databricks.delta.write.txnVersion", number)
 
@@ -121,7 +121,7 @@ ONCE: dict[str, tuple[Callable[[DataFrame, int, str], None], Rows]] = {
 
 
 @pytest.mark.parametrize("name", ONCE)
-def test_what_an_application_has_recorded_is_not_done_again(
+def test_a_write_that_an_application_has_recorded_is_not_repeated(
     spark: SparkSession, batches: Batches, tmp_path: Path, path: str, name: str
 ) -> None:
     step, rows = ONCE[name]
@@ -147,7 +147,7 @@ def test_what_an_application_has_recorded_is_not_done_again(
 def test_an_error_of_the_function_ends_the_query(
     spark: SparkSession, batches: Batches, tmp_path: Path, path: str
 ) -> None:
-    """The query tells it as text, as it does with every error of such a function."""
+    """The exception of the query has only its text, as for every error of such a function."""
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id BIGINT) USING deltalog")
 
     def step(batch: DataFrame, _: int) -> None:
@@ -159,7 +159,7 @@ def test_an_error_of_the_function_ends_the_query(
     assert Table(path).version() == 0
 
 
-def test_tables_are_known_by_their_names(spark: SparkSession, batches: Batches, tmp_path: Path) -> None:
+def test_foreach_batch_can_use_names_of_tables(spark: SparkSession, batches: Batches, tmp_path: Path) -> None:
     def step(batch: DataFrame, number: int) -> None:
         batch.write.format("deltalog").mode("append").saveAsTable("of_batches")
         found: Any = batch.sparkSession.table("of_batches").count()

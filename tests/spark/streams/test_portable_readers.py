@@ -1,4 +1,4 @@
-"""Readers and writers of the Python data source for streams, without a session, as in Spark's processes."""
+"""Stream readers and writers of the Python data source, used without a session, as in Spark's Python processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEED = {"delta.enableChangeDataFeed": "true"}
 
 
 def open_reader(path: Path, **options: str) -> StreamReader:
-    """Returns a reader as Spark makes one: of a source that was pickled after it has told its columns."""
+    """Returns a reader as Spark makes one: it asks the source for its columns, pickles it, and then makes a reader."""
     source = DeltalogDataSource({"path": str(path), "numPartitions": "3", **options})
     schema = source.schema()
     reader = pickle.loads(pickle.dumps(source)).streamReader(schema)  # noqa: S301
@@ -37,9 +37,11 @@ def open_reader(path: Path, **options: str) -> StreamReader:
 
 
 def latest(reader: StreamReader, start: Offset, *, is_limited: bool = False) -> Offset:
-    """Asks for the end of the next batch, as the release of Spark does."""
+    """Returns the end of the next batch. Calls the reader as the installed release of Spark does."""
     if not HAS_LIMITS:
-        reader.partitions(start, start)  # By this, older releases tell where the query is.
+        reader.partitions(
+            start, start
+        )  # With this call, older releases tell the reader where the query continues.
         return reader.latestOffset()
     from pyspark.sql.streaming.datasource import ReadAllAvailable
 
@@ -62,7 +64,7 @@ def add(path: Path, *ids: int, **options: Any) -> None:
 
 
 def test_rows_of_snapshot_and_commits(tmp_path: Path) -> None:
-    """With vectors, mapped columns and partitions."""
+    """The table has deletion vectors, column mapping and partitions."""
     table = pa.table({"id": [1, 2, 3, 4], "p q": ["x", "x", "y", "y"]})
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
     write_deltalake(tmp_path, table, partition_by=["p q"], configuration=properties)
@@ -80,7 +82,7 @@ def test_rows_of_snapshot_and_commits(tmp_path: Path) -> None:
     assert rows(reader, end, next_end) == [{"id": 1, "p q": "x"}]
     reader.stop()
 
-    again = open_reader(tmp_path)  # A first batch that is repeated by another process, after more commits.
+    again = open_reader(tmp_path)  # Another process repeats the first batch, after more commits.
     assert rows(again, begin, end) == first
     assert latest(again, end) == next_end
 
@@ -122,7 +124,7 @@ def test_change_feeds_are_divided_between_workers(tmp_path: Path) -> None:
     assert {row["_change_type"] for row in found} == {"insert", "update_preimage", "update_postimage"}
     late = open_reader(tmp_path, readChangeFeed="true", startingVersion="3")
     assert len(rows(late, {}, latest(late, {}))) == 4 + 2
-    # The start counts only for a first batch, so that its version may be gone by now.
+    # Only a first batch needs the starting version. A stream that continues does not miss it.
     DeltaTable(tmp_path).create_checkpoint()
     for version in range(7):
         (tmp_path / f"_delta_log/{version:020}.json").unlink()
@@ -133,7 +135,7 @@ def test_change_feeds_are_divided_between_workers(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_starts_with_the_next_commit(tmp_path: Path) -> None:
-    """An empty batch records which one that is, so that it is not another one after a restart."""
+    """The offset of an empty batch records which commit is the next, so that it is the same after a restart."""
     add(tmp_path, 1)
     reader = open_reader(tmp_path, startingVersion="latest")
     first = latest(reader, {})
@@ -143,8 +145,8 @@ def test_a_stream_that_starts_with_the_next_commit(tmp_path: Path) -> None:
     assert rows(again, first, latest(again, first)) == [{"id": 2}]
 
 
-def test_changes_of_the_schema(tmp_path: Path) -> None:
-    """Each of two consecutive ones ends a query once, and another query reads on."""
+def test_schema_changes(tmp_path: Path) -> None:
+    """Each of two consecutive schema changes ends a query once, and the next query continues."""
     add(tmp_path, 1)
     reader = open_reader(tmp_path)
     end = latest(reader, {})
@@ -173,7 +175,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_options_that_are_not_possible(tmp_path: Path, name: str) -> None:
+def test_refused_options(tmp_path: Path, name: str) -> None:
     add(tmp_path, 1)
     value, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
@@ -189,7 +191,7 @@ def test_batch_reads_refuse_options_of_streams(tmp_path: Path) -> None:
 
 @pytest.fixture
 def task(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
-    """Lets this process be one of Spark's tasks, of a batch with this number."""
+    """Makes this process look like a task of Spark, for the batch with a given number."""
 
     def begin(batch: int | None) -> None:
         known = (
@@ -203,7 +205,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 
 def write(path: Path, batch: int, *parts: list[int], **options: str) -> None:
-    """Writes a batch as the processes of Spark do: each part is the data of a task."""
+    """Writes a batch as Spark's processes do. Each part is the data of one task."""
     schema = open_schema()
     writer = DeltalogDataSource({"path": str(path), **options}).streamWriter(schema, False)
     started = pickle.dumps(writer)
@@ -224,7 +226,7 @@ def open_schema() -> Any:
     )
 
 
-def test_batches_are_written_once(tmp_path: Path, task: Callable[[int | None], None]) -> None:
+def test_a_batch_is_written_only_once(tmp_path: Path, task: Callable[[int | None], None]) -> None:
     task(0)
     write(tmp_path, 0, [1, 2], [3])
     count = len(list(tmp_path.glob("**/*.parquet")))
@@ -237,10 +239,10 @@ def test_batches_are_written_once(tmp_path: Path, task: Callable[[int | None], N
     assert sorted(pa.table(DeltaTable(tmp_path).to_arrow())["id"].to_pylist()) == [1, 2, 3]
 
 
-def test_a_batch_that_another_process_has_written_meanwhile(
+def test_a_batch_that_another_process_has_written_at_the_same_time(
     tmp_path: Path, task: Callable[[int | None], None]
 ) -> None:
-    """Two processes run one query: its tasks have not seen that the batch is recorded, and the commit does."""
+    """Two processes run the same query. The tasks do not see that the batch is recorded, but the commit does."""
     task(0)
     schema = open_schema()
     writers = [DeltalogDataSource({"path": str(tmp_path)}).streamWriter(schema, False) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Streams of the Python data source, and of classic sessions over the same tables and checkpoints."""
+"""Streams of the Python data source and of classic sessions, which share tables and checkpoints."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ ONE_FILE = {"maxFilesPerTrigger": "1"} if HAS_LIMITS else {}
 
 @pytest.fixture(scope="module")
 def portable(spark: SparkSession) -> str:
-    """The name of the Python data source, in a session in which `deltalog` is the classic source."""
+    """The format name of the Python data source. In this session, `deltalog` is the classic source."""
 
-    class Portable(DeltalogDataSource):  # Defined here, so that it is pickled as it is.
+    class Portable(
+        DeltalogDataSource
+    ):  # A local class is pickled by value, so workers need no module for it.
         @classmethod
         def name(cls) -> str:
             return "portable"
@@ -50,15 +52,15 @@ def started(
 
 
 def run(spark: SparkSession, form: str, directory: Path, **options: str) -> StreamingQuery:
-    """Runs the stream of the directory up to the newest version, by one of the sources and its sink."""
+    """Runs the directory's stream up to the newest version, with the source and sink of one of the two formats."""
     frame = spark.readStream.format(form).options(**options).load(str(directory / "source"))
     return ended(started(frame, form, directory / "checkpoint", directory / "target"))
 
 
-def test_a_checkpoint_goes_from_one_source_to_the_other(
+def test_a_checkpoint_can_be_used_by_the_other_source(
     spark: SparkSession, portable: str, tmp_path: Path
 ) -> None:
-    """Also in the middle of the snapshot, where sources can limit their batches."""
+    """If the release of Spark lets sources limit their batches, one switch is in the middle of the snapshot."""
     source, target = tmp_path / "source", tmp_path / "target"
     add(source, 1, 2)
     add(source, 3)
@@ -69,10 +71,10 @@ def test_a_checkpoint_goes_from_one_source_to_the_other(
     add(source, 6)
     DeltaTable(source).optimize.compact()
     run(spark, portable, tmp_path, **ONE_FILE)
-    run(spark, "deltalog", tmp_path)  # Nothing is new.
+    run(spark, "deltalog", tmp_path)  # There is nothing new.
     found = files(target)
     repeat_batch(tmp_path / "checkpoint", len(offsets(tmp_path / "checkpoint")) - 1)
-    run(spark, portable, tmp_path)  # A batch comes again, which the table has.
+    run(spark, portable, tmp_path)  # Spark repeats a batch that the table has recorded.
     assert written(target) == rows(1, 2, 3, 4, 5, 6)
     assert files(target) == found
 
@@ -93,7 +95,7 @@ def test_a_checkpoint_goes_from_one_source_to_the_other(
 
 
 def test_two_streams_write_one_table(spark: SparkSession, portable: str, tmp_path: Path) -> None:
-    """Both of them create it, and wait for more."""
+    """Both streams try to create the table, and then wait for more rows."""
     add(tmp_path / "source", 1, 2)
     frame = spark.readStream.format(portable).load(str(tmp_path / "source"))
     writers = [
@@ -165,10 +167,10 @@ KILLED = """
 
 
 @pytest.mark.thorough
-def test_the_processes_die_between_the_commits_of_a_batch(
+def test_the_processes_die_between_the_two_commits_of_a_batch(
     spark: SparkSession, portable: str, tmp_path: Path
 ) -> None:
-    """The table has the batch, and Spark does not know it."""
+    """The batch was committed to the table, but Spark has not recorded that it is finished."""
     add(tmp_path / "source", 1, 2)
     done = run_python(KILLED, ROOT=str(tmp_path))
     assert done.stdout.endswith("dead"), done.stderr[-4000:]
@@ -176,7 +178,7 @@ def test_the_processes_die_between_the_commits_of_a_batch(
     add(tmp_path / "source", 3)
     run(spark, portable, tmp_path)
     if not HAS_LIMITS:
-        run(spark, portable, tmp_path)  # Older releases end after the batch that came again.
+        run(spark, portable, tmp_path)  # Older releases end after the repeated batch.
     assert written(tmp_path / "target") == rows(1, 2, 3)
     table = DeltaTable(tmp_path / "target")
     assert (table.version(), list(table.transaction_versions().values())) == (1, [1])

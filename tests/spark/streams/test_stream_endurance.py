@@ -1,4 +1,4 @@
-"""A stream of many small batches leaves the memory of both processes as it is."""
+"""A stream of many small batches does not use more and more memory, neither in Python nor in the JVM."""
 
 import json
 import subprocess
@@ -10,14 +10,14 @@ import pytest
 from tests.conftest import ROOT
 
 BATCHES = 300
-# What the memory may differ by, in MB. A leak of 60 KB in each batch exceeds it.
+# The allowed growth of memory in MB. A leak of 60 KB per batch exceeds it.
 SLACK = 12
 
 
 @pytest.mark.newest
 @pytest.mark.thorough
 @pytest.mark.timeout(1200)
-def test_many_small_batches_leave_memory_as_it_is(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_number_of_batches(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.spark.streams.endurance", str(tmp_path), str(BATCHES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1000, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

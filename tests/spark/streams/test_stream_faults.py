@@ -1,5 +1,7 @@
-"""Streams whose options, checkpoint, log or files are wrong: an error of deltalog says what to do, and reaches
-`exception()` of the query. Nothing is half-written, and no row is left out silently.
+"""Streams with a wrong option, checkpoint, log or file.
+
+The query fails with an error of deltalog that says what to do, and `exception()` has its text. Nothing is half-written,
+and no row is silently left out.
 """
 
 import contextlib
@@ -27,7 +29,7 @@ from tests.spark.streams.queries import append, batches, failure, ids, running, 
 
 
 def clean_up(path: str, version: int) -> None:
-    """Deletes the commits before a version, after a checkpoint."""
+    """Writes a checkpoint, and deletes the commits before a version."""
     deltalog.DeltaTable(path).create_checkpoint()
     for number in range(version):
         (Path(path) / "_delta_log" / f"{number:020}.json").unlink()
@@ -49,7 +51,7 @@ WRONG: list[tuple[dict[str, Any], type[DeltaError], str]] = [
 
 
 @pytest.mark.parametrize(("options", "kind", "text"), WRONG, ids=lambda value: str(value))
-def test_an_option_that_is_not_for_streams_is_refused_by_load(
+def test_load_refuses_options_that_do_not_apply_to_streams(
     spark: SparkSession, path: str, options: dict[str, Any], kind: type[DeltaError], text: str
 ) -> None:
     append(spark, path, range(1))
@@ -76,7 +78,7 @@ WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
 
 
 @pytest.mark.parametrize(("options", "kind", "text"), WRONG_AT_START, ids=lambda value: str(value))
-def test_a_value_that_cannot_be_used_reaches_the_exception_of_the_query(
+def test_an_error_about_a_wrong_value_is_the_exception_of_the_query(
     spark: SparkSession, tmp_path: Path, path: str, options: dict[str, Any], kind: type[DeltaError], text: str
 ) -> None:
     append(spark, path, range(1))
@@ -128,7 +130,7 @@ def test_a_start_that_was_cleaned_up_is_refused(spark: SparkSession, tmp_path: P
     assert "leave out the start to begin with all rows" in shown
 
 
-def test_what_is_no_table_is_refused_by_load(spark: SparkSession, tmp_path: Path) -> None:
+def test_load_refuses_a_path_without_a_table(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NotATableError):
         stream(spark, tmp_path / "nothing")
 
@@ -180,7 +182,7 @@ def test_a_vacuumed_file_ends_the_stream_and_nothing_is_written(
 def test_a_stream_begins_with_the_next_commit_of_its_first_run(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """Also if the query ended before there was one, or in the batch that has it."""
+    """The query may stop before there is such a commit, or while it handles the batch with this commit."""
 
     def latest(**options: Any) -> DataFrame:
         return stream(spark, path, startingVersion="latest", **options)
@@ -201,7 +203,7 @@ def test_a_stream_begins_with_the_next_commit_of_its_first_run(
     assert ids(batches(latest(), tmp_path / "another")) == []
 
 
-def test_a_start_is_found_once_until_the_options_ask_for_another_one(
+def test_the_start_is_determined_again_only_if_the_options_change(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     append(spark, path, range(1))
@@ -211,7 +213,7 @@ def test_a_start_is_found_once_until_the_options_ask_for_another_one(
     assert ids(batches(by_time, tmp_path / "cp")) == [[0, 1]]
 
 
-def test_the_start_of_a_table_is_not_that_of_its_successor(
+def test_a_stored_start_does_not_apply_to_a_replaced_table(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     append(spark, path, range(1))
@@ -222,7 +224,7 @@ def test_the_start_of_a_table_is_not_that_of_its_successor(
     assert "begin with a new checkpoint" in shown
 
 
-def test_plans_and_progress_of_a_stream_have_no_secrets(
+def test_plans_and_progress_of_a_stream_contain_no_secrets(
     spark: SparkSession, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(spark, path, range(1))

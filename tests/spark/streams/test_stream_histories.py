@@ -1,4 +1,4 @@
-"""Random histories of tables, streamed with random limits and restarts: each row comes once."""
+"""Streams of tables with random histories, with random limits and restarts: each row is read once."""
 
 import random
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.spark.streams.queries import batches, stream
 
 
 class History:
-    """A table that changes at random, and the rows that a stream of it must show."""
+    """A table that changes at random, and the rows that a stream must read from it."""
 
     def __init__(self, path: Path, chance: random.Random) -> None:
         self.path, self.chance = str(path), chance
@@ -85,12 +85,12 @@ def check(spark: SparkSession, directory: Path, seed: int) -> None:
 
 @pytest.mark.newest
 @pytest.mark.parametrize("seed", range(2))
-def test_each_row_comes_once(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_each_row_is_read_once(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check(spark, tmp_path, seed)
 
 
 @pytest.mark.newest
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2, 40))
-def test_each_row_comes_once_in_more_histories(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_each_row_is_read_once_in_more_histories(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check(spark, tmp_path, seed)

@@ -1,4 +1,4 @@
-"""Streams whose processes are killed at any step: every row is written once, and no batch has two versions."""
+"""Streams whose processes are killed at any step: every row is written once, and no batch is committed twice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.spark.streams.kills import STEPS, stream
 
 BATCHES = 14
 ROWS = 5
-# How many processes are killed at random moments.
+# The number of processes that are killed at random moments.
 KILLS = int(os.environ.get("DELTALOG_KILLS", "10"))
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with the table that a stream reads, whose versions are batches."""
+    """A directory with the table that a stream reads. Each version of the table is a batch."""
     for number in range(BATCHES):
         rows = pa.table({"id": pa.array(range(number * ROWS, number * ROWS + ROWS), pa.int64())})
         write_deltalake(tmp_path / "source", rows, mode="append")
@@ -35,7 +35,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def kill(directory: Path, step: str, victim: str = "both") -> bool:
-    """Runs the stream until it dies; returns whether it did."""
+    """Runs the stream until it is killed or ends. Returns whether it was killed."""
     command = [sys.executable, "-m", "tests.spark.streams.kills", str(directory), step, victim]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     is_dead = "dead" in done.stdout
@@ -44,7 +44,7 @@ def kill(directory: Path, step: str, victim: str = "both") -> bool:
 
 
 def check(directory: Path, batches: int = BATCHES) -> None:
-    """Checks that each row was written once, and each batch in a version of its own."""
+    """Checks that each row was written once, and that each batch is one version."""
     assert written(directory / "target") == sorted(((id_,) for id_ in range(batches * ROWS)), key=str)
     table = DeltaTable(directory / "target")
     assert table.verify().ok
@@ -57,7 +57,7 @@ def check(directory: Path, batches: int = BATCHES) -> None:
 
 @pytest.mark.oldest
 def test_a_batch_is_written_once_whenever_the_processes_die(spark: SparkSession, directory: Path) -> None:
-    """The two steps at which the most may go wrong: files without a commit, and a commit that Spark does not know."""
+    """Kills at the two most dangerous steps: files without a commit, and a commit that Spark does not know."""
     for step, victim in (("tasks write", "both"), ("the batch is committed", "jvm")):
         assert kill(directory, step, victim)
     ended(stream(spark, directory))
@@ -68,7 +68,7 @@ def test_a_batch_is_written_once_whenever_the_processes_die(spark: SparkSession,
 @pytest.mark.oldest
 @pytest.mark.timeout(900)
 def test_the_processes_die_at_each_step(spark: SparkSession, directory: Path) -> None:
-    """One after another, in one chain."""
+    """The same query is killed at one step, restarted, killed at the next step, and so on."""
     for step in STEPS:
         assert kill(directory, step), step
     ended(stream(spark, directory))

@@ -1,4 +1,4 @@
-"""Tables as sources of streams: triggers, options, and what is refused."""
+"""Streams that read a table: triggers, options, and schema changes."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,7 +27,7 @@ from tests.spark.streams.queries import (
 @pytest.mark.parametrize(
     "trigger", [pytest.param({"once": True}, marks=pytest.mark.thorough), {"availableNow": True}], ids=str
 )
-def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
+def test_available_now_reads_the_rows_that_exist_when_the_query_starts(
     spark: SparkSession, tmp_path: Path, path: str, trigger: dict[str, Any]
 ) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
@@ -42,13 +42,13 @@ def test_a_trigger_that_ends_reads_what_was_there_at_its_beginning(
 
 
 @pytest.mark.thorough
-def test_limits_count_bytes(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_max_bytes_per_trigger_limits_a_batch(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
     assert ids(batches(stream(spark, path, maxBytesPerTrigger="1b"), tmp_path / "a")) == [[0], [1], [2]]
     assert ids(batches(stream(spark, path, maxBytesPerTrigger="1 GB"), tmp_path / "b")) == [[0, 1, 2]]
 
 
-def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_starting_version_and_timestamp(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
     table = deltalog.DeltaTable(path)
     moments = {commit["version"]: commit["timestamp"] for commit in table.history()}
@@ -65,16 +65,16 @@ def test_a_stream_starts_where_the_options_say(spark: SparkSession, tmp_path: Pa
 
 
 @pytest.mark.thorough
-def test_a_checkpoint_has_precedence_over_the_start(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_a_checkpoint_has_precedence_over_the_starting_version(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
     append(spark, path, range(1), range(1, 2))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[1]]
     append(spark, path, range(2, 3))
     assert ids(batches(stream(spark, path, startingVersion=0), tmp_path / "cp")) == [[2]]
 
 
-def test_commits_that_change_rows_mean_what_the_options_say(
-    spark: SparkSession, tmp_path: Path, path: str
-) -> None:
+def test_options_for_commits_that_change_rows(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(4), range(4, 8))
     spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id < 4")  # A whole file.
     spark.sql(f"DELETE FROM deltalog.`{path}` WHERE id = 5")
@@ -95,7 +95,7 @@ def test_commits_that_change_rows_mean_what_the_options_say(
     assert of("snapshot") == [4, 6, 7]
 
 
-def test_rows_that_only_move_do_not_come_again(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_rows_that_only_move_are_not_read_again(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2))
     assert ids(batches(stream(spark, path), tmp_path / "cp")) == [[0, 1]]
     spark.sql(f"OPTIMIZE deltalog.`{path}`")
@@ -125,7 +125,7 @@ def test_a_new_column_ends_a_running_stream_once(spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.thorough
-def test_a_schema_of_the_user_must_be_the_table_s(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_a_schema_of_the_user_must_match_the_table(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     reader = spark.readStream.format("deltalog")
     assert ids(batches(reader.schema("id LONG").load(path), tmp_path / "cp")) == [[0]]
@@ -133,10 +133,10 @@ def test_a_schema_of_the_user_must_be_the_table_s(spark: SparkSession, tmp_path:
         spark.readStream.format("deltalog").schema("id INT").load(path)
 
 
-def test_a_restart_needs_nothing_of_a_batch_that_is_done(
+def test_a_restart_does_not_read_a_finished_batch_again(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """Spark asks for the last batch again when a query is started, and throws it away."""
+    """When a query is restarted, Spark asks for the last batch again, but does not use it."""
     append(spark, path, range(1), range(1, 2), range(2, 3))
     assert ids(batches(stream(spark, path, startingVersion=1), tmp_path / "cp")) == [[1, 2]]
     spark.sql(f"OPTIMIZE deltalog.`{path}`")
@@ -157,7 +157,7 @@ def test_two_streams_of_one_table_are_independent(spark: SparkSession, tmp_path:
     assert sorted(value for rows in ids(found) for value in rows) == [0, 1, 2, 2, 3, 3]
 
 
-def test_changes_are_streamed_as_the_feed_has_them(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_a_stream_of_the_change_feed(spark: SparkSession, tmp_path: Path, path: str) -> None:
     spark.sql(
         f"CREATE TABLE deltalog.`{path}` (id INT, v STRING, p INT) USING deltalog PARTITIONED BY (p) "
         "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
@@ -181,7 +181,7 @@ def test_changes_are_streamed_as_the_feed_has_them(spark: SparkSession, tmp_path
     assert batches(pruned, tmp_path / "pruned") == [[(2, "b", 2, "delete", 3)]]
 
 
-def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
+def test_a_stream_with_schema_tracking_continues_after_a_rename(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     spark.sql(
@@ -209,7 +209,7 @@ def test_a_stream_that_notes_schemas_goes_on_after_a_rename(
     assert [rows for rows in batches(frame, checkpoint) if rows] == [[(3, "z")]]
 
 
-def test_a_stream_of_a_name_that_notes_schemas_goes_on_after_a_rename(
+def test_a_tracked_stream_of_a_named_table_continues_after_a_rename(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "cp"

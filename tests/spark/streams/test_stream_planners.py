@@ -1,4 +1,4 @@
-"""The planners of batches, which are made again from their keys in another process."""
+"""The planners of batches. Another process can make the same planner from its key."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def end_of(stream: TableStream, limits: StreamLimits, start: str | None = None) 
 
 
 @pytest.mark.newest
-def test_a_planner_without_its_stream_lists_the_same_files(snapshot: Snapshot) -> None:
+def test_a_planner_lists_the_same_files_without_its_stream(snapshot: Snapshot) -> None:
     content = StreamArguments(start_version=1, exclude="[.]json$")
     stream = TableStream(snapshot, content)
     end = end_of(stream, StreamLimits())
@@ -43,7 +43,7 @@ def test_a_planner_without_its_stream_lists_the_same_files(snapshot: Snapshot) -
 
 
 @pytest.mark.newest
-def test_a_planner_keeps_nothing_of_an_open_stream(snapshot: Snapshot) -> None:
+def test_a_planner_holds_no_reference_to_an_open_stream(snapshot: Snapshot) -> None:
     stream = TableStream(snapshot, StreamArguments())
     end = end_of(stream, StreamLimits())
     key = batch_key(TableVersion.of(snapshot), Batch("open", StreamArguments(), None, end))
@@ -56,7 +56,7 @@ def test_a_planner_keeps_nothing_of_an_open_stream(snapshot: Snapshot) -> None:
 
 
 @pytest.mark.newest
-def test_a_stream_gets_its_end_once(snapshot: Snapshot, tmp_path: Path) -> None:
+def test_the_end_of_a_stream_is_set_only_once(snapshot: Snapshot, tmp_path: Path) -> None:
     opened = open_streams.OpenStream(TableStream(snapshot, StreamArguments()))
     opened.end_at_newest()
     first = end_of(opened.stream, StreamLimits(files=1))

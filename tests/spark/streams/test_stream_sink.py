@@ -1,4 +1,4 @@
-"""Streams that write to tables: each batch is one commit, and is written once."""
+"""Streams that write to tables. Each batch is one commit, and is written only once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def numbers(batches: Batches, *firsts: int) -> None:
-    """Adds a batch of three numbers for each of `firsts`."""
+    """Adds a batch of three consecutive numbers for each of `firsts`, beginning with this number."""
     for first in firsts:
         batches.add(id=[first, first + 1, first + 2])
 
@@ -56,7 +56,7 @@ def test_each_batch_is_one_commit(spark: SparkSession, batches: Batches, checkpo
     log = (Path(path) / "_delta_log" / f"{1:020}.json").read_text().splitlines()
     [info] = [json.loads(line)["commitInfo"] for line in log if "commitInfo" in line]
     assert info["isBlindAppend"]
-    # The next run continues; one without news commits nothing.
+    # The next run continues. A run without new rows commits nothing.
     numbers(batches, 20)
     for _ in range(2):
         ended(write(batches.read(spark), checkpoint).start(path))
@@ -80,10 +80,10 @@ def test_a_repeated_batch_is_neither_written_nor_computed(
 
 
 @pytest.mark.every_spark
-def test_complete_replaces_all_rows_in_one_commit(
+def test_complete_mode_replaces_all_rows_in_one_commit(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
-    """Whatever the session says of overwrites."""
+    """The session's setting for overwrites does not matter."""
     batches.add(k=["a", "b"], n=[1, 2])
     batches.add(k=["b", "c"], n=[3, 4])
     sums = batches.read(spark).groupBy("k").agg(sf.sum("n").alias("n"))
@@ -124,12 +124,12 @@ def test_to_table_creates_the_table(
         assert [table.partitionColumns for table in tables] == [["p"], [], []]
         assert [table.clusteringColumns for table in tables] == [[], ["p"], []]
         assert tables[2].properties["delta.appendOnly"] == "true"
-        # Spark passes clustering columns as a property, too.
+        # Spark also passes clustering columns as a property.
         assert not any(name.startswith("__") for table in tables for name in table.properties)
         assert DeltaTable(location).version() == 2
         for name in ("of_stream_p", "of_stream_c", "of_stream_n"):
             assert sorted(map(tuple, spark.table(name).collect())) == [(1, "a"), (2, "b")]
-        # Once the table exists, a stream may name the same partition columns, or none.
+        # If the table exists, a stream may name the same partition columns, or none.
         batches.add(id=[3], p=["c"])
         ended(write(frame, checkpoint / "p").toTable("of_stream_p"))
         ended(write(frame, checkpoint / "c").clusterBy("p").toTable("of_stream_c"))
@@ -149,7 +149,7 @@ def test_to_table_creates_the_table(
 def test_a_refused_stream_creates_no_table(
     spark: SparkSession, batches: Batches, checkpoint: Path, tmp_path: Path
 ) -> None:
-    """Neither its entry nor its files, wherever the table would be."""
+    """There is no entry in the catalog and no file, regardless of where the table would be created."""
     numbers(batches, 0)
     frame, place = batches.read(spark), tmp_path / "elsewhere"
     counts = frame.groupBy("id").count()
@@ -170,7 +170,7 @@ def test_a_refused_stream_creates_no_table(
         assert not place.exists()
         assert not Path(managed, "refused_stream").exists()
     try:
-        # What was refused before is forgotten.
+        # The streams that were refused before have no effect.
         ended(write(frame, checkpoint).toTable("refused_stream"))
         assert spark.table("refused_stream").count() == 3
         with pytest.raises(UnsupportedFeatureError, match="output mode update"):
@@ -180,7 +180,7 @@ def test_a_refused_stream_creates_no_table(
         spark.sql("DROP TABLE IF EXISTS refused_stream")
 
 
-def test_a_path_gets_the_definition_of_the_stream(
+def test_the_options_of_a_stream_define_the_table_that_it_creates(
     spark: SparkSession, batches: Batches, checkpoint: Path, tmp_path: Path
 ) -> None:
     batches.add(id=[1, 2], p=["a", "b"])
@@ -226,7 +226,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_options_that_a_stream_cannot_have_are_refused(
+def test_options_that_do_not_apply_to_streams_are_refused(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str, message: str
 ) -> None:
     numbers(batches, 0)
@@ -236,7 +236,7 @@ def test_options_that_a_stream_cannot_have_are_refused(
 
 
 @pytest.mark.every_spark
-def test_columns_are_found_by_name_and_values_are_cast(
+def test_columns_are_matched_by_name_and_values_are_cast(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
     spark.sql(f"CREATE TABLE deltalog.`{path}` (id INT, s STRING, t TIMESTAMP, more INT) USING deltalog")
@@ -272,7 +272,7 @@ def test_columns_are_added_on_request(
     assert [field.name for field in DeltaTable(path).schema().fields] == ["id", "more", "again"]
 
 
-def test_complete_may_replace_the_schema(
+def test_complete_mode_may_replace_the_schema(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
     spark.sql(f"CREATE TABLE deltalog.`{path}` (k INT, n STRING) USING deltalog PARTITIONED BY (n)")
@@ -298,7 +298,7 @@ def test_the_rules_of_the_table_apply(
     version = DeltaTable(path).version()
     batches.add(n=[1, 2], label=["a", "b"])
     batches.add(n=[3], label=["c"])
-    # A constant NULL is no value for a generated column, as in other writes.
+    # As in other writes, a constant NULL does not count as a value of a generated column.
     nothing = batches.read(spark).withColumn("twice", sf.lit(None).cast("int"))
     ended(write(nothing, checkpoint).start(path))
     rows = written(path)
@@ -314,7 +314,7 @@ def test_the_rules_of_the_table_apply(
 
 
 def test_errors_name_the_table(spark: SparkSession, batches: Batches, checkpoint: Path, path: str) -> None:
-    """An error is the one that a batch write raises, and the query tells it to its listeners as text."""
+    """A stream raises the same error as a batch write. Listeners of the query get its text."""
     numbers(batches, 0)
     spark.sql(f"CREATE TABLE deltalog.`{path}` (other INT) USING deltalog")
     query = write(batches.read(spark), checkpoint).start(path)
@@ -327,7 +327,7 @@ def test_errors_name_the_table(spark: SparkSession, batches: Batches, checkpoint
     assert "a table" in str(exception) or "a%20table" in str(exception)
 
 
-def test_a_column_with_a_watermark_is_an_ordinary_one_in_the_table(
+def test_a_column_with_a_watermark_is_a_plain_column_of_the_table(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
     batches.add(id=[1], time=[datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)])
@@ -343,7 +343,7 @@ def test_a_column_with_a_watermark_is_an_ordinary_one_in_the_table(
 
 
 @pytest.mark.parametrize("has_version", [True, False])
-def test_applications_of_the_session_are_not_those_of_its_streams(
+def test_the_application_of_the_session_does_not_apply_to_its_streams(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str, has_version: bool
 ) -> None:
     numbers(batches, 0, 10)
@@ -372,7 +372,7 @@ def test_two_streams_write_to_one_table(spark: SparkSession, tmp_path: Path, pat
     assert DeltaTable(path).transaction_versions() == {str(query.id): 4 for query in queries}
 
 
-def test_a_batch_that_reads_its_table_depends_on_it(
+def test_a_batch_that_reads_its_table_conflicts_with_changes(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
     numbers(batches, 0, 10)
@@ -384,7 +384,7 @@ def test_a_batch_that_reads_its_table_depends_on_it(
     assert '"isBlindAppend":false' in log
 
 
-def test_batches_are_balanced_and_compacted_as_other_writes(
+def test_optimised_writes_and_auto_compaction_apply_to_batches(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str
 ) -> None:
     for _ in range(3):
@@ -406,16 +406,16 @@ def test_batches_are_balanced_and_compacted_as_other_writes(
     assert len(written(path)) == 121
 
 
-def test_two_streams_that_create_one_clustered_path(
+def test_two_streams_that_create_a_clustered_table_at_one_path(
     spark: SparkSession, batches: Batches, checkpoint: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second one has begun before the first has committed. It fails, and appends when it is started again."""
+    """The second stream begins before the first has committed. It fails, and appends when it is started again."""
     numbers(batches, 0, 10)
     frame = batches.read(spark)
     others = iter([checkpoint / "first"])
 
     class Slow:
-        """Lets the other stream create the table in the meantime."""
+        """Begins the creation of the table, and then lets the other stream create it."""
 
         @staticmethod
         def define(*arguments: Any) -> Any:

@@ -1,6 +1,4 @@
-"""Queries with state: from table to table they give the same rows as from Parquet files to Parquet files, with the same
-progress.
-"""
+"""Queries with state: from table to table, they give the same rows and progress as from Parquet to Parquet files."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def transformed(events: DataFrame) -> DataFrame:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
     class Running(StatefulProcessor):
-        """The sums of the values so far."""
+        """Returns the sum of the values of each key so far."""
 
         def init(self, handle: StatefulProcessorHandle) -> None:
             self._sum = handle.getValueState("sum", "total bigint")
@@ -76,7 +74,7 @@ def transformed(events: DataFrame) -> DataFrame:
     )
 
 
-# The queries, and whether they need the state store of RocksDB.
+# Each query, and whether it needs the RocksDB state store.
 QUERIES: dict[str, tuple[Query, bool]] = {
     "windows": (windows, True),
     "sessions": (sessions, False),
@@ -89,7 +87,7 @@ QUICK = {"windows", "joined"}
 
 
 def add(batches: Batches, table: Path, first: int) -> None:
-    """Adds events of half a minute, as a file and as a commit. Some of them are late."""
+    """Adds the events of half a minute, as a Parquet file and as a commit. Some events are late."""
     values = list(range(first, first + 30))
     seconds = [max(0, value - 60 if value % 10 == 9 else value) for value in values]
     events = {
@@ -102,7 +100,7 @@ def add(batches: Batches, table: Path, first: int) -> None:
 
 
 def progress(query: StreamingQuery) -> list[tuple[Any, ...]]:
-    """The figures of each batch that has rows or a new watermark."""
+    """Returns the metrics of each batch that has rows or a new watermark."""
     return [
         (
             batch["batchId"],
@@ -119,7 +117,9 @@ def progress(query: StreamingQuery) -> list[tuple[Any, ...]]:
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in QUERIES]
 )
 @pytest.mark.oldest
-def test_a_query_with_state_ends_as_over_parquet(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_a_query_with_state_gives_the_same_rows_as_over_parquet(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
     query, needs_rocks = QUERIES[name]
     batches, table = Batches(tmp_path / "batches"), tmp_path / "table"
     sources: dict[str, Callable[[], DataFrame]] = {
@@ -130,7 +130,7 @@ def test_a_query_with_state_ends_as_over_parquet(spark: SparkSession, tmp_path: 
     if needs_rocks:
         spark.conf.set(STORE, ROCKS)
     try:
-        # The last one is of another run, which continues with the state of the first.
+        # The last batch is handled by a second run, which continues with the state of the first.
         for first in (0, 30, 90):
             add(batches, table, first)
             if first == 0:

@@ -1,5 +1,6 @@
-"""A query is stopped while it writes a batch: nothing is half-written, nothing is committed later, and the next run of
-the query writes the batch once.
+"""Queries that are stopped while they write a batch.
+
+Nothing is half-written, nothing is committed later, and the next run of the query writes the batch once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PATIENCE = 60
 
 
 class Stop:
-    """Stops a query when its batch comes to a place, at which the batch waits until its thread is interrupted."""
+    """Stops a query while its batch executes a certain function, which then waits until its thread is interrupted."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -49,8 +50,8 @@ class Stop:
         return done
 
 
-# Where a batch waits: the owner of a function, and its name. The first is before a row is computed, the second after
-# the job, the third when the commit can no longer be stopped.
+# The functions after which a batch waits, each as its owner and its name. The first returns before any row is computed,
+# the second after the job, and the third when the commit can no longer be stopped.
 PLACES: dict[str, tuple[Any, str]] = {
     "checked": (sink, "begin_on"),
     "written": (job, "run_job"),
@@ -59,7 +60,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_stopped_query_commits_all_of_a_batch_or_nothing(
+def test_a_stopped_query_commits_a_whole_batch_or_nothing(
     spark: SparkSession, tmp_path: Path, path: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches, checkpoint = Batches(tmp_path / "batches"), tmp_path / "checkpoint"

@@ -1,4 +1,4 @@
-"""Tables as sources of streams, in every release of Spark: rows, names, plans, schemas, progress."""
+"""Streams that read a table, in every release of Spark: rows, table names, plans, schemas and progress."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def plan_of(frame: DataFrame, checkpoint: Path) -> str:
     return str(query._jsq.explainInternal(False))
 
 
-def test_the_rows_of_the_snapshot_come_first_and_then_those_of_each_commit(
+def test_the_rows_of_the_snapshot_come_first_and_then_the_rows_of_each_commit(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     append(spark, path, range(2), range(2, 4), range(4, 6))
@@ -53,7 +53,7 @@ def test_the_rows_of_the_snapshot_come_first_and_then_those_of_each_commit(
     ]
 
 
-def test_names_and_paths_are_one_source(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_a_stream_reads_a_table_by_name_or_by_path(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1))
     spark.sql(f"CREATE TABLE streamed USING deltalog LOCATION '{path}'")
     try:
@@ -72,7 +72,7 @@ def test_names_and_paths_are_one_source(spark: SparkSession, tmp_path: Path, pat
 
 
 @pytest.mark.newest
-def test_a_running_stream_sees_commits_and_stops_at_once(
+def test_a_running_stream_sees_commits_and_stops_immediately(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     append(spark, path, range(1))
@@ -108,7 +108,7 @@ def test_files_of_a_batch_are_pruned_by_partitions_and_by_statistics(
     assert "[stream from v3 to v5, 1 of 8 files" in in_tail
 
 
-def test_features_of_the_table_apply_to_snapshot_and_tail(
+def test_table_features_apply_to_the_snapshot_and_to_later_commits(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
     spark.sql(
@@ -128,8 +128,8 @@ def test_features_of_the_table_apply_to_snapshot_and_tail(
 
 
 @pytest.mark.newest
-def test_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    """The table gets them while the stream reads with the protocol that it has begun with."""
+def test_deletion_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, path: str) -> None:
+    """The table gets deletion vectors while the stream reads with the protocol with which it began."""
     append(spark, path, range(4))
     seen: list[list[int]] = []
     frame = stream(spark, path, ignoreChanges="true")
@@ -147,7 +147,7 @@ def test_vectors_of_a_later_version_apply(spark: SparkSession, tmp_path: Path, p
 def test_a_schema_that_changes_between_load_and_start_is_an_error(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
-    """Spark's own one would be a failed assertion, or wrong rows if only the types differ."""
+    """Without this check, Spark would fail with an assertion, or return wrong rows if only types differ."""
     append(spark, path, range(1))
     frames = [stream(spark, path), spark.readStream.table(f"deltalog.`{path}`")]
     spark.sql(f"ALTER TABLE deltalog.`{path}` ADD COLUMN more INT")
@@ -161,7 +161,7 @@ def test_a_schema_that_changes_between_load_and_start_is_an_error(
 
 
 @pytest.mark.newest
-def test_progress_has_what_is_outstanding(spark: SparkSession, tmp_path: Path, path: str) -> None:
+def test_progress_has_the_metrics_of_the_backlog(spark: SparkSession, tmp_path: Path, path: str) -> None:
     append(spark, path, range(1), range(1, 2), range(2, 3))
     _, query = finished(stream(spark, path, maxFilesPerTrigger=1), tmp_path / "cp")
     sources = [each["sources"][0] for each in query.recentProgress if each["numInputRows"] > 0]
@@ -169,6 +169,6 @@ def test_progress_has_what_is_outstanding(spark: SparkSession, tmp_path: Path, p
     assert [int(source["metrics"]["numVersionsOutstanding"]) for source in sources] == [1, 1, 0]
     size = [int(source["metrics"]["numBytesOutstanding"]) for source in sources]
     assert size[0] > size[1] > size[2] == 0
-    # A dict or a text, which releases write in different ways.
+    # The offset is a dict or a text, depending on the release.
     newest = [re.search(r"reservoirVersion\W+(\d+)", str(source["latestOffset"])) for source in sources]
     assert {found and found[1] for found in newest} == {"3"}

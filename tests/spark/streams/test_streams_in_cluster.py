@@ -1,4 +1,4 @@
-"""A stream whose rows executors in other processes read."""
+"""A stream whose rows are read by executors in other processes."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-//! Streams of the change data feed. (PROTOCOL, "Change Data Files".)
+//! Streams of the change data feed. (Protocol: "Change Data Files".)
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn cdc(table: &mut Table, id: i64, kind: &str) -> Value {
 }
 
 #[test]
-fn the_snapshot_comes_as_inserts_and_then_the_changes_of_each_commit() {
+fn the_rows_of_the_snapshot_are_inserts_and_precede_the_changes_of_commits() {
     let mut table = table();
     let paths = append(&mut table, &[1, 2]);
     let stream = stream(&table, feed());
@@ -93,7 +93,7 @@ fn the_first_batch_of_a_feed_ends_with_the_snapshot() {
 /// The JVM connector writes the same offsets: no offset is between the change data files of a version and the next
 /// version.
 #[test]
-fn change_data_files_of_a_commit_come_together() {
+fn change_data_files_of_a_commit_are_in_one_batch() {
     let mut table = table();
     let recorded = ["update_preimage", "update_postimage"].map(|kind| cdc(&mut table, 7, kind));
     table.commit(recorded.to_vec());
@@ -106,7 +106,7 @@ fn change_data_files_of_a_commit_come_together() {
 }
 
 #[test]
-fn a_commit_that_does_not_fit_as_a_whole_waits_for_the_next_batch() {
+fn a_commit_that_does_not_fit_as_a_whole_is_left_for_the_next_batch() {
     let mut table = table();
     append(&mut table, &[1]);
     let recorded = ["update_preimage", "update_postimage"].map(|kind| cdc(&mut table, 7, kind));
@@ -119,9 +119,9 @@ fn a_commit_that_does_not_fit_as_a_whole_waits_for_the_next_batch() {
     );
 }
 
-/// The rows that an UPDATE deletes by a deletion vector and adds again are in two files, which must come in one batch.
+/// An UPDATE deletes rows by a deletion vector and adds their new values in another file. Both must be in one batch.
 #[test]
-fn commits_with_deletion_vectors_come_together() {
+fn commits_with_deletion_vectors_are_in_one_batch() {
     let mut table = table();
     let path = table.write_ids(&[1, 2, 3]);
     table.commit(vec![table.add(&path)]);
@@ -138,7 +138,7 @@ fn commits_with_deletion_vectors_come_together() {
 
 /// Actions are counted in the order of the log, as the JVM connector counts them.
 #[test]
-fn a_commit_without_vectors_is_cut_in_the_order_of_the_log() {
+fn a_commit_without_vectors_is_divided_in_the_order_of_the_log() {
     let mut table = table();
     let old = append(&mut table, &[1, 2]);
     let new = [3, 4].map(|id| table.write_ids(&[id]));
@@ -154,7 +154,7 @@ fn a_commit_without_vectors_is_cut_in_the_order_of_the_log() {
 }
 
 #[test]
-fn the_feed_must_be_on() {
+fn the_change_feed_must_be_enabled() {
     let mut off = Table::empty();
     off.commit(vec![protocol(), metadata(SCHEMA, &[], false)]);
     append(&mut off, &[1]);
@@ -236,9 +236,9 @@ fn a_batch_of_rows_has_no_changes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// For any limits, and wherever the reader resumes, each change comes exactly once.
+    /// For any limits, and wherever the reader resumes, each change is read exactly once.
     #[test]
-    fn every_change_comes_once(
+    fn every_change_is_read_once(
         before in prop::collection::vec(step(), 0..4),
         after in prop::collection::vec((step(), any::<bool>(), 1..4u64), 1..8),
     ) {

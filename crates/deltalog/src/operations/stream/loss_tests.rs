@@ -1,5 +1,4 @@
-//! Streams whose start or whose commits no longer exist: they must end with an error instead of silently leaving out
-//! rows.
+//! Streams whose first version or later commits no longer exist. They must fail instead of silently leaving out rows.
 
 use std::fs;
 use std::time::Duration;
@@ -23,7 +22,7 @@ fn options() -> StreamOptions {
     StreamOptions::new().pause(Duration::ZERO)
 }
 
-/// A table in which each of the versions 1 to `versions` adds one row with its number.
+/// Creates a table in which each of the versions 1 to `versions` adds one row, with the version as its value.
 fn table(versions: i64) -> Table {
     let mut table = Table::empty();
     table.commit(vec![protocol(), metadata(SCHEMA, &[], false)]);
@@ -66,7 +65,7 @@ fn delete_commit(table: &Table, version: u64) {
 }
 
 #[test]
-fn a_snapshot_that_was_cleaned_up_before_all_of_it_was_read_is_named() {
+fn the_error_names_a_snapshot_that_was_cleaned_up_before_it_was_read() {
     let mut table = table(2);
     let first = stream(&table, options());
     let end = first.latest(None, one_file()).unwrap().unwrap();
@@ -103,7 +102,7 @@ fn a_first_batch_that_began_with_the_next_commit_is_not_empty_after_a_restart() 
 }
 
 #[test]
-fn a_stream_whose_start_was_kept_begins_there_whenever_it_is_opened() {
+fn a_stream_with_a_pinned_start_begins_there_whenever_it_is_opened() {
     let mut table = table(2);
     let begun = stream(&table, options().start(StreamStart::Latest));
     assert_eq!(begun.start().unwrap(), Some(3));
@@ -145,8 +144,8 @@ fn a_first_batch_is_read_from_the_snapshot_with_which_it_began() {
     let end = latest(&first, None).unwrap().unwrap();
     assert_eq!(end, place(4, -1, false));
     assert_eq!(ids(&first, None, &end).unwrap(), [1, 2, 3]);
-    // It is not recorded where the stream began. This one assumes the newest version that is possible, which has only
-    // these rows.
+    // The end does not show with which snapshot the stream began. This stream assumes the newest possible one, which
+    // has only these rows.
     assert_eq!(ids(&stream(&table, options()), None, &end).unwrap(), [2, 3]);
 }
 
@@ -165,7 +164,7 @@ fn a_batch_whose_last_commits_are_missing_is_refused() {
 }
 
 #[test]
-fn a_batch_is_read_at_once_although_the_stream_has_just_looked() {
+fn a_batch_is_read_immediately_although_the_stream_has_just_looked() {
     let mut table = table(1);
     let reader = stream(&table, StreamOptions::new().pause(Duration::from_secs(3_600)));
     let start = latest(&reader, None).unwrap().unwrap();
@@ -184,14 +183,14 @@ fn a_start_after_the_newest_version_is_refused() {
     for start in [place(4, -1, false), place(3, 0, false), place(3, -20, false), place(3, -1, true)] {
         ensure_lost(latest(&reader, Some(&start)));
     }
-    // Another process may have seen more than this one.
+    // Another process may have seen newer versions than this one.
     append(&mut table, &[3]);
     let start = place(4, -1, false);
     assert_eq!(latest(&reader, Some(&start)).unwrap(), Some(start));
 }
 
 #[test]
-fn rows_before_a_commit_that_is_refused_are_read() {
+fn rows_before_a_refused_commit_are_read() {
     let mut table = table(0);
     let paths = append(&mut table, &[1]);
     append(&mut table, &[2]);
@@ -204,7 +203,7 @@ fn rows_before_a_commit_that_is_refused_are_read() {
 }
 
 #[test]
-fn a_stream_that_notes_schemas_tolerates_no_loss() {
+fn a_stream_with_schema_tracking_cannot_tolerate_loss() {
     let table = table(1);
     let options = options().track_schema(SchemaTracking::new(&table.storage())).tolerate_loss(true);
     let snapshot = Snapshot::open(&table.storage(), None).unwrap();
@@ -270,7 +269,7 @@ fn publish(table: &Table, version: u64) {
     fs::rename(staged, log_file(table, &format!("{version:020}.json"))).unwrap();
 }
 
-/// A table that is managed by a catalog.
+/// Creates a table that is managed by a catalog.
 fn managed() -> Table {
     let mut table = Table::empty();
     let mut metadata = metadata(SCHEMA, &[], false);
@@ -310,7 +309,7 @@ fn a_staged_commit_that_was_published_since_is_read() {
 }
 
 #[test]
-fn a_staged_commit_that_changes_the_schema_is_noted() {
+fn a_staged_commit_that_changes_the_schema_is_recorded() {
     let mut table = managed();
     let checkpoint = tempfile::tempdir().unwrap();
     let location = crate::storage::Storage::open(checkpoint.path().to_str().unwrap(), []).unwrap();

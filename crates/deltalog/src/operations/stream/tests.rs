@@ -1,4 +1,4 @@
-//! Streams of hand-made tables: offsets, rows, restarts and refusals. (PROTOCOL, "Add File and Remove File".)
+//! Streams of small tables: offsets, rows, restarts and errors. (Protocol: "Add File and Remove File".)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -83,7 +83,7 @@ pub(super) fn offset(version: u64, index: i64, is_initial: bool) -> String {
     format!(r#"{{"sourceVersion":1,{place},"isStartingVersion":{is_initial}}}"#)
 }
 
-/// The JVM connector returns the same results for the same table and the same limits.
+/// The expected offsets are those that the JVM connector returns for the same table and limits.
 #[test]
 fn the_snapshot_comes_first_and_then_each_commit() {
     let mut table = table();
@@ -114,7 +114,7 @@ fn limits_count_files_and_bytes_and_admit_at_least_one() {
 }
 
 #[test]
-fn a_stream_starts_where_it_is_told_to() {
+fn a_stream_begins_where_its_options_say() {
     let mut table = table();
     append(&mut table, &[1]);
     append(&mut table, &[2]);
@@ -136,9 +136,9 @@ fn a_stream_starts_where_it_is_told_to() {
     assert_eq!(latest.latest(None, StreamLimits::default()).unwrap(), None);
 }
 
-/// Rewriting a file must not make a stream read its rows again.
+/// If a file is only rewritten, its rows must not be read again.
 #[test]
-fn commits_that_move_rows_have_none() {
+fn commits_that_only_move_rows_add_no_rows() {
     let mut table = table();
     let paths = append(&mut table, &[1, 2]);
     let stream = stream(&table, StreamOptions::new());
@@ -151,7 +151,7 @@ fn commits_that_move_rows_have_none() {
 }
 
 #[test]
-fn commits_that_remove_rows_mean_what_the_options_say() {
+fn options_for_commits_that_remove_rows() {
     let mut table = table();
     let paths = append(&mut table, &[1, 2]);
     table.commit(vec![table.remove(&paths[0])]);
@@ -174,7 +174,7 @@ fn commits_that_remove_rows_mean_what_the_options_say() {
     assert_eq!(of(2, ChangeHandling::Skip).unwrap(), [0; 0]);
 }
 
-/// A deletion vector stays with its file: deleted rows are not part of the stream.
+/// Rows that the deletion vector of a file marks as deleted are not part of the stream.
 #[test]
 fn deleted_rows_of_the_snapshot_are_not_read() {
     let mut table = table();
@@ -195,7 +195,7 @@ fn excluded_files_count_for_offsets() {
     assert_eq!(found[1].0, offset(1, 1, true));
 }
 
-/// After it is opened again, the stream continues at the same place.
+/// A newly opened stream continues at the same offset.
 #[test]
 fn a_new_column_ends_a_stream_until_it_is_opened_again() {
     let mut table = table();
@@ -215,13 +215,13 @@ fn a_new_column_ends_a_stream_until_it_is_opened_again() {
     );
 }
 
-/// A stream with the same snapshot, in another process.
+/// Opens another stream with the same snapshot, as another process might.
 fn stream_after(stream: &TableStream) -> TableStream {
     TableStream::open(stream.snapshot(), StreamOptions::new(), &Environment::system()).unwrap()
 }
 
 #[test]
-fn a_commit_that_was_cleaned_up_is_missed() {
+fn a_commit_that_was_cleaned_up_is_an_error() {
     let mut table = table();
     append(&mut table, &[1]);
     let done = stream(&table, StreamOptions::new()).latest(None, StreamLimits::default()).unwrap();
@@ -254,10 +254,9 @@ fn offsets_of_other_tables_and_in_the_wrong_order_are_refused() {
     assert_eq!(ids(&stream, Some(&early), &late).unwrap(), [1]);
 }
 
-/// If Spark does not know whether the first batch was written, it requests it again, with its end but without its
-/// start.
+/// After a restart, Spark may ask for the first batch again. It then knows the end of the batch, but not its start.
 #[test]
-fn the_first_batch_is_found_again() {
+fn the_first_batch_can_be_read_again_from_its_end_alone() {
     let mut table = table();
     append(&mut table, &[1, 2]);
     for limits in [one_file(), StreamLimits::default()] {
@@ -285,9 +284,9 @@ fn a_stream_ends_at_the_version_that_was_the_newest() {
     assert_eq!(stream.latest(Some(&end), StreamLimits::default()).unwrap(), Some(end));
 }
 
-/// Spark asks 84 times a second; the store is asked only once.
+/// Spark may ask a source for new rows 84 times per second, but the source asks the store only once.
 #[test]
-fn a_stream_without_news_asks_the_store_once_a_second() {
+fn without_new_versions_a_stream_asks_the_store_once_per_second() {
     let mut table = table();
     append(&mut table, &[1]);
     let now = Arc::new(AtomicI64::new(EPOCH));
@@ -304,7 +303,7 @@ fn a_stream_without_news_asks_the_store_once_a_second() {
     assert_eq!(ids(&stream, Some(&end), &next).unwrap(), [2]);
 }
 
-/// Returns an environment in which time only passes by pauses, and the number of pauses.
+/// Returns an environment whose clock advances only when the stream sleeps, and the clock.
 fn pausing() -> (Environment, Arc<AtomicI64>) {
     let now = Arc::new(AtomicI64::new(EPOCH));
     let (clock, sleeper) = (Arc::clone(&now), Arc::clone(&now));
@@ -316,7 +315,7 @@ fn pausing() -> (Environment, Arc<AtomicI64>) {
 }
 
 #[test]
-fn a_stream_waits_for_a_commit_and_looks_once_a_second() {
+fn a_waiting_stream_looks_for_commits_once_per_second() {
     let mut table = table();
     append(&mut table, &[1]);
     let (environment, now) = pausing();
@@ -352,7 +351,7 @@ fn a_stream_that_was_closed_or_has_an_end_does_not_wait() {
 }
 
 #[test]
-fn the_backlog_is_what_comes_after_an_offset() {
+fn the_backlog_counts_what_follows_an_offset() {
     let mut table = table();
     append(&mut table, &[1, 2, 3]);
     let stream = stream(&table, StreamOptions::new());
@@ -424,7 +423,7 @@ fn files_that_are_sorted_on_disk_have_the_same_order() {
             })
             .collect()
     };
-    // Many files have equal times, so that their paths decide.
+    // Many files have the same modification time, so their order depends on their paths.
     let rows: Vec<_> =
         (0..20_000_i64).map(|row| (format!("{:x}", row * 7_919 % 100_003), row * 31 % 40)).collect();
     let mut wanted: Vec<_> = rows.iter().map(|(path, time)| (*time, path.clone())).collect();
@@ -445,7 +444,7 @@ fn files_that_are_sorted_on_disk_have_the_same_order() {
 #[derive(Debug, Clone)]
 enum Step {
     Append(u8),
-    /// Moves the rows of all files to one.
+    /// Moves the rows of all files into one file.
     Optimize,
     /// Does not change the rows.
     Nothing,
@@ -498,9 +497,9 @@ impl History {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// For any limits, and wherever the reader resumes, each row comes exactly once.
+    /// For any limits, and wherever the reader resumes, each row is read exactly once.
     #[test]
-    fn every_row_comes_once(
+    fn every_row_is_read_once(
         before in prop::collection::vec(step(), 0..5),
         after in prop::collection::vec((step(), any::<bool>(), 1..4u64), 1..8),
     ) {
@@ -519,7 +518,7 @@ proptest! {
                     break;
                 }
                 found.extend(ids(&reader, done.as_ref(), &next).unwrap());
-                // The batch is the same in another process.
+                // Another process finds the same batch.
                 if *begins_again {
                     let other = stream(&history.table, StreamOptions::new());
                     let parts = |stream: &TableStream| stream.batch(done.as_ref(), &next).unwrap().parts().unwrap();

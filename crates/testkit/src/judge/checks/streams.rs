@@ -1,11 +1,12 @@
-//! Checks which files streams have returned.
+//! Checks that streams have returned the right files.
 
 use std::collections::BTreeMap;
 
 use super::Case;
 use crate::judge::history::{Outcome, Streamed};
 
-/// Each stream has returned the files of the snapshot that it began with, and of each version after it, once.
+/// Checks that each stream has returned, exactly once, the files of the snapshot with which it began and the files that
+/// each later version adds.
 pub(super) fn once(case: &Case) -> Result<(), String> {
     let mut streams: BTreeMap<(&str, u64), Vec<&Streamed>> = BTreeMap::new();
     for operation in &case.operations {
@@ -35,8 +36,8 @@ pub(super) fn once(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the files that a stream must have returned up to the end of a batch, and the files of the version at which
-/// the stream is. It may have returned only some of the latter.
+/// Returns two lists for the end of a batch: the files that the stream must have returned, and the files of the version
+/// in which the batch ends. The stream may have returned any part of the latter.
 fn expected(case: &Case, last: &Streamed) -> Result<(Vec<String>, Vec<String>), String> {
     let state = case.state(last.began_with);
     let state = state.ok_or_else(|| format!("there is no version {}", last.began_with))?;

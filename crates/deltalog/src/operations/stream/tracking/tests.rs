@@ -24,7 +24,7 @@ fn protocol() -> Value {
     }})
 }
 
-/// Returns the metadata of columns with their names, their names in files, and types.
+/// Returns the metadata of a table whose columns are given by their name, their name in files, and their type.
 fn metadata(columns: &[(&str, &str, &str)]) -> Value {
     let field = |(id, (name, physical, of_type)): (usize, &(&str, &str, &str))| {
         json!({"name": name, "type": of_type, "nullable": true, "metadata": {
@@ -108,7 +108,7 @@ fn release(stream: &TableStream, offset: &str) -> Result<()> {
 
 /// The JVM connector writes the same offsets.
 #[test]
-fn a_stream_ends_before_a_renamed_column_and_reads_on_when_that_is_allowed() {
+fn a_stream_ends_before_a_rename_and_continues_if_that_is_allowed() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     let stream = case.open(case.tracking()).unwrap();
@@ -144,9 +144,9 @@ fn a_stream_ends_before_a_renamed_column_and_reads_on_when_that_is_allowed() {
     }
 }
 
-/// Rows before a change are read with the schema with which they were written, whenever they are read.
+/// Rows before a schema change are always read with the schema with which they were written.
 #[test]
-fn a_stream_that_is_opened_after_the_change_reads_the_rows_before_it_with_their_schema() {
+fn a_stream_that_is_opened_after_a_change_reads_older_rows_with_the_old_schema() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     let first = latest(&case.open(case.tracking()).unwrap(), None).unwrap();
@@ -174,7 +174,7 @@ fn a_new_column_needs_no_permission() {
 }
 
 #[test]
-fn dropped_and_widened_columns_must_be_allowed_each() {
+fn dropped_and_widened_columns_must_be_allowed_separately() {
     let mut case = Case::new(&[("a", "a", "integer"), ("b", "b", "long")]);
     case.append("b", 1);
     let stream = case.open(case.tracking()).unwrap();
@@ -203,7 +203,7 @@ fn commits_that_change_nothing_for_readers_do_not_end_a_stream() {
 }
 
 #[test]
-fn a_property_of_delta_ends_a_stream() {
+fn a_change_of_a_delta_property_ends_a_stream() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     let stream = case.open(case.tracking()).unwrap();
@@ -214,9 +214,10 @@ fn a_property_of_delta_ends_a_stream() {
     assert_eq!(latest(&stream, Some(&first)).unwrap(), barrier(2, -20));
 }
 
-/// If a stream has recorded a schema but returned nothing yet, it may begin again with a newer snapshot.
+/// A stream that has recorded a schema, but failed before its first batch was finished, begins again with a newer
+/// snapshot.
 #[test]
-fn a_stream_that_begins_again_notes_the_schema_of_its_new_snapshot() {
+fn a_stream_that_begins_again_records_the_schema_of_its_new_snapshot() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     latest(&case.open(case.tracking()).unwrap(), None).unwrap();
@@ -230,7 +231,7 @@ fn a_stream_that_begins_again_notes_the_schema_of_its_new_snapshot() {
 }
 
 #[test]
-fn a_stream_that_had_noted_no_schema_begins_to_do_so_at_its_offset() {
+fn schema_tracking_can_begin_at_an_offset() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     let stream = case.open(case.tracking()).unwrap();
@@ -249,7 +250,7 @@ fn the_log_of_another_source_is_refused() {
 }
 
 #[test]
-fn two_streams_with_one_log_are_found_out() {
+fn two_streams_with_one_schema_log_are_refused() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     let first = case.open(case.tracking()).unwrap();
@@ -261,7 +262,7 @@ fn two_streams_with_one_log_are_found_out() {
     assert!(error.hint().unwrap().contains("schemaTrackingLocation"), "{error}");
 }
 
-/// A file of the JVM connector 4.4.
+/// The file was written by the JVM connector 4.4.
 #[test]
 fn entries_are_written_as_the_jvm_connector_writes_them() {
     let schema = concat!(
@@ -283,7 +284,7 @@ fn entries_are_written_as_the_jvm_connector_writes_them() {
 }
 
 #[test]
-fn damaged_and_unknown_entries_are_named() {
+fn errors_about_damaged_and_unknown_entries() {
     let mut case = Case::new(&[ID]);
     case.append("id", 1);
     latest(&case.open(case.tracking()).unwrap(), None).unwrap();
@@ -301,7 +302,7 @@ fn damaged_and_unknown_entries_are_named() {
 }
 
 #[test]
-fn versions_of_allowed_changes_are_read_as_text() {
+fn allowed_versions_are_parsed_from_text() {
     assert_eq!("Always".parse::<AllowedVersion>().unwrap(), AllowedVersion::Always);
     assert_eq!("7".parse::<AllowedVersion>().unwrap(), AllowedVersion::Of(7));
     for text in ["", "-1", "sometimes"] {
