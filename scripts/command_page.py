@@ -40,22 +40,24 @@ The wheel has a command, `deltalog`. `python -m deltalog` is the same.
 ```console
 {session}```
 
-- **Tables** are paths or URLs, as in Python. `-o KEY=VALUE` passes an [option of the store](stores.md). Secrets on a
-  command line are visible to other users of the machine: put them in the environment.
-- **Output** is a table for people. `--json` prints an object per line, and `--arrow` a stream of Arrow IPC. In a
-  terminal, lines are as wide as it is, and long values end with `…`; in a pipe nothing is cut. `NO_COLOR` turns colors
-  off. Control characters in names and values are escaped, as a table may come from a stranger.
-- **JSON** has decimals with all of their digits, times in RFC 3339, bytes as hexadecimal text, and `"NaN"`,
+- **Tables** are given by their path or URL, as in Python. `-o KEY=VALUE` sets an [option of the store](stores.md). Set
+  secrets in the environment instead, because other users of the machine can see command lines.
+- **Output** is a table for people. `--json` prints one JSON object per line, and `--arrow` writes an Arrow IPC stream.
+  In a terminal, long values are cut off to fit its width, and end with `…`; in a pipe, nothing is cut off. Set
+  `NO_COLOR` to turn colors off. Control characters in names and values are escaped, so that an untrusted table cannot
+  control the terminal.
+- **JSON** has decimals with all digits, times in the format of RFC 3339, bytes as hexadecimal text, and `"NaN"`,
   `"Infinity"` and `"-Infinity"` as text.
-- **Messages** go to standard error: warnings, and in a terminal the progress of long operations. An error is one line.
-- **Nothing is deleted by default.** `vacuum` needs `--delete`, `repair` needs `--commit`, and what rewrites files has
-  `--dry-run`.
+- **Messages** are written to standard error: warnings always, and the progress of long operations in a terminal. An
+  error is one line.
+- **Nothing is deleted by default.** `vacuum` deletes only with `--delete`, and `repair` commits only with `--commit`.
+  Commands that rewrite files have `--dry-run`.
 
 | exit code | meaning |
 | --- | --- |
 {codes}
 
-This page is written by `scripts/command_page.py`, which has run every example.
+The script `scripts/command_page.py` wrote this page, and ran every example.
 """
 
 SESSION = (

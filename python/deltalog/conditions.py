@@ -1,7 +1,8 @@
-"""Conditions of other libraries, as SQL that a scan of the core understands.
+"""Translates filters of Polars and DuckDB into SQL conditions that a scan of the core evaluates.
 
-A condition is a conjunction. Each part that has an exact translation is evaluated by the scan, which skips files and
-pages by it. The library evaluates the others. Arithmetic is never translated, because its overflow is an error in SQL.
+A filter is split at its ANDs. The scan evaluates each part that has an exact translation, and skips files and pages
+without matching rows. The library evaluates the other parts itself. Arithmetic is never translated, because in SQL an
+overflow is an error, while Polars wraps around.
 """
 
 import math
@@ -24,23 +25,23 @@ Location: TypeAlias = DeltaTable | str | os.PathLike[str]
 """A table, or its path or URL."""
 
 MOST_VALUES = 10_000
-"""The most values of an IN that is translated."""
+"""The maximum number of values in an IN that is translated."""
 
 
-class NotTranslated(Exception):  # noqa: N818 (no error: the library evaluates the condition itself)
-    """A condition has no exact equivalent."""
+class NotTranslated(Exception):  # noqa: N818 (not an error: the library evaluates the condition itself)
+    """A condition has no exact translation."""
 
 
 class Rows(NamedTuple):
-    """The rows of a table at one version, which stay the same whatever becomes of the table's handle."""
+    """The rows of a table at one version. They stay the same if the `DeltaTable` is later updated."""
 
     snapshot: _internal.Snapshot
     is_pinned: bool
-    """Whether the caller has chosen the version."""
+    """Whether the caller has chosen the version, so that its rows may be older than the newest version."""
 
     @classmethod
     def of(cls, table: Location, storage_options: Mapping[str, str] | None) -> "Rows":
-        """Returns the rows of the version that a table shows, or of the newest version at a location."""
+        """Returns the rows of the version of a `DeltaTable`, or of the newest version at a path or URL."""
         if isinstance(table, DeltaTable):
             ensure_no_options(storage_options=storage_options)
         else:
@@ -48,15 +49,15 @@ class Rows(NamedTuple):
         return cls(table._rows, table._opened.is_pinned)
 
     def read(self, columns: list[str] | None, condition: str | None) -> _internal.ArrowStream:
-        """Returns the rows for which the condition is true. Strings are views, which are not copied."""
+        """Returns the rows for which the condition is true. Strings have the Arrow type `string_view`."""
         return self.snapshot.scan(columns, condition, False, True, self.is_pinned)
 
     def empty(self) -> _internal.ArrowStream:
-        """Returns a stream without rows, which has the columns of all others. Lists no file."""
+        """Returns a stream without rows that has the schema of the table. Does not list files."""
         return self.snapshot.scan(None, None, False, True, self.is_pinned, 0)
 
     def understands(self, condition: str) -> bool:
-        """Returns whether the scan can evaluate a condition. Lists no file."""
+        """Returns whether the scan can evaluate a condition. Does not list files."""
         try:
             self.snapshot.scan([], condition, False, True, self.is_pinned, 0)
         except (InvalidArgumentError, UnsupportedFeatureError):
@@ -65,12 +66,12 @@ class Rows(NamedTuple):
 
 
 def column(*parts: str) -> str:
-    """Returns the SQL of a column, or of a field within structs."""
+    """Returns the SQL for a column, or for a field of a struct, which is given by its path."""
     return ".".join(map(quoted, parts))
 
 
 def literal(value: Any) -> str:
-    """Returns the SQL of a value. Raises `NotTranslated` for what has no exact spelling, such as NaN and NULL."""
+    """Returns the SQL for a value. Raises `NotTranslated` if no literal has exactly this value, as for NaN and NULL."""
     if isinstance(value, float) and not math.isfinite(value):
         raise NotTranslated
     if isinstance(value, (bool, int, float, str, bytes, date, datetime, Decimal)):
@@ -79,10 +80,13 @@ def literal(value: Any) -> str:
 
 
 def flat(node: _Node, parts: Callable[[_Node], tuple[_Node, _Node] | None]) -> list[_Node]:
-    """Returns the operands of a chain of ANDs, or of ORs, from left to right.
+    """Returns the operands of nested ANDs (or ORs), from left to right.
 
-    `parts` returns the two sides of a node of the chain, and None for an operand. Without flattening, long chains would
-    exceed the depth of parentheses that the core accepts.
+    Without this, the SQL of a long chain would have more nested parentheses than the core accepts.
+
+    Args:
+        node: the root of the expression.
+        parts: returns the two sides of a node that is such an AND (or OR), and None for any other node.
     """
     found, rest = [], [node]
     while rest:
@@ -98,9 +102,9 @@ def flat(node: _Node, parts: Callable[[_Node], tuple[_Node, _Node] | None]) -> l
 def translated(
     conjuncts: Iterable[_Node], sql: Callable[[_Node], str], rows: Rows
 ) -> tuple[str | None, list[_Node]]:
-    """Returns the SQL of the conjuncts that the scan can evaluate, and the others.
+    """Returns the SQL for the conjuncts that the scan can evaluate, and the list of the other conjuncts.
 
-    Raises no error for an unknown form of a condition: the library evaluates it.
+    A conjunct whose form is unknown is one of the others, and not an error.
     """
     found: list[str] = []
     others: list[_Node] = []

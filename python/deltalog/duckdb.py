@@ -1,8 +1,8 @@
-"""Tables as relations of DuckDB: `deltalog.duckdb.source(table)`, and queries over tables: `deltalog.sql`.
+"""Lets DuckDB read tables: `deltalog.duckdb.source(table)`, and `deltalog.sql` for a query over tables.
 
-DuckDB 2 asks for columns and offers its filters, and the scan evaluates what it can. It has no public interface
-for that, so that this module alone knows the private one. Without it, as in DuckDB 1, the rows are a stream of all
-columns, which DuckDB filters itself.
+DuckDB 2 tells a source which columns it needs, and offers its filters, which the scan evaluates where it can. DuckDB
+has no public interface for this. This is the only module that uses the private one. If that does not exist, as in
+DuckDB 1, the source is a stream of all rows and columns, which DuckDB filters itself.
 """
 
 import importlib
@@ -27,13 +27,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def source(table: Location, *, storage_options: Mapping[str, str] | None = None) -> Any:
     """Returns an object that DuckDB reads as a table.
 
-    `connection.register("trips", source)` and `connection.from_arrow(source)` take it, and a Python variable can be
-    named in SQL. It keeps the version that is the newest now, or the version that a `DeltaTable` shows, and can be read
-    any number of times. Files and pages that cannot have a row of a filter are not read.
+    Pass it to `connection.register("trips", source)` or `connection.from_arrow(source)`, or use the name of its Python
+    variable in a query. It can be read any number of times, and always has the rows of the same version: the newest one
+    when it is created, or the version of the `DeltaTable`. Files and pages without rows that a filter selects are not
+    read.
 
     Args:
-        table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        storage_options: the options of the store, for a path or URL.
+        table: a `DeltaTable`, which may be opened at any version, or the path or URL of a table.
+        storage_options: the options of the store, if `table` is a path or URL.
 
     Raises:
         ExtraRequiredError: DuckDB is not installed.
@@ -51,23 +52,22 @@ def source(table: Location, *, storage_options: Mapping[str, str] | None = None)
 
 
 def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
-    """Returns the result of a query over tables, as a relation of DuckDB that is computed when it is read.
+    """Returns the result of a query over tables, as a DuckDB relation. The query runs when the relation is read.
 
     ```python
     deltalog.sql("SELECT city, sum(km) FROM trips GROUP BY city", trips="/data/trips").fetchall()
     ```
 
-    The relation has a connection of its own. Arrow, pandas and Polars get it by `.to_arrow_table()`, `.df()` and
-    `.pl()`.
+    The relation has its own connection. Convert it with `.to_arrow_table()`, `.df()` (pandas) or `.pl()` (Polars).
 
     Args:
-        query: one query in DuckDB's SQL.
-        tables: the tables by the names that the query has for them: each a `DeltaTable`, a path or a URL.
+        query: one query, in DuckDB's SQL.
+        tables: the tables, by the names that the query uses. Each is a `DeltaTable`, a path or a URL.
 
     Raises:
         ExtraRequiredError: DuckDB is not installed: `pip install 'deltalog[sql]'`.
-        InvalidArgumentError: DuckDB does not accept the query, or it has no result. What fails while the rows are
-            computed is an error of DuckDB.
+        InvalidArgumentError: DuckDB does not accept the query, or the query has no result. If computing the rows fails
+            later, DuckDB raises its own error.
         NotATableError: there is no table.
     """
     if not is_text(query):
@@ -89,7 +89,7 @@ def sql(query: str, /, **tables: Location) -> "duckdb.DuckDBPyRelation":
 
 
 class _Stream:
-    """All rows, for a DuckDB that cannot ask for some."""
+    """All rows of a table, for DuckDB 1, which cannot pass columns or filters to a source."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -99,7 +99,12 @@ class _Stream:
 
 
 def _filtering(base: Any, nodes: Any) -> Any:
-    """Returns the class of sources for this DuckDB, which is a subclass of a class of its own."""
+    """Returns a class of sources that take filters. It is made here because its base is a class of DuckDB.
+
+    Args:
+        base: DuckDB's base class of sources.
+        nodes: DuckDB's module with the classes of filter expressions.
+    """
 
     class TableSource(base):  # type: ignore[misc]
         """The rows of a table at one version."""
@@ -118,16 +123,16 @@ def _filtering(base: Any, nodes: Any) -> Any:
             return self._rows.read(None, None).__arrow_c_stream__(requested_schema)
 
         def rows(self) -> int:
-            """Returns the number of rows, which the log has."""
+            """Returns the number of rows, according to the log."""
             return self._rows.snapshot.count()
 
         def accepts(self, predicate: Any) -> bool:
-            """Returns whether the scan evaluates a condition exactly."""
+            """Returns whether the scan can evaluate a filter exactly."""
             condition, _ = translated([predicate], lambda node: _sql(node, nodes), self._rows)
             return condition is not None
 
         def stream(self, columns: Sequence[int] | None, filters: Sequence[Any]) -> tuple[object, bool]:
-            """Returns the rows that meet all filters, and True, which means that they have exactly these columns."""
+            """Returns the rows that all filters select, and True: the stream has exactly the requested columns."""
             known = self._schema.column_names
             names = None if columns is None else [known[index] for index in columns]
             condition = " AND ".join(_sql(node, nodes) for node in filters) or None
@@ -137,7 +142,7 @@ def _filtering(base: Any, nodes: Any) -> Any:
 
 
 def _sql(node: Any, nodes: Any) -> str:
-    """Returns the SQL of a condition; raises `NotTranslated` for what is not known."""
+    """Returns the SQL for a filter. Raises `NotTranslated` if it has no exact translation."""
     if isinstance(node, nodes.Binary):
         if node.op in ("AND", "OR"):
             parts = flat(node, lambda part: _sides(part, node.op, nodes))
@@ -165,7 +170,7 @@ def _column(node: Any, nodes: Any) -> str:
 
 
 def _literal(node: Any, nodes: Any) -> str:
-    """Returns the SQL of a constant, which has the type of the column."""
+    """Returns the SQL for a constant. DuckDB has converted it to the type of the column."""
     if not isinstance(node, nodes.Lit):
         raise NotTranslated
     kind, value = node.type, node.value
@@ -176,5 +181,5 @@ def _literal(node: Any, nodes: Any) -> str:
         in ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
         or kind.startswith("DECIMAL")
     ):
-        raise NotTranslated  # Such as a float of 32 bits, which SQL has no literal of.
+        raise NotTranslated  # For example for a 32-bit float, for which SQL has no literal.
     return literal(value)

@@ -1,7 +1,8 @@
-"""Tables as lazy frames of Polars: `deltalog.polars.scan(table)`.
+"""Lets Polars read tables, as lazy frames: `deltalog.polars.scan(table)`.
 
-Polars asks for columns and gives its filter, and the scan evaluates what it can of it; deletion vectors, column mapping
-and everything else of the protocol are the scan's. Works in the in-memory and the streaming engine, from Polars 1.30.
+Polars tells the source which columns it needs, and passes its filter. The scan of the core evaluates the parts of the
+filter that it can, and applies deletion vectors, column mapping and the rest of the protocol. This works with Polars'
+in-memory engine and its streaming engine, from Polars 1.30 on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,18 +21,18 @@ __all__ = ["scan"]
 _INSTALL = "pip install 'deltalog[polars]'"
 
 _ROWS = 1 << 17
-"""The rows of a frame, at least. Polars takes long for many small ones."""
+"""The minimum number of rows in a frame that is passed to Polars, which is slow if there are many small frames."""
 
 
 def scan(table: Location, *, storage_options: Mapping[str, str] | None = None) -> "polars.LazyFrame":
     """Returns the rows of a table as a lazy frame of Polars.
 
-    The frame keeps the version that is the newest now, or the version that a `DeltaTable` shows. Files and pages that
-    cannot have a row of a filter are not read. Files come in any order.
+    The frame always has the rows of the same version: the newest one when it is created, or the version of the
+    `DeltaTable`. Files and pages without rows that a filter selects are not read. The order of the rows is not defined.
 
     Args:
-        table: a table, or its path or URL. A `DeltaTable` may be opened at any version.
-        storage_options: the options of the store, for a path or URL.
+        table: a `DeltaTable`, which may be opened at any version, or the path or URL of a table.
+        storage_options: the options of the store, if `table` is a path or URL.
 
     Raises:
         ExtraRequiredError: Polars is not installed.
@@ -67,7 +68,10 @@ def scan(table: Location, *, storage_options: Mapping[str, str] | None = None) -
 def _frames(
     pl: Any, stream: _internal.ArrowStream, wanted: int, first: int | None
 ) -> Iterator["polars.DataFrame"]:
-    """Yields the batches of a stream as frames of several batches; the first one as soon as it has `first` rows."""
+    """Yields the rows of a stream as frames, each of several batches, with at least `wanted` rows.
+
+    If Polars wants only the `first` rows, a frame may be as small as that.
+    """
     held: list[Any] = []
     count = 0
     for batch in stream:

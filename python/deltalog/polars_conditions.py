@@ -1,5 +1,7 @@
-"""Filters of Polars as SQL. Polars has no public form of its expressions but JSON, which differs between releases:
-what is not known is not translated.
+"""Translates filters of Polars into SQL.
+
+The only public form of a Polars expression is JSON, and it differs between releases. Expressions of an unknown form are
+not translated.
 """
 
 import io
@@ -14,7 +16,7 @@ from deltalog.conditions import MOST_VALUES, NotTranslated, column, flat, litera
 __all__ = ["conjuncts", "sql"]
 
 Node: TypeAlias = Any
-"""An expression: a dictionary with one entry, whose key is its kind."""
+"""An expression: a dictionary with one entry, whose key is the kind of the expression."""
 
 _COMPARISONS = {
     "Eq": "=",
@@ -30,17 +32,19 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def conjuncts(predicate: Any) -> list[Node]:
-    """Returns the conditions that must all be true."""
+    """Returns the operands of the filter's ANDs, which must all be true."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # The form is not stable, which is why each part may be unknown.
+        warnings.simplefilter(
+            "ignore"
+        )  # Polars warns that the format is not stable, which is taken into account.
         tree = json.loads(predicate.meta.serialize(format="json"))
     return flat(tree, lambda node: _sides(node, "And"))
 
 
 def sql(node: Node, pl: Any, schema: Any) -> str:
-    """Returns the SQL of a condition on columns of a frame with this schema.
+    """Returns the SQL for a condition on the columns of a frame with this schema.
 
-    Raises `NotTranslated`, or any error of a look-up, for what is not known.
+    Raises `NotTranslated`, or any error that looking up an unknown part may cause, if there is no exact translation.
     """
     match node:
         case {"BinaryExpr": {"op": "And" | "Or" as op}}:
@@ -93,7 +97,7 @@ def _operand(node: Node, schema: Any) -> str:
     match node:
         case {"Column": name}:
             return _comparable(name, schema)
-        # An integer that is cast to a wider one compares in the same way.
+        # Casting an integer to a wider type does not change the result of a comparison, so the cast is left out.
         case {"Cast": {"expr": {"Column": name}, "dtype": {"Literal": wide}}}:
             if _WIDTHS[str(schema[name])] <= _WIDTHS[wide]:
                 return _comparable(name, schema)
@@ -103,14 +107,14 @@ def _operand(node: Node, schema: Any) -> str:
 
 
 def _comparable(name: str, schema: Any) -> str:
-    # Polars compares a float of 32 bits with a literal of 32 bits, which SQL does not have.
+    # Polars compares a 32-bit float with a 32-bit literal, and SQL does not have such literals.
     if str(schema[name]) == "Float32":
         raise NotTranslated
     return column(name)
 
 
 def _value(scalar: dict[str, Any]) -> Any:
-    """Returns the value of a literal. JSON has null for NaN and for infinities."""
+    """Returns the value of a literal. For NaN and infinities, the JSON has null, which is returned as None."""
     [(kind, value)] = scalar.items()
     match kind, value:
         case "Int8" | "Int16" | "Int32" | "Int64" | "Boolean" | "String" | "Float64", _:
@@ -120,8 +124,10 @@ def _value(scalar: dict[str, Any]) -> Any:
         case "Datetime", [micros, "Microseconds", zone]:
             moment = _EPOCH + timedelta(microseconds=micros)
             return moment if zone is None else moment.replace(tzinfo=timezone.utc)
-        case "Decimal", [unscaled, *_, scale]:  # With the precision in between, or without it.
-            return Decimal(f"{unscaled}E-{scale}")  # Exact, as arithmetic of decimals is not.
+        case "Decimal", [unscaled, *_, scale]:  # Some releases have the precision between the two.
+            return Decimal(
+                f"{unscaled}E-{scale}"
+            )  # Parsing a text is exact, unlike arithmetic with decimals.
     raise NotTranslated
 
 
@@ -133,6 +139,6 @@ def _text(node: Node) -> str:
 
 
 def _values(ipc: list[int], pl: Any) -> list[Any]:
-    """Returns the values of a list, which Polars writes as a stream of Arrow IPC: one column, with a row for each."""
+    """Returns the values of a list. Polars writes it as an Arrow IPC stream with one column and one row per value."""
     [values] = pl.read_ipc_stream(io.BytesIO(bytes(ipc))).get_columns()
     return list(values.to_list())

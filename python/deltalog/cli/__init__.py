@@ -1,9 +1,10 @@
 """The command `deltalog`, for working with tables from a shell. `python -m deltalog` is the same.
 
-- `catalog` lists the commands. They are in `verbs`, a file for each group.
-- `verb` defines the parts of a command; `output` and `layout` print; `failures` has the exit codes.
+- `catalog` lists the commands. `verbs` has them, in one file for each group.
+- `verb` defines what a command consists of. `output` and `layout` print results. `failures` has the exit codes.
 
-Modules are imported when they are needed: `deltalog --help` loads neither the binary nor the package.
+Modules are imported only when they are needed, so that commands start fast. `deltalog --help` imports neither the
+compiled module nor the rest of the package.
 """
 
 import os
@@ -26,14 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _closed() if not _flushed() else int(end.code or 0)
     except BrokenPipeError:
         return _closed()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (a person reads it, not a program)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (any error is reported as one line)
         _flushed()
         return report(error)
     return code
 
 
 def _run(given: list[str]) -> int:
-    # Names and values of a table may have characters that the terminal's encoding lacks.
+    # Names and values in a table may contain characters that the encoding of the terminal does not have.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -61,7 +62,7 @@ def _run(given: list[str]) -> int:
 
 
 def overview() -> str:
-    """Returns the help of `deltalog`."""
+    """Returns the text that `deltalog --help` prints."""
     lines = ["usage: deltalog COMMAND [ARGUMENTS]", "", "Delta tables from the command line."]
     for title, verbs in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<13} {summary}" for name, (_, summary) in verbs.items())]
@@ -77,7 +78,7 @@ def _similar(name: str) -> str:
 
 
 def _flushed() -> bool:
-    """Writes everything that was printed so far. Returns whether the output still has a reader."""
+    """Flushes standard output. Returns False if its reader has closed the pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -86,7 +87,10 @@ def _flushed() -> bool:
 
 
 def _closed() -> int:
-    """Returns the exit code for an output whose reader is gone, and prevents Python from writing again when it ends."""
+    """Returns the exit code for a closed pipe.
+
+    Also redirects standard output to nothing. Otherwise Python would fail when it flushes the output at exit.
+    """
     from deltalog.cli.failures import CLOSED
 
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Parses definitions of columns in SQL: `id bigint not null, tags array<string>`."""
+"""Parses definitions of columns as in SQL, such as `id bigint not null, tags array<string>`."""
 
 import re
 from typing import TYPE_CHECKING
@@ -21,19 +21,19 @@ _SYNONYMS = {
     "timestamp_ltz": "timestamp",
     "tinyint": "byte",
 }
-"""Names of types in SQL, and in the log."""
+"""The names of types in SQL, each with the name that the table's log has for it."""
 
 _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|([<>(),:]))\s*")
 _DEEPEST = 50
 
 
 class _Reader:
-    """Reads a definition from its beginning."""
+    """Reads a definition token by token."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str]] = []
-        """Words and marks, each with its kind: `name` for text in backticks, `word`, or `mark`."""
+        """The remaining tokens, last one first. Each has a kind: `name` (text in backticks), `word`, or `mark`."""
         at = 0
         while at < len(text.rstrip()):
             found = _TOKEN.match(text, at)
@@ -57,7 +57,7 @@ class _Reader:
         return self.tokens.pop()
 
     def has(self, *words: str) -> bool:
-        """Takes these words if they come next."""
+        """Returns whether `words` are the next tokens, and removes them if so."""
         coming = [token for _, token in self.tokens[-1 : -1 - len(words) : -1]]
         if [token.lower() for token in coming] != list(words):
             return False
@@ -114,7 +114,7 @@ class _Reader:
         return Field(name, kind, nullable=not self.has("not", "null"))
 
     def fields(self, depth: int, end: str | None) -> "list[Field]":
-        """Reads fields up to a mark, or up to the end of the text."""
+        """Reads fields up to the mark `end`, or to the end of the text if that is None."""
         fields = [self.field(depth)]
         while self.has(","):
             fields.append(self.field(depth))
@@ -126,12 +126,12 @@ class _Reader:
 
 
 def fields_of(text: str) -> "list[Field]":
-    """Returns the columns of a definition."""
+    """Returns the columns that a text defines."""
     return _Reader(text).fields(0, None)
 
 
 def field_of(text: str) -> "Field":
-    """Returns the column of a definition that has exactly one."""
+    """Returns the column that a text defines. Raises an error if it does not define exactly one."""
     fields = fields_of(text)
     if len(fields) != 1:
         raise UsageError(f"{text!r} defines {len(fields)} columns, where one is expected")
@@ -139,7 +139,7 @@ def field_of(text: str) -> "Field":
 
 
 def name_and_rest(text: str) -> tuple[str, str]:
-    """Splits a definition into the path of a column, which may have dots and backticks, and what follows."""
+    """Splits a definition into the path of a column, which may contain dots and backticks, and the rest."""
     found = re.match(r"\s*((?:`(?:[^`]|``)+`|[^\s`])+)\s+(.+)", text, re.DOTALL)
     if found is None:
         raise UsageError(f"{text!r} does not name a column and its type, such as 'id bigint'")

@@ -1,4 +1,4 @@
-"""How a command fails: the exit code by kind of error, and one line that states what went wrong."""
+"""Reports errors of commands: an exit code for each kind of error, and one line that says what went wrong."""
 
 import os
 import sys
@@ -10,21 +10,21 @@ __all__ = ["CODES", "EXPLAINED", "UsageError", "code_of", "report"]
 FOUND, USAGE, UNEXPECTED, INTERRUPTED, CLOSED = 1, 2, 70, 130, 141
 
 EXPLAINED: dict[int, str] = {
-    0: "the command has done what was asked",
-    FOUND: "`check` has found a problem",
+    0: "the command succeeded",
+    FOUND: "`check` found a problem",
     USAGE: "an argument is wrong",
     3: "there is no such table, version or file",
-    4: "another writer has changed the table: nothing was committed",
-    5: "the table, or what was asked, needs something that deltalog does not support",
+    4: "another writer changed the table at the same time, and nothing was committed",
+    5: "the table or the command needs something that deltalog does not support, or that is not installed",
     6: "the log or a data file is damaged, or a file that the table needs is missing",
     7: "the store did not answer, or a local file could not be read or written",
     8: "the store refused access",
-    9: "there is a table already",
-    10: "rows or columns do not fit the table",
-    11: "it is unknown whether the commit was made, or a step after it failed: the message says what to look at",
-    UNEXPECTED: "a defect of deltalog",
-    INTERRUPTED: "Ctrl-C; the message says whether something was committed",
-    CLOSED: "the reader of the output has closed it",
+    9: "the table already exists",
+    10: "rows or columns do not match the schema of the table",
+    11: "it is unknown whether the commit was made, or a step after the commit failed: the message says what to check",
+    UNEXPECTED: "an unexpected error, which is a defect of deltalog",
+    INTERRUPTED: "the command was interrupted by Ctrl-C; the message says whether something was committed",
+    CLOSED: "the program that reads the output closed the pipe",
 }
 """What each exit code means."""
 
@@ -52,8 +52,8 @@ CODES: dict[str, int] = {
     "FileNotFoundError": 3,
     "OSError": 7,
 }
-"""The exit code for a class of errors and its subclasses. Classes are given by name, so that nothing is imported for
-them.
+"""The exit codes for classes of errors and their subclasses. The classes are given by name, so that they need not be
+imported.
 """
 
 
@@ -62,7 +62,7 @@ class UsageError(Exception):
 
 
 def code_of(error: BaseException) -> int:
-    """Returns the exit code for an error, by the first of its classes that has one."""
+    """Returns the exit code of the error's class, or else of its nearest parent class that has one."""
     for kind in type(error).__mro__:
         if kind.__name__ in CODES:
             return CODES[kind.__name__]
@@ -70,7 +70,7 @@ def code_of(error: BaseException) -> int:
 
 
 def report(error: BaseException) -> int:
-    """Prints one line that states what went wrong, and returns the exit code."""
+    """Prints one line that says what went wrong, and returns the exit code."""
     code = code_of(error)
     if code == CLOSED:
         return code

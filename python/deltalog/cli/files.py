@@ -1,6 +1,6 @@
-"""Files of rows: their formats, and how they are opened.
+"""Opens files of rows for `append` and `export`, and finds out their format.
 
-A file that is written appears under its name when it is whole. `-` is standard input or output.
+A written file appears under its name only when it is complete. The name `-` is standard input or output.
 """
 
 import os
@@ -30,20 +30,20 @@ _SUFFIXES = {
 
 
 def format_of(name: str, chosen: str | None) -> str:
-    """Returns the format that was chosen, or that the name of a file says."""
+    """Returns the format `chosen`, or else the format that belongs to the ending of the file's name."""
     if chosen is not None:
         return chosen
     path = Path(name)
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in _SUFFIXES:
         shown = "a pipe" if name == "-" else f"the name {name!r}"
-        raise UsageError(f"{shown} does not say which format it has; pass --format")
+        raise UsageError(f"{shown} does not show the format; pass --format")
     return _SUFFIXES[suffix.lower()]
 
 
 @contextmanager
 def opened(name: str) -> Iterator[IO[bytes]]:
-    """Opens a file to read its bytes; one that ends with `.gz` is decompressed."""
+    """Opens a file for reading. If its name ends with `.gz`, its content is decompressed."""
     if name == "-":
         yield sys.stdin.buffer
         return
@@ -59,7 +59,7 @@ def opened(name: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def written(name: str, *, replaces: bool) -> Iterator[IO[bytes]]:
-    """Opens a file to write its bytes. After a failure, nothing is left of it."""
+    """Opens a file for writing. If writing fails, the file is deleted."""
     if name == "-":
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -88,7 +88,7 @@ def written(name: str, *, replaces: bool) -> Iterator[IO[bytes]]:
 
 
 def _publish(part: Path, target: Path) -> None:
-    """Gives a file its name, unless another file has got it in the meantime."""
+    """Gives the complete file its name. Raises an error if a file with this name has appeared since the check."""
     try:
         os.link(part, target)
     except FileExistsError:

@@ -1,8 +1,8 @@
-"""Formats tables and lists of named values as lines of text.
+"""Formats tables, and lists of names with values, as lines of text.
 
-- In a terminal, no line is wider than it. Wide columns are cut, and end with `…`. If that would leave too little of
-  them, each row becomes a list of names and values, one below the other, and nothing is cut.
-- In a pipe, nothing is cut.
+- In a terminal, no line is longer than the terminal is wide. Long values are cut off and end with `…`. If columns would
+  become too narrow, each row is printed as a list of names and values instead, where values are not cut off.
+- In a pipe, nothing is cut off.
 """
 
 import re
@@ -14,20 +14,20 @@ from deltalog.escape import visible
 __all__ = ["Style", "listed", "tabular", "width_of"]
 
 _GAP = 2
-"""Spaces between two columns."""
+"""The number of spaces between two columns."""
 _LEAST = 8
-"""The least width to which a column is cut."""
+"""The minimum width of a column whose values are cut off."""
 _SAMPLE = 1000
-"""The rows that decide how wide columns are."""
+"""The number of first rows that determine how wide the columns are."""
 _NUMBER = re.compile(r"[-+]?[\d,]+(\.\d+)?([eE][-+]?\d+)?|NaN|-?inf|-")
 
 
 class Style:
-    """Settings for the appearance of lines."""
+    """How lines look: their width, and whether they have colors."""
 
     def __init__(self, width: int | None = None, *, color: bool = False, ellipsis: str = "…") -> None:
         self.width = width
-        """The width of the terminal; None if there is none."""
+        """The width of the terminal, or None if the output does not go to a terminal."""
         self.color = color
         self.ellipsis = ellipsis
 
@@ -39,7 +39,7 @@ class Style:
 
 
 def width_of(text: str) -> int:
-    """Returns how many columns of a terminal a text takes."""
+    """Returns the width of a text in a terminal, where some characters are two columns wide or invisible."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -51,7 +51,7 @@ def width_of(text: str) -> int:
 
 
 def _cut(text: str, most: int, ellipsis: str) -> str:
-    """Cuts a text that is wider than `most`."""
+    """Cuts off a text that is wider than `most`."""
     if width_of(text) <= most:
         return text
     kept, left = [], most - len(ellipsis)
@@ -69,7 +69,7 @@ def _padded(text: str, width: int, *, right: bool) -> str:
 
 
 def tabular(names: Sequence[str], rows: Iterable[Sequence[str | None]], style: Style) -> Iterator[str]:
-    """Yields the lines of a table; None is NULL. The rows after the first thousand are not held in memory."""
+    """Yields the lines of a table. None is shown as NULL. Holds only the first thousand rows in memory."""
     heads = [visible(name) for name in names]
     shown = ([None if value is None else visible(value) for value in row] for row in rows)
     sample = list(islice(shown, _SAMPLE))
@@ -106,7 +106,7 @@ def tabular(names: Sequence[str], rows: Iterable[Sequence[str | None]], style: S
 
 
 def _fitted(widths: list[int], most: int) -> list[int] | None:
-    """Returns widths of columns that fit into a line; None if a column would be too narrow."""
+    """Returns widths with which all columns fit into a line, or None if a column would become too narrow."""
     room = most - _GAP * (len(widths) - 1)
     if sum(widths) <= room:
         return widths
@@ -118,7 +118,7 @@ def _fitted(widths: list[int], most: int) -> list[int] | None:
 
 
 def _stacked(heads: list[str], rows: Iterable[Sequence[str | None]], style: Style) -> Iterator[str]:
-    """Yields each row as names and values."""
+    """Yields each row as a list of names and values."""
     for number, row in enumerate(rows, 1):
         yield style.dim(f"-- {number}")
         pairs = [(head, "NULL" if cell is None else cell) for head, cell in zip(heads, row, strict=True)]
@@ -126,7 +126,7 @@ def _stacked(heads: list[str], rows: Iterable[Sequence[str | None]], style: Styl
 
 
 def listed(pairs: Sequence[tuple[str, str]], style: Style) -> Iterator[str]:
-    """Yields names and values, one below the other. In a terminal, long values continue on the next line."""
+    """Yields a line for each name and its value. In a terminal, long values continue on the next line."""
     shown = [(visible(name), visible(value)) for name, value in pairs]
     widest = max((width_of(name) for name, _ in shown), default=0)
     if style.width is not None:
@@ -140,7 +140,7 @@ def listed(pairs: Sequence[tuple[str, str]], style: Style) -> Iterator[str]:
 
 
 def _wrapped(text: str, most: int | None) -> list[str]:
-    """Returns a text in lines, at its spaces where that is possible."""
+    """Breaks a text into lines, at spaces if possible."""
     if most is None or width_of(text) <= most:
         return [text]
     lines, line = [], ""
@@ -151,7 +151,7 @@ def _wrapped(text: str, most: int | None) -> list[str]:
         line += word
         while width_of(line.rstrip()) > most:
             kept = _cut(line, most, "")
-            # A wide character does not fit into a column of one.
+            # A character of width 2 does not fit if the width is 1, but each line needs a character.
             kept = kept or line[0]
             lines.append(kept)
             line = line[len(kept) :]

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON lines and Arrow for programs."""
+"""Prints the results of commands: tables for people, JSON lines and Arrow for programs."""
 
 import json
 import os
@@ -17,7 +17,7 @@ __all__ = ["Output", "first_rows", "objects", "style_of_terminal"]
 
 
 def style_of_terminal() -> Style:
-    """Returns the style of lines on standard output."""
+    """Returns the style of lines for standard output, which may be a terminal."""
     is_terminal = sys.stdout.isatty()
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return Style(
@@ -38,7 +38,7 @@ def _terminal_width() -> int:
 
 
 class Output:
-    """Standard output in one of three forms: `table`, `json` (an object per line) or `arrow` (a stream of IPC)."""
+    """Standard output in one of three forms: `table`, `json` (one object per line) or `arrow` (an Arrow IPC stream)."""
 
     def __init__(self, form: str = "table") -> None:
         self.form = form
@@ -47,7 +47,7 @@ class Output:
             self.ensure_no_terminal("--arrow")
 
     def ensure_no_terminal(self, option: str) -> None:
-        """Refuses an option that writes bytes to a terminal."""
+        """Raises an error if standard output is a terminal, because `option` writes bytes."""
         if sys.stdout.isatty():
             raise UsageError(
                 f"{option} writes bytes, and standard output is a terminal; redirect it to a file or a pipe"
@@ -63,22 +63,22 @@ class Output:
         return sys.stdout.buffer
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Prints lines for people. Text of tables in them is escaped by the caller."""
+        """Prints lines for people. The caller has escaped text that comes from a table."""
         for line in lines:
             sys.stdout.write(line + "\n")
 
     def object(self, value: Mapping[str, Any]) -> None:
-        """Prints an object as a line of JSON."""
+        """Prints an object as one line of JSON."""
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
         self._bytes().write(text.encode("utf-8", "backslashreplace") + b"\n")
 
     def flush(self) -> None:
-        """Flushes the output, for a reader that waits for it."""
+        """Flushes the output, so that its reader gets everything that was printed."""
         sys.stdout.flush()
         sys.stdout.buffer.flush()
 
     def result(self, value: Mapping[str, Any], pairs: Sequence[tuple[str, str]]) -> None:
-        """Prints one result: `value` for programs, `pairs` for people."""
+        """Prints one result: `value` as JSON, or `pairs` of names and texts for people."""
         if self.is_for_people:
             self.lines(listed(pairs, self.style))
         else:
@@ -87,7 +87,7 @@ class Output:
     def table(
         self, names: Sequence[str], rows: Iterable[Sequence[str | None]], values: Iterable[Mapping[str, Any]]
     ) -> None:
-        """Prints several results: `values` for programs, a table of `rows` for people."""
+        """Prints several results: `values` as JSON, or `rows` as a table for people."""
         if self.is_for_people:
             self.lines(tabular(names, rows, self.style))
         else:
@@ -95,9 +95,9 @@ class Output:
                 self.object(value)
 
     def rows(self, stream: "ArrowStream", most: int | None = None, *, has_empty_head: bool = True) -> int:
-        """Prints the rows of a stream, at most `most`. Returns how many were printed.
+        """Prints at most `most` rows of a stream. Returns how many rows were printed.
 
-        If there are no rows, and `has_empty_head` is true, people see the names of the columns.
+        In a table for people without any rows, the names of the columns are printed only if `has_empty_head` is true.
         """
         counted = Counted(first_rows(stream, most))
         if self.is_for_people:
@@ -116,7 +116,7 @@ class Output:
 
 
 class Counted:
-    """Batches, and how many rows they had so far."""
+    """An iterable of batches that counts the rows that were read from it."""
 
     def __init__(self, batches: Iterable["ArrowBatch"]) -> None:
         self._batches = batches
@@ -129,7 +129,7 @@ class Counted:
 
 
 def first_rows(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"]:
-    """Yields the first rows of a stream. The remaining rows are not read."""
+    """Yields the first `most` rows of a stream, or all if that is None. The other rows are not read."""
     for batch in stream:
         if most is not None and batch.num_rows >= most:
             yield batch.slice(0, most)
@@ -141,7 +141,7 @@ def first_rows(stream: "ArrowStream", most: int | None) -> Iterator["ArrowBatch"
 
 def _texts(batches: Iterable["ArrowBatch"]) -> Iterator[Sequence[str | None]]:
     for batch in batches:
-        # A batch may have a million rows, and texts of all of them need much memory.
+        # A batch may have a million rows, whose texts would need much memory at once.
         for start in range(0, batch.num_rows, _AT_ONCE):
             part = batch.slice(start, _AT_ONCE)
             columns = part.texts()
@@ -152,7 +152,7 @@ _AT_ONCE = 4096
 
 
 def objects(stream: "ArrowStream") -> Iterator[dict[str, Any]]:
-    """Yields the rows of a stream of the log as dictionaries."""
+    """Yields the rows of a stream as dictionaries."""
     from deltalog._internal import Encoder
 
     encoder = Encoder("json", stream)

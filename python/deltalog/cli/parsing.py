@@ -1,4 +1,4 @@
-"""The parser of a command, and its help."""
+"""Builds the parser of a command, with its help."""
 
 import argparse
 import textwrap
@@ -13,11 +13,11 @@ _WIDEST = 100
 
 
 def parser_of(name: str, verb: Verb) -> Parser:
-    """Returns the parser of a command."""
+    """Returns the parser for the arguments of a command."""
     width = min(style_of_terminal().width or _WIDEST, _WIDEST)
     summary = SUMMARIES[name]
     paragraphs = [f"{summary[0].upper()}{summary[1:]}.", *verb.details.split("\n\n")]
-    # The terminal breaks the lines of an example: they are copied as they are.
+    # Examples are not wrapped, so that they can be copied.
     examples = "\n".join(f"  {line}" for line in verb.examples)
     parser = Parser(
         prog=f"deltalog {name}",
@@ -32,7 +32,7 @@ def parser_of(name: str, verb: Verb) -> Parser:
     if verb.has_json:
         forms = parser.add_mutually_exclusive_group()
         forms.add_argument(
-            "--json", dest="form", action="store_const", const="json", help="print JSON, an object per line"
+            "--json", dest="form", action="store_const", const="json", help="print JSON, one object per line"
         )
         if verb.has_arrow:
             forms.add_argument(
@@ -40,7 +40,7 @@ def parser_of(name: str, verb: Verb) -> Parser:
                 dest="form",
                 action="store_const",
                 const="arrow",
-                help="write a stream of Arrow IPC",
+                help="write an Arrow IPC stream",
             )
     parser.set_defaults(form="table")
     return parser

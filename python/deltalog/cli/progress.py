@@ -1,7 +1,7 @@
-"""Prints messages of the core on standard error: warnings always, progress only in a terminal.
+"""Prints messages of the core to standard error: warnings always, and progress only in a terminal.
 
-The core logs the progress of long operations every few seconds. In a terminal, one line is overwritten again and again;
-in a pipe, progress is not shown.
+The core logs the progress of long operations every few seconds. Each message about progress replaces the previous one
+in the last line of the terminal.
 """
 
 import logging
@@ -23,7 +23,7 @@ class Messages(logging.Handler):
         super().__init__()
         self.is_terminal = is_terminal
         self.has_line = False
-        """Whether the last line is progress, which the next message replaces."""
+        """Whether the last line shows progress, and is to be replaced by the next message."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = visible(" ".join(record.getMessage().splitlines()))
@@ -38,7 +38,7 @@ class Messages(logging.Handler):
         sys.stderr.write(f"{record.levelname.lower()}: {text}\n")
 
     def clear(self) -> None:
-        """Removes the line of progress."""
+        """Removes the line that shows progress."""
         if self.has_line:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -47,7 +47,7 @@ class Messages(logging.Handler):
 
 @contextmanager
 def messages() -> Iterator[None]:
-    """Shows the core's messages while a command runs."""
+    """Prints messages of the core within the `with` statement."""
     ours, progress = logging.getLogger("deltalog"), logging.getLogger(_PROGRESS)
     handler, level, propagates = Messages(is_terminal=sys.stderr.isatty()), progress.level, ours.propagate
     ours.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Scripts that complete commands, options and files in a shell."""
+"""Writes scripts by which shells complete commands, options and names of files."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,13 +10,19 @@ _Options = Mapping[str, Mapping[str, str]]
 
 
 def script_of(shell: str, commands: Mapping[str, str], options: _Options) -> str:
-    """Returns the script for a shell. Commands and options come with what they do."""
+    """Returns the script for a shell.
+
+    Args:
+        shell: one of `SHELLS`.
+        commands: the commands, each with a summary.
+        options: the options of each command, each with its help.
+    """
     scripts = {"bash": _bash, "zsh": _zsh, "fish": _fish}
     return "\n".join(scripts[shell](commands, options))
 
 
 def _quoted(text: str) -> str:
-    """Returns a text in single quotes, as all of these shells read it."""
+    """Returns a text in single quotes. Leaves out quotes and backslashes, which each shell escapes in its own way."""
     return "'" + text.replace("\\", "").replace("'", "") + "'"
 
 

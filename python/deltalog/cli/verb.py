@@ -1,4 +1,4 @@
-"""The parts of a command, and the arguments that commands have in common."""
+"""What a command consists of, and the arguments that several commands have."""
 
 import argparse
 import re
@@ -30,7 +30,7 @@ Arguments = argparse.Namespace
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are exceptions."""
+    """A parser that raises `UsageError` for wrong arguments, instead of ending the program."""
 
     def error(self, message: str) -> Any:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -42,11 +42,11 @@ class Verb(NamedTuple):
     define: Callable[[Parser], None]
     """Adds the command's arguments to a parser."""
     run: Callable[[Arguments, Output], int | None]
-    """Carries the command out, and returns the exit code if that is not 0."""
+    """Runs the command. Returns the exit code, or None for 0."""
     examples: tuple[str, ...]
-    """Command lines that show its use. The tests run them, one after another."""
+    """Examples of command lines. The tests run them, one after another."""
     details: str = ""
-    """Help in addition to the summary."""
+    """What the help says after the summary."""
     has_arrow: bool = False
     """Whether the command can write its result as Arrow."""
     has_json: bool = True
@@ -54,7 +54,7 @@ class Verb(NamedTuple):
 
 
 def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:
-    """Adds the arguments for the table and for opening its store."""
+    """Adds the arguments that name a table and say how to open it."""
     parser.add_argument("table", metavar="TABLE", help=help_text)
     parser.add_argument(
         "-o",
@@ -63,24 +63,25 @@ def add_table(parser: Parser, help_text: str = "the path or URL of the table") -
         action="append",
         default=[],
         type=pair,
-        help="an option of the store, such as aws_region=eu-west-1; secrets are safer in the environment",
+        help="an option of the store, such as aws_region=eu-west-1; set secrets in the environment instead",
     )
     parser.add_argument(
         "--allow-root",
         metavar="ROOT",
         action="append",
         default=[],
-        help="where files may lie in addition to the table's own location, for a shallow clone",
+        help="another location that may contain files of the table, for shallow clones",
     )
 
 
 def add_version(parser: Parser) -> None:
-    """Adds the argument for the version that is read."""
+    """Adds the argument that chooses the version to read."""
     parser.add_argument(
         "--at",
         metavar="VERSION",
         type=version_or_time,
-        help="read this version, or the one of this time (ISO 8601, UTC without a zone); the newest without it",
+        help="read this version, or the version of this time (ISO 8601, in UTC if it has no zone); by default the "
+        "newest version",
     )
 
 
@@ -90,7 +91,7 @@ def add_limit(parser: Parser, default: int | None, help_text: str) -> None:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Returns `KEY=VALUE` as two texts. An error does not repeat the text, which may be a secret."""
+    """Splits `KEY=VALUE`. An error does not repeat the text, because it may contain a secret."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError("expected KEY=VALUE")
@@ -98,14 +99,14 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def whole(text: str) -> int:
-    """Returns a whole number from 0."""
+    """Parses a whole number that is not negative."""
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"expected a whole number, not {text!r}")
     return int(text)
 
 
 def version_or_time(text: str) -> int | str:
-    """Returns a version, or the text of a time."""
+    """Returns the number of a version, or the text unchanged, which is then a time."""
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
@@ -113,7 +114,7 @@ _COLUMN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]+?))\s*(?:,|$)")
 
 
 def columns_of(texts: list[str] | None) -> list[str] | None:
-    """Returns the names of columns from texts such as `a,b`; names with a comma are in backticks."""
+    """Returns the names in lists such as `a,b`. Names that contain a comma are in backticks."""
     if not texts:
         return None
     names = []
@@ -129,12 +130,12 @@ def columns_of(texts: list[str] | None) -> list[str] | None:
 
 
 def options_of(arguments: Arguments) -> dict[str, str] | None:
-    """Returns the options of the store."""
+    """Returns the options of the store, or None if there are none."""
     return dict(arguments.option) or None
 
 
 def open_table(arguments: Arguments, at: int | str | None = None) -> "DeltaTable":
-    """Opens the table of a command, at the version `at`, or else of the argument `--at`."""
+    """Opens the table of a command, at the version or time `at`, or else at the one that `--at` names."""
     from deltalog.table import DeltaTable
 
     chosen: int | str | None = getattr(arguments, "at", None) if at is None else at

@@ -24,7 +24,7 @@ def test_check_finds_what_repair_removes(run: Command, place: Path) -> None:
     assert DeltaTable("trips").version() == 1
     assert "1 file removed" in run("repair", "trips", "--commit").out
     assert run("count", "trips").out == "2\n"
-    assert run("repair", "trips", "--commit").out == "all files are there\n"
+    assert run("repair", "trips", "--commit").out == "no file is missing\n"
 
 
 def test_vacuum_deletes_on_request_only(run: Command, place: Path) -> None:
@@ -82,7 +82,7 @@ def test_convert(run: Command, place: Path) -> None:
     assert run("convert", "logs", "--partition-by", "day date", "--json").objects[0]["version"] == 0
     assert DeltaTable("logs").count("day = DATE'2026-11-24'") == 2
     assert run("convert", "logs").code == 9
-    assert run("convert", "logs", "--if-not-exists").out == "there is a table already\n"
+    assert run("convert", "logs", "--if-not-exists").out == "there is already a table\n"
 
 
 def test_clone(run: Command) -> None:

@@ -41,7 +41,7 @@ from tests.python.place import commit_file
         (("create", "x", "--columns", "a nothing"), 2, "nothing"),
         (("create", "x", "--columns", "a int, A int"), 10, "appears twice"),
         (("convert", "nowhere"), 2, "no Parquet files"),
-        (("clone", "trips", "c", "--replace", "--if-not-exists"), 2, "exclude each other"),
+        (("clone", "trips", "c", "--replace", "--if-not-exists"), 2, "cannot be used together"),
         (("zorder", "trips", ","), 2, "is not a list of columns"),
         (("alter", "trips", "--set", "delta.appendOnly=perhaps"), 2, "perhaps"),
         (("drop-feature", "trips", "nothing"), 2, "nothing"),

@@ -41,7 +41,7 @@ def test_its_rows_as_arrow(run: Command, place: Path, monkeypatch: pytest.Monkey
         (("SELECT * FROM nothing",), USAGE, "nothing does not exist"),
         (("SELECT nothing FROM t", "t=trips"), USAGE, "nothing"),
         (("",), USAGE, "query cannot be ''"),
-        (("SELECT 1", "t=trips", "t=orders"), USAGE, "a name is given to two tables"),
+        (("SELECT 1", "t=trips", "t=orders"), USAGE, "two tables have the same name"),
         (("SELECT 1", "trips"), USAGE, "expected KEY=VALUE"),
         (("SELECT 1", "t=nowhere"), 3, "no Delta table"),
         (("SELECT CAST(city AS INT) FROM t", "t=trips"), USAGE, "Conversion Error"),

@@ -1,1 +1,1 @@
-"""The commands, a file for each group."""
+"""The commands, in one file for each group."""

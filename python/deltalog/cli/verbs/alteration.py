@@ -1,4 +1,4 @@
-"""`alter`, `drop-feature`: changes of a table's definition."""
+"""`alter`, `drop-feature`: change the definition of a table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +22,9 @@ def _define_alter(parser: Parser) -> None:
         ("--drop-default", "COLUMN", "remove the default value of a column"),
         ("--drop-constraint", "NAME", "drop a CHECK constraint"),
         ("--add-feature", "NAME", "add a table feature to the protocol"),
-        ("--cluster-by", "NAMES", "set the clustering columns; none with ''"),
+        ("--cluster-by", "NAMES", "set the clustering columns; '' removes them"),
         ("--name", "NAME", "set the name of the table"),
-        ("--description", "TEXT", "set its description"),
+        ("--description", "TEXT", "set the description of the table"),
         ("--widen", "DEFINITION", "give a column a wider type, such as 'id bigint'"),
     ):
         parser.add_argument(option, metavar=metavar, action="append", help=help_text)
@@ -32,12 +32,14 @@ def _define_alter(parser: Parser) -> None:
         ("--set", "KEY=VALUE", "set a property"),
         ("--rename-column", "OLD=NEW", "rename a column of a table with column mapping"),
         ("--set-default", "COLUMN=SQL", "set the default value of a column"),
-        ("--comment", "COLUMN=TEXT", "describe a column"),
+        ("--comment", "COLUMN=TEXT", "set the comment of a column"),
         ("--add-constraint", "NAME=SQL", "add a CHECK constraint, such as 'positive=price > 0'"),
     ):
         parser.add_argument(option, metavar=metavar, action="append", type=pair, help=help_text)
     parser.add_argument(
-        "--after", metavar="COLUMN", help="with --add-column: where to put it; at the end without it"
+        "--after",
+        metavar="COLUMN",
+        help="with --add-column: add the column after this one; by default as the last one",
     )
 
 
@@ -53,7 +55,7 @@ def _widen(alter: Any, given: list[str]) -> int:
 
 def _one(given: list[Any], option: str) -> Any:
     if len(given) > 1:
-        raise UsageError(f"each call makes one change: pass {option} once")
+        raise UsageError(f"each call makes one change: pass {option} only once")
     return given[0]
 
 
@@ -75,7 +77,7 @@ _CHANGES: dict[str, Callable[[Any, list[Any]], int]] = {
     "name": lambda alter, given: alter.set_table_name(_one(given, "--name")),
     "description": lambda alter, given: alter.set_table_description(_one(given, "--description")),
 }
-"""For each option, the function that applies its values. `--add-column` is handled separately."""
+"""For each option, a function that applies the values that were given. `--add-column` is handled separately."""
 
 
 def _comment(alter: Any, given: tuple[str, str]) -> int:
@@ -89,7 +91,7 @@ def _alter(arguments: Arguments, out: Output) -> None:
         options = " and ".join("--" + name.replace("_", "-") for name in asked) or "none"
         raise UsageError(f"each call makes one change, not {options}; see deltalog alter --help")
     if arguments.after is not None and asked != ["add_column"]:
-        raise UsageError("--after belongs to --add-column")
+        raise UsageError("--after can only be used with --add-column")
     table = open_table(arguments)
     before = table.version()
     if asked == ["add_column"]:
@@ -107,8 +109,8 @@ def _define_drop(parser: Parser) -> None:
     parser.add_argument(
         "--truncate-history",
         action="store_true",
-        help="delete the versions that use the feature, instead of protecting checkpoints; call it again when the "
-        "message says so",
+        help="delete all versions that use the feature, instead of protecting checkpoints (the table feature "
+        "checkpointProtection); the message says when to run the command again",
     )
 
 
@@ -127,8 +129,8 @@ VERBS: dict[str, Verb] = {
             "deltalog alter trips --add-column 'note string' --after city",
             "deltalog alter trips --add-constraint 'positive=km > 0'",
         ),
-        "Each call makes one change, in one commit without data files. A change that the protocol or the rows of the "
-        "table do not allow is refused.",
+        "Each call makes one change, by a commit that rewrites no data files. A change is refused if the protocol or "
+        "the rows of the table do not allow it.",
     ),
     "drop-feature": Verb(
         _define_drop,
@@ -137,7 +139,7 @@ VERBS: dict[str, Verb] = {
             "deltalog alter orders --set delta.enableChangeDataFeed=false",
             "deltalog drop-feature orders changeDataFeed",
         ),
-        "What the table has of the feature is removed before, in commits of their own. Properties that still need it "
-        "are named by the error.",
+        "Before that, separate commits remove everything that uses the feature. If properties of the table still need "
+        "it, the command fails and names them.",
     ),
 }

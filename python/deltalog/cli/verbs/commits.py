@@ -1,4 +1,4 @@
-"""`history`, `log`, `tail`: the commits of a table."""
+"""`history`, `log`, `tail`: print the commits of a table."""
 
 import json
 import time
@@ -36,11 +36,11 @@ _EFFECTS = {
     "numFilesRemoved": "file removed",
     "numTargetFilesRemoved": "file removed",
 }
-"""The units that metrics of commits count, in the order in which they are shown."""
+"""What the metrics of commits count, in the order in which they are shown."""
 
 
 def _effect(info: Mapping[str, Any]) -> str:
-    """Returns a description of what a commit has done, from its metrics."""
+    """Returns what a commit did, such as "3 rows written, 1 file added". It is made from the commit's metrics."""
     metrics = info.get("operationMetrics")
     if not isinstance(metrics, dict):
         return ""
@@ -70,8 +70,8 @@ def _line(info: Mapping[str, Any]) -> list[str | None]:
 def _define_history(parser: Parser) -> None:
     add_table(parser)
     add_version(parser)
-    add_limit(parser, 20, "at most so many commits, 20 by default")
-    parser.add_argument("--all", action="store_true", help="all commits that the log has")
+    add_limit(parser, 20, "print at most N commits; by default 20")
+    parser.add_argument("--all", action="store_true", help="print all commits in the log")
 
 
 def _history(arguments: Arguments, out: Output) -> None:
@@ -87,7 +87,11 @@ def _history(arguments: Arguments, out: Output) -> None:
 def _define_log(parser: Parser) -> None:
     add_table(parser)
     parser.add_argument(
-        "version", metavar="VERSION", type=whole, nargs="?", help="the commit; the newest without it"
+        "version",
+        metavar="VERSION",
+        type=whole,
+        nargs="?",
+        help="the version of the commit; by default the newest",
     )
 
 
@@ -107,7 +111,7 @@ def _log(arguments: Arguments, out: Output) -> None:
 
 
 def _action(row: Mapping[str, Any]) -> str:
-    """Returns an action for people."""
+    """Returns the line for an action, for people."""
     kind = row["action"]
     if kind in ("add", "remove", "cdc"):
         parts = [row["path"]]
@@ -123,16 +127,19 @@ def _action(row: Mapping[str, Any]) -> str:
 
 def _define_tail(parser: Parser) -> None:
     add_table(parser)
-    add_limit(parser, 10, "the last so many commits, 10 by default")
+    add_limit(parser, 10, "print the last N commits; by default 10")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="then print commits as they are made, until Ctrl-C"
+        "-f",
+        "--follow",
+        action="store_true",
+        help="afterwards print new commits as they are made, until Ctrl-C",
     )
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
         type=_seconds,
         default=1.0,
-        help="how often to look for commits with -f; every second by default",
+        help="with -f: the time between two checks for new commits; by default 1",
     )
 
 
@@ -162,7 +169,7 @@ def _tail(arguments: Arguments, out: Output) -> None:
 
 
 def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
-    """Returns the `commitInfo` of the commits from a version on."""
+    """Returns the `commitInfo` of all commits beginning with `version`."""
     return [
         {**commit.info, "version": commit.version, "timestamp": commit.timestamp}
         for commit in table.commits(version)
@@ -170,7 +177,7 @@ def _since(table: "DeltaTable", version: int) -> list[dict[str, Any]]:
 
 
 def _print(out: Output, infos: Iterable[Mapping[str, Any]]) -> None:
-    """Prints commits one at a time, because the next one may need wider columns."""
+    """Prints a line for each commit. It is not a table, because a later commit might need wider columns."""
     for info in infos:
         if out.is_for_people:
             number, when, operation, effect, engine = (visible(part or "") for part in _line(info))
@@ -185,22 +192,22 @@ VERBS: dict[str, Verb] = {
         _define_history,
         _history,
         ("deltalog history trips", "deltalog history trips -n 1 --json"),
-        "With --json, a commit has all fields that its writer has recorded. Times are milliseconds since 1970 there, "
-        "as in the log.",
+        "With --json, each commit has all fields that its writer recorded, and times are milliseconds since 1970, as "
+        "in the log.",
         has_arrow=True,
     ),
     "log": Verb(
         _define_log,
         _log,
         ("deltalog log trips", "deltalog log trips 0 --json"),
-        "With --json, these are the actions as the log has them.",
+        "With --json, the actions have the same form as in the log.",
         has_arrow=True,
     ),
     "tail": Verb(
         _define_tail,
         _tail,
         ("deltalog tail trips", "deltalog tail trips -n 1 --json"),
-        "With -f, the command ends with Ctrl-C, or with an error if the table is replaced by another one, or if "
-        "commits are cleaned up before they are read.",
+        "With -f, the command runs until Ctrl-C. It fails if the table is replaced by another one, or if commits are "
+        "cleaned up before they were read.",
     ),
 }

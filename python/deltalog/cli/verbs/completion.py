@@ -1,4 +1,4 @@
-"""`completion`: commands and options that a shell completes."""
+"""`completion`: prints a script by which a shell completes commands and options."""
 
 import argparse
 
@@ -22,7 +22,7 @@ def _completion(arguments: Arguments, out: Output) -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Returns the long options of a command, with what they do."""
+    """Returns the long options of a command, each with its help."""
     return {
         option: (action.help or "").replace("%%", "%")
         for action in parser._actions
@@ -36,8 +36,8 @@ VERBS: dict[str, Verb] = {
         _define,
         _completion,
         ("deltalog completion bash > deltalog.bash", "deltalog completion fish > deltalog.fish"),
-        "For bash, read it in ~/.bashrc: source <(deltalog completion bash). For zsh, write it to a file _deltalog in "
-        "a directory of fpath. For fish, write it to ~/.config/fish/completions/deltalog.fish.",
+        "For bash, add this line to ~/.bashrc: source <(deltalog completion bash). For zsh, save the script as "
+        "_deltalog in a directory of fpath. For fish, save it as ~/.config/fish/completions/deltalog.fish.",
         has_json=False,
     ),
 }

@@ -1,4 +1,4 @@
-"""`convert`, `clone`: tables from files and from other tables."""
+"""`convert`, `clone`: make tables from Parquet files and from other tables."""
 
 from deltalog.cli.columns import fields_of
 from deltalog.cli.output import Output
@@ -13,16 +13,21 @@ def _define_convert(parser: Parser) -> None:
     parser.add_argument(
         "--partition-by",
         metavar="COLUMNS",
-        help="the partition columns with their types, such as 'day date'; taken from the names of the directories "
-        "without it",
+        help="the partition columns with their types, such as 'day date'; by default they are found in the names of "
+        "the directories",
     )
     parser.add_argument(
-        "--property", metavar="KEY=VALUE", action="append", default=[], type=pair, help="a property"
+        "--property",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=pair,
+        help="a property of the table",
     )
     parser.add_argument("--name", metavar="NAME", help="the name of the table")
-    parser.add_argument("--description", metavar="TEXT", help="what it is")
-    parser.add_argument("--if-not-exists", action="store_true", help="leave a table that is there as it is")
-    parser.add_argument("--dry-run", action="store_true", help="commit nothing, and say what would be done")
+    parser.add_argument("--description", metavar="TEXT", help="the description of the table")
+    parser.add_argument("--if-not-exists", action="store_true", help="do nothing if there is already a table")
+    parser.add_argument("--dry-run", action="store_true", help="commit nothing, and print what would be done")
 
 
 def _convert(arguments: Arguments, out: Output) -> None:
@@ -48,7 +53,7 @@ def _convert(arguments: Arguments, out: Output) -> None:
         )
         return
     if plan is None or (version is None and not arguments.dry_run):
-        out.lines(["there is a table already"])
+        out.lines(["there is already a table"])
         return
     would = "would become" if arguments.dry_run else "have become"
     out.lines([f"{counted(plan.num_files, 'file')} of {size(plan.size_in_bytes)} {would} a table"])
@@ -61,15 +66,19 @@ def _define_clone(parser: Parser) -> None:
     parser.add_argument(
         "--shallow", action="store_true", help="refer to the files of the table instead of copying them"
     )
-    parser.add_argument("--replace", action="store_true", help="replace a table that is there, in one commit")
-    parser.add_argument("--if-not-exists", action="store_true", help="leave a table that is there as it is")
+    parser.add_argument(
+        "--replace", action="store_true", help="if there is a table at TARGET, replace it, in one commit"
+    )
+    parser.add_argument(
+        "--if-not-exists", action="store_true", help="do nothing if there is already a table at TARGET"
+    )
     parser.add_argument(
         "--property",
         metavar="KEY=VALUE",
         action="append",
         default=[],
         type=pair,
-        help="another property of the clone",
+        help="a property to set in the clone, in addition to the properties of the table",
     )
     parser.add_argument(
         "--target-option",
@@ -77,16 +86,16 @@ def _define_clone(parser: Parser) -> None:
         action="append",
         default=None,
         type=pair,
-        help="an option of the clone's store; the table's options without it",
+        help="an option of the clone's store; by default the store has the options of the table's store",
     )
-    parser.add_argument("--dry-run", action="store_true", help="copy nothing, and say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="copy nothing, and print what would be done")
 
 
 def _clone(arguments: Arguments, out: Output) -> None:
     from deltalog.cli.failures import UsageError
 
     if arguments.replace and arguments.if_not_exists:
-        raise UsageError("--replace and --if-not-exists exclude each other")
+        raise UsageError("--replace and --if-not-exists cannot be used together")
     options = options_of(arguments) if arguments.target_option is None else dict(arguments.target_option)
     result = open_table(arguments).clone(
         arguments.target,
@@ -108,7 +117,8 @@ VERBS: dict[str, Verb] = {
         _define_convert,
         _convert,
         ("deltalog convert logs --dry-run", "deltalog convert logs --partition-by 'day date'"),
-        "The files are not changed, and become part of the table. Nothing may write to the directory at the same time.",
+        "The files become part of the table, and are not changed. No other program may write to the directory at the "
+        "same time.",
     ),
     "clone": Verb(
         _define_clone,
@@ -118,7 +128,7 @@ VERBS: dict[str, Verb] = {
             "deltalog clone trips copy --replace",
             "deltalog clone trips view --shallow",
         ),
-        "Repeated with --replace, only new files are copied. A shallow clone breaks if a VACUUM of the table deletes "
-        "files that it refers to.",
+        "If a table is cloned again with --replace, only new files are copied. A shallow clone can no longer be read "
+        "if a VACUUM of the original table deletes files to which the clone refers.",
     ),
 }

@@ -1,4 +1,4 @@
-"""`create`: a table by its definition."""
+"""`create`: creates a table from its definition."""
 
 import sys
 from pathlib import Path
@@ -26,14 +26,14 @@ def _define_create(parser: Parser) -> None:
     columns.add_argument(
         "--schema",
         metavar="FILE",
-        help="a file with the schema as `deltalog schema --json` prints it; - for standard input",
+        help="a file with the schema, as `deltalog schema --json` prints it; - is standard input",
     )
     layout = parser.add_mutually_exclusive_group()
     layout.add_argument(
-        "--partition-by", metavar="NAMES", action="append", help="columns to partition by, such as day"
+        "--partition-by", metavar="NAMES", action="append", help="the partition columns, such as day"
     )
     layout.add_argument(
-        "--cluster-by", metavar="NAMES", action="append", help="columns to cluster by, at most four"
+        "--cluster-by", metavar="NAMES", action="append", help="the clustering columns, at most four"
     )
     parser.add_argument(
         "--property",
@@ -52,10 +52,12 @@ def _define_create(parser: Parser) -> None:
         help="a CHECK constraint, such as 'positive=price > 0'",
     )
     parser.add_argument("--name", metavar="NAME", help="the name of the table")
-    parser.add_argument("--description", metavar="TEXT", help="what it is")
+    parser.add_argument("--description", metavar="TEXT", help="the description of the table")
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--if-not-exists", action="store_true", help="leave a table that is there as it is")
-    modes.add_argument("--replace", action="store_true", help="replace a table that is there, and its rows")
+    modes.add_argument("--if-not-exists", action="store_true", help="do nothing if there is already a table")
+    modes.add_argument(
+        "--replace", action="store_true", help="if there is already a table, replace it and its rows"
+    )
 
 
 def _schema_of(arguments: Arguments) -> "Schema":
@@ -101,8 +103,8 @@ VERBS: dict[str, Verb] = {
             "deltalog create prices --columns 'id bigint, price decimal(10, 2)' --constraint 'positive=price > 0'",
             "deltalog schema trips --json | deltalog create copy --schema -",
         ),
-        "Types have their names in SQL or in the log: bigint or long, int or integer, string, double, decimal(p, s), "
-        "boolean, date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Names with "
-        "other characters than letters, digits and _ are in backticks.",
+        "A type is written as in SQL or as in the log: bigint or long, int or integer, string, double, decimal(p, s), "
+        "boolean, date, timestamp, timestamp_ntz, binary, array<t>, map<k, v>, struct<a: t, …>, variant. Put a name in "
+        "backticks if it contains characters other than letters, digits and _.",
     ),
 }

@@ -1,4 +1,4 @@
-"""`info`, `schema`, `files`: descriptions of a table."""
+"""`info`, `schema`, `files`: print what a table is, its columns, and its files."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ _RULES = {
 
 
 def rules_of(field: "Field") -> str:
-    """Returns a description of the rules in a column's metadata, for people."""
+    """Returns the comment, default and generation rules of a column as a text for people."""
     parts = [f"{words}{field.metadata[key]}" for key, words in _RULES.items() if key in field.metadata]
     return "; ".join(parts)
 
@@ -104,15 +104,17 @@ def _schema(arguments: Arguments, out: Output) -> None:
 def _define_files(parser: Parser) -> None:
     add_table(parser)
     add_version(parser)
-    parser.add_argument("--where", metavar="SQL", help="only files that may have rows for which this is true")
+    parser.add_argument(
+        "--where", metavar="SQL", help="print only files that may have rows for which this condition is true"
+    )
     parser.add_argument(
         "-c",
         "--columns",
         metavar="NAMES",
         action="append",
-        help="what to print of each file, such as path,stats; see DeltaTable.files",
+        help="what to print about each file, such as path,stats; see DeltaTable.files",
     )
-    add_limit(parser, None, "at most so many files")
+    add_limit(parser, None, "print at most N files; by default all")
 
 
 def _files(arguments: Arguments, out: Output) -> None:
@@ -130,7 +132,7 @@ VERBS: dict[str, Any] = {
         _define_schema,
         _schema,
         ("deltalog schema trips", "deltalog schema trips --json > schema.json"),
-        "With --json, this is the schema as the log has it, which `deltalog create --schema` takes.",
+        "With --json, the schema has the same form as in the log, which `deltalog create --schema` reads.",
     ),
     "files": Verb(
         _define_files,
@@ -140,7 +142,7 @@ VERBS: dict[str, Any] = {
             "deltalog files trips --where \"city = 'Oslo'\"",
             "deltalog files trips --columns path,stats --json",
         ),
-        "Files are left out by their partition values and statistics, as a read would skip them.",
+        "With --where, files are left out because of their partition values and statistics, as a read would skip them.",
         has_arrow=True,
     ),
 }

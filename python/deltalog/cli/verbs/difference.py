@@ -1,4 +1,4 @@
-"""`diff`: what differs between two versions of a table."""
+"""`diff`: prints what differs between two versions of a table."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,9 +20,13 @@ def _define_diff(parser: Parser) -> None:
     add_table(parser)
     parser.add_argument("before", metavar="A", type=version_or_time, help="a version, or a time")
     parser.add_argument(
-        "after", metavar="B", type=version_or_time, nargs="?", help="another one; the newest without it"
+        "after",
+        metavar="B",
+        type=version_or_time,
+        nargs="?",
+        help="another version, or a time; by default the newest version",
     )
-    parser.add_argument("--files", action="store_true", help="name the files that differ")
+    parser.add_argument("--files", action="store_true", help="print the names of the files that differ")
 
 
 class _File:
@@ -43,7 +47,7 @@ def _files_of(table: "DeltaTable") -> dict[str, _File]:
 
 
 def _total(files: list[_File]) -> tuple[int | None, int]:
-    """Returns the number of rows of files (None if it is unknown for one of them), and their size in bytes."""
+    """Returns the number of rows in files, or None if it is unknown for one of them, and the files' size in bytes."""
     rows = [file.rows for file in files]
     known = [number for number in rows if number is not None]
     return sum(known) if len(known) == len(rows) else None, sum(file.size or 0 for file in files)
@@ -58,7 +62,7 @@ def _columns_of(schema: "Schema") -> dict[str, str]:
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """Returns the entries that differ, with both values."""
+    """Returns the entries that differ, each with the old and the new value."""
     names = [*after, *(name for name in before if name not in after)]
     return {
         name: [before.get(name), after.get(name)] for name in names if before.get(name) != after.get(name)
@@ -66,7 +70,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, l
 
 
 def _about(table: "DeltaTable") -> dict[str, str]:
-    """Returns the facts about a version other than its columns, files and properties."""
+    """Returns what is compared of a version in addition to its columns, files and properties."""
     protocol, metadata = table.protocol(), table.metadata()
     about = {
         "name": metadata.name,
@@ -119,10 +123,10 @@ def _lines(
     removed: Mapping[str, _File],
     changed: Mapping[str, _File],
 ) -> Iterator[str]:
-    """Yields the differences for people."""
+    """Yields the lines that describe the differences, for people."""
     before, after = value["rows"]
     if before is None or after is None:
-        yield "rows: unknown, as a file has no statistics"
+        yield "rows: unknown, because a file has no statistics"
     else:
         yield f"rows: {before:,} and {after:,} ({after - before:+,})"
     for sign, words, files in (("+", "added", added), ("-", "removed", removed)):
@@ -151,6 +155,7 @@ VERBS: dict[str, Verb] = {
         _define_diff,
         _diff,
         ("deltalog diff trips 0 1", "deltalog diff trips 0 --files --json"),
-        "Rows are counted by the statistics of files. With --json, each difference has the value of A, and then of B.",
+        "The numbers of rows come from the statistics of files. With --json, each difference is a list of two values: "
+        "first of A, then of B.",
     ),
 }

@@ -1,4 +1,4 @@
-"""`append`, `export`: rows from files, and to them."""
+"""`append`, `export`: read rows from files, and write rows to files."""
 
 import shutil
 from collections.abc import Iterator
@@ -31,23 +31,31 @@ _COMPUTED = ("delta.generationExpression", "delta.identity.start", "CURRENT_DEFA
 
 def _add_format(parser: Parser) -> None:
     parser.add_argument(
-        "--format", choices=FORMATS, help="the format; without it, what the name of the file ends with"
+        "--format",
+        choices=FORMATS,
+        help="the format; by default it is determined by the ending of the file's name",
     )
     parser.add_argument(
-        "--delimiter", metavar="CHARACTER", default=",", help="between values of CSV; , by default"
+        "--delimiter",
+        metavar="CHARACTER",
+        default=",",
+        help="for CSV: the character between values; by default a comma",
     )
     parser.add_argument(
-        "--null", metavar="TEXT", default="", help="how CSV spells NULL, without quotes; nothing by default"
+        "--null",
+        metavar="TEXT",
+        default="",
+        help="for CSV: the text without quotes that stands for NULL; by default the empty text",
     )
     parser.add_argument(
-        "--no-header", action="store_true", help="the first line of CSV does not name the columns"
+        "--no-header", action="store_true", help="for CSV: the file has no line with the names of the columns"
     )
 
 
 def _define_append(parser: Parser) -> None:
     add_table(parser)
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", default="-", help="the file; standard input without it"
+        "file", metavar="FILE", nargs="?", default="-", help="the file to read; by default standard input"
     )
     _add_format(parser)
     parser.add_argument(
@@ -55,13 +63,13 @@ def _define_append(parser: Parser) -> None:
         "--columns",
         metavar="NAMES",
         action="append",
-        help="with --no-header: the columns of CSV in their order; the table's without it",
+        help="with --no-header: the columns of the file, in their order; by default the columns of the table",
     )
-    parser.add_argument("--message", metavar="TEXT", help="what to record with the commit, as userMetadata")
+    parser.add_argument("--message", metavar="TEXT", help="a text to record with the commit, as userMetadata")
 
 
 class _Rows:
-    """The batches of a file, and what went wrong with it."""
+    """The batches of rows of a file. Counts the rows, and stores the error with which reading the file failed."""
 
     def __init__(self, name: str, batches: "Iterator[ArrowBatch]") -> None:
         self.name = "standard input" if name == "-" else name
@@ -80,7 +88,7 @@ class _Rows:
             error.args = (f"{self.name}: {error}",)
             self.failure = error
             raise
-        except (OSError, EOFError, ValueError) as error:  # What gzip raises, too.
+        except (OSError, EOFError, ValueError) as error:  # `gzip` raises any of these.
             self.failure = UsageError(f"{self.name} cannot be read: {error}")
             raise
 
@@ -96,9 +104,11 @@ def _append(arguments: Arguments, out: Output) -> None:
 
     form = format_of(arguments.file, arguments.format)
     if (arguments.columns or arguments.no_header) and form != "csv":
-        raise UsageError("--columns and --no-header belong to CSV")
+        raise UsageError("--columns and --no-header can only be used with CSV")
     if arguments.columns and not arguments.no_header:
-        raise UsageError("--columns belongs to --no-header: the first line names the columns otherwise")
+        raise UsageError(
+            "--columns can only be used with --no-header: otherwise the first line names the columns"
+        )
     table = open_table(arguments)
     with opened(arguments.file) as file:
         rows = _Rows(
@@ -135,7 +145,7 @@ def _of_text(form: str, table: "DeltaTable", arguments: Arguments, file: IO[byte
 
 
 def _parquet(name: str, file: IO[bytes]) -> "Iterator[ArrowBatch]":
-    """Reads Parquet, which begins with its end: what comes through a pipe is written to a temporary file."""
+    """Reads a Parquet file. The reader must begin at the end of the file, so a pipe is copied to a temporary file."""
     from tempfile import NamedTemporaryFile
 
     from deltalog._internal import read_parquet
@@ -152,16 +162,16 @@ def _parquet(name: str, file: IO[bytes]) -> "Iterator[ArrowBatch]":
 def _define_export(parser: Parser) -> None:
     add_table(parser)
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", default="-", help="the file; standard output without it"
+        "file", metavar="FILE", nargs="?", default="-", help="the file to write; by default standard output"
     )
     _add_format(parser)
-    parser.add_argument("--where", metavar="SQL", help="only rows for which this condition is true")
+    parser.add_argument("--where", metavar="SQL", help="write only rows for which this condition is true")
     parser.add_argument(
-        "-c", "--columns", metavar="NAMES", action="append", help="the columns, such as city,km"
+        "-c", "--columns", metavar="NAMES", action="append", help="the columns to write, such as city,km"
     )
     add_version(parser)
-    add_limit(parser, None, "at most so many rows")
-    parser.add_argument("--replace", action="store_true", help="replace a file that exists")
+    add_limit(parser, None, "write at most N rows; by default all")
+    parser.add_argument("--replace", action="store_true", help="if the file exists, replace it")
 
 
 _FORMS = {"jsonl": "json"}
@@ -172,7 +182,7 @@ def _export(arguments: Arguments, out: Output) -> None:
 
     form = format_of(arguments.file, arguments.format)
     if arguments.no_header and form != "csv":
-        raise UsageError("--no-header belongs to CSV")
+        raise UsageError("--no-header can only be used with CSV")
     if arguments.file == "-" and form in ("parquet", "arrow"):
         out.ensure_no_terminal(f"--format {form}")
     stream = open_table(arguments).to_arrow(columns_of(arguments.columns), arguments.where)
@@ -202,11 +212,13 @@ VERBS: dict[str, Verb] = {
             "deltalog append trips new.csv",
             "deltalog show trips --json | deltalog append trips --format jsonl",
         ),
-        "Each value arrives exactly or is an error with its line, and then nothing is committed: 1.5 for a whole "
-        "number, a digit too much for a decimal, a name that is no column. Columns that are left out are NULL, or what "
-        "the table computes for them.\n\n"
+        "Values are never rounded or cut off. If the table cannot store a value exactly, the command fails with the "
+        "number of its line, and commits nothing: for example for 1.5 in a column of whole numbers, for a decimal with "
+        "too many digits, or for a name that is not a column. Columns that the file does not have are NULL, or get the "
+        "value that the table computes for them.\n\n"
         "In CSV, the first line names the columns, values in quotes are never NULL, bytes are hexadecimal, and times "
-        "without a zone are in UTC. JSON lines have an object per line. Files may end with .gz.",
+        "without a zone are in UTC. JSON lines have one object per line. Files whose names end with .gz are "
+        "decompressed.",
     ),
     "export": Verb(
         _define_export,
@@ -216,6 +228,6 @@ VERBS: dict[str, Verb] = {
             'deltalog export trips trips.csv.gz --columns city,km --where "km > 4"',
             "deltalog export trips --format jsonl -n 2",
         ),
-        "What is written is what append reads, value for value. A file appears when it is whole.",
+        "`deltalog append` reads exactly the same values from the file. The file appears only when it is complete.",
     ),
 }

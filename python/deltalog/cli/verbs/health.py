@@ -1,6 +1,4 @@
-"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: keep a table in working order, and delete files that it no
-longer needs.
-"""
+"""`check`, `repair`, `vacuum`, `checkpoint`, `restore`: find and mend damage, and delete files that are not needed."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -24,7 +22,8 @@ def _define_check(parser: Parser) -> None:
         "--level",
         choices=("files", "footers", "rows"),
         default="footers",
-        help="how closely to look: at sizes only, also at footers and deletion vectors (the default), or at all rows",
+        help="what to check: only the sizes of files; also footers and deletion vectors (the default); or also all "
+        "rows",
     )
 
 
@@ -51,15 +50,17 @@ def _check(arguments: Arguments, out: Output) -> int:
 def _define_repair(parser: Parser) -> None:
     add_table(parser)
     parser.add_argument(
-        "--commit", action="store_true", help="remove the files from the log; without it, name them only"
+        "--commit",
+        action="store_true",
+        help="remove the files from the log; by default they are only printed",
     )
     parser.add_argument(
-        "--damaged", action="store_true", help="also files that are there and are not Parquet"
+        "--damaged", action="store_true", help="also remove files that exist, but are not valid Parquet"
     )
     parser.add_argument(
         "--without-vectors",
         action="store_true",
-        help="also files whose deletion vectors are missing, with all of their rows",
+        help="also remove files whose deletion vectors are missing, with all their rows",
     )
 
 
@@ -75,31 +76,36 @@ def _repair(arguments: Arguments, out: Output) -> None:
     out.lines(visible(path) for path in result["files_removed"])
     files = counted(len(result["files_removed"]), "file")
     if not result["files_removed"]:
-        out.lines(["all files are there"])
+        out.lines(["no file is missing"])
     elif arguments.commit:
         out.lines([f"{files} removed from the table"])
     else:
-        out.lines([f"{files} would be removed; bring them back if there are copies, or pass --commit"])
+        out.lines([f"{files} would be removed; restore them if there are copies, or pass --commit"])
 
 
 def _define_vacuum(parser: Parser) -> None:
     add_table(parser)
-    parser.add_argument("--delete", action="store_true", help="delete the files; without it, say only which")
+    parser.add_argument(
+        "--delete", action="store_true", help="delete the files; by default they are only counted"
+    )
     parser.add_argument(
         "--retain",
         metavar="HOURS",
         type=_hours,
-        help="keep files for so long after they were removed; the table's retention, or 7 days, without it",
+        help="keep files for this time after they were removed from the table; by default the table's retention, or "
+        "7 days",
     )
     parser.add_argument(
         "--allow-short-retention",
         action="store_true",
-        help="accept less than the table's retention with --retain",
+        help="allow --retain to be shorter than the table's retention",
     )
     parser.add_argument(
-        "--lite", action="store_true", help="do not list all files: find those that the log has removed"
+        "--lite",
+        action="store_true",
+        help="find only files that commits have removed, by reading the log instead of listing all files",
     )
-    parser.add_argument("--files", action="store_true", help="name the files")
+    parser.add_argument("--files", action="store_true", help="print the names of the files")
 
 
 def _hours(text: str) -> float:
@@ -155,12 +161,14 @@ def _checkpoint(arguments: Arguments, out: Output) -> None:
 
 def _define_restore(parser: Parser) -> None:
     add_table(parser)
-    parser.add_argument("target", metavar="VERSION", type=version_or_time, help="the version, or a time")
-    parser.add_argument("--dry-run", action="store_true", help="commit nothing, and say what would be done")
+    parser.add_argument(
+        "target", metavar="VERSION", type=version_or_time, help="the version to restore, or a time"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="commit nothing, and print what would be done")
     parser.add_argument(
         "--ignore-missing-files",
         action="store_true",
-        help="leave out files that were deleted, with their rows",
+        help="leave out files that no longer exist, with their rows",
     )
 
 
@@ -178,34 +186,35 @@ VERBS: dict[str, Verb] = {
         _define_check,
         _check,
         ("deltalog check trips", "deltalog check trips --level rows --json"),
-        "Nothing is changed. The exit code is 1 if there is a problem; unreferenced files, which a VACUUM deletes, "
-        "are one.",
+        "Nothing is changed. The exit code is 1 if a problem is found. Files to which no version refers count as "
+        "problems; VACUUM deletes them.",
         has_arrow=True,
     ),
     "repair": Verb(
         _define_repair,
         _repair,
         ("deltalog repair trips", "deltalog repair trips --commit"),
-        "The rows of the files are lost. Nothing is changed without --commit, and nothing is deleted in the store.",
+        "The table loses the rows of the files that are removed. Without --commit nothing is changed. Files in the "
+        "store are never deleted.",
     ),
     "vacuum": Verb(
         _define_vacuum,
         _vacuum,
         ("deltalog vacuum trips --files", "deltalog vacuum trips --retain 720 --delete"),
-        "Nothing is deleted without --delete. Older versions can then no longer be read. The table does not know its "
-        "shallow clones elsewhere, which need its files.",
+        "Nothing is deleted without --delete. After a deletion, older versions can no longer be read. Shallow clones "
+        "of the table may also need its files: the table does not know which clones exist.",
         has_arrow=True,
     ),
     "checkpoint": Verb(
         _define_checkpoint,
         _checkpoint,
         ("deltalog checkpoint trips",),
-        "Writers do this on their own, every delta.checkpointInterval versions.",
+        "Writers do this automatically, every delta.checkpointInterval versions.",
     ),
     "restore": Verb(
         _define_restore,
         _restore,
         ("deltalog restore trips 0 --dry-run", "deltalog restore trips 0"),
-        "It is a commit like any other, and can be undone by restoring the version before it.",
+        "Restoring makes a new commit. To undo it, restore the version before that commit.",
     ),
 }

@@ -14,19 +14,19 @@ __all__ = ["VERBS"]
 def _add_common(parser: Parser, *, with_filter: bool = True) -> None:
     if with_filter:
         parser.add_argument(
-            "--where", metavar="SQL", help="only these partitions: a condition on partition columns"
+            "--where", metavar="SQL", help="rewrite only some partitions: a condition on partition columns"
         )
     parser.add_argument(
         "--target-size",
         metavar="BYTES",
         type=whole,
-        help="the size of new files; the table's (delta.targetFileSize, else 128 MiB) without it",
+        help="the size of new files; by default the table's delta.targetFileSize, or 128 MiB",
     )
-    parser.add_argument("--dry-run", action="store_true", help="write nothing, and say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="write nothing, and print what would be done")
     parser.add_argument(
         "--check-rows",
         action="store_true",
-        help="read new files again, and compare their rows with the old ones",
+        help="before the commit, read the new files again and compare their rows with the old files",
     )
 
 
@@ -58,7 +58,7 @@ def _define_optimize(parser: Parser) -> None:
     parser.add_argument(
         "--purge",
         action="store_true",
-        help="write only those files again that have deleted rows or dropped columns (REORG)",
+        help="rewrite only files that still contain deleted rows or dropped columns, like REORG in SQL",
     )
 
 
@@ -70,7 +70,9 @@ def _optimize(arguments: Arguments, out: Output) -> None:
 
 def _define_zorder(parser: Parser) -> None:
     add_table(parser)
-    parser.add_argument("columns", metavar="COLUMNS", nargs="+", help="the columns, such as city,km")
+    parser.add_argument(
+        "columns", metavar="COLUMNS", nargs="+", help="the columns by which rows are sorted, such as city,km"
+    )
     _add_common(parser)
 
 
@@ -84,7 +86,11 @@ def _zorder(arguments: Arguments, out: Output) -> None:
 
 def _define_cluster(parser: Parser) -> None:
     add_table(parser)
-    parser.add_argument("--full", action="store_true", help="cluster all files by the present columns")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="rewrite all files, for example after the clustering columns were changed",
+    )
     _add_common(parser, with_filter=False)
 
 
@@ -93,7 +99,7 @@ def _cluster(arguments: Arguments, out: Output) -> None:
     _report(optimizer.cluster(full=arguments.full, **_common(arguments)), arguments, out)
 
 
-_ROWS = "Rows are moved to other files and never changed. With --json, all metrics are printed."
+_ROWS = "Rows are moved to other files, and never changed. With --json, all metrics are printed."
 
 VERBS: dict[str, Verb] = {
     "optimize": Verb(
@@ -106,12 +112,12 @@ VERBS: dict[str, Verb] = {
         _define_zorder,
         _zorder,
         ("deltalog zorder orders id,price",),
-        f"All files of the partitions are written again. {_ROWS}",
+        f"All files of the table are rewritten, or all files of the partitions that --where selects. {_ROWS}",
     ),
     "cluster": Verb(
         _define_cluster,
         _cluster,
         ("deltalog alter events --cluster-by day", "deltalog cluster events"),
-        f"A second run has nothing to do. {_ROWS}",
+        f"Files that are already clustered are not rewritten. {_ROWS}",
     ),
 }

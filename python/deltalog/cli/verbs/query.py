@@ -1,4 +1,4 @@
-"""`sql`: queries over tables, by DuckDB."""
+"""`sql`: runs a query over tables, by DuckDB."""
 
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output
@@ -14,7 +14,7 @@ def _define(parser: Parser) -> None:
         metavar="NAME=TABLE",
         nargs="*",
         type=pair,
-        help="a name that the query uses, and the path or URL of its table",
+        help="the name that the query uses for a table, and the path or URL of the table",
     )
     parser.add_argument(
         "-o",
@@ -23,9 +23,9 @@ def _define(parser: Parser) -> None:
         action="append",
         default=[],
         type=pair,
-        help="an option of the stores of all tables; secrets are safer in the environment",
+        help="an option of the store, for all tables; set secrets in the environment instead",
     )
-    add_limit(parser, None, "at most so many rows")
+    add_limit(parser, None, "print at most N rows; by default all")
 
 
 def _run(arguments: Arguments, out: Output) -> None:
@@ -36,7 +36,7 @@ def _run(arguments: Arguments, out: Output) -> None:
     options = options_of(arguments)
     tables = {name: DeltaTable(place, storage_options=options) for name, place in arguments.tables}
     if len(tables) < len(arguments.tables):
-        raise UsageError("a name is given to two tables")
+        raise UsageError("two tables have the same name")
     out.rows(arrow_stream(sql(arguments.query, **tables)), arguments.limit)
 
 
@@ -48,8 +48,8 @@ VERBS: dict[str, Verb] = {
             'deltalog sql "SELECT city, sum(km) AS km FROM trips GROUP BY city ORDER BY city" trips=trips',
             'deltalog sql "SELECT count(*) FROM t JOIN o ON t.km > o.price" t=trips o=orders --json',
         ),
-        "DuckDB carries the query out (pip install 'deltalog[sql]'). It gives its filters to the scans of the tables, "
-        "which skip files and pages by them. Queries cannot change tables.",
+        "DuckDB runs the query (pip install 'deltalog[sql]'). It passes its filters to the scans of the tables, which "
+        "then skip files and pages. A query cannot change tables.",
         has_arrow=True,
     ),
 }

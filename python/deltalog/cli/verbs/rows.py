@@ -1,4 +1,4 @@
-"""`head`, `show`, `count`, `changes`: the rows of a table."""
+"""`head`, `show`, `count`, `changes`: print or count the rows of a table."""
 
 from deltalog.cli.output import Output
 from deltalog.cli.verb import (
@@ -18,13 +18,13 @@ __all__ = ["VERBS"]
 
 
 def _add_what(parser: Parser) -> None:
-    parser.add_argument("--where", metavar="SQL", help="only rows for which this condition is true")
+    parser.add_argument("--where", metavar="SQL", help="print only rows for which this condition is true")
     parser.add_argument(
         "-c",
         "--columns",
         metavar="NAMES",
         action="append",
-        help="the columns to print, such as city,km; names with a comma in backticks",
+        help="the columns to print, such as city,km; put a name that contains a comma in backticks",
     )
 
 
@@ -32,9 +32,7 @@ def _define_show(parser: Parser, default: int | None = None) -> None:
     add_table(parser)
     _add_what(parser)
     add_version(parser)
-    add_limit(
-        parser, default, "at most so many rows" + ("" if default is None else f", {default} by default")
-    )
+    add_limit(parser, default, f"print at most N rows; by default {'all' if default is None else default}")
 
 
 def _define_head(parser: Parser) -> None:
@@ -48,8 +46,8 @@ def _show(arguments: Arguments, out: Output) -> None:
 
 def _define_count(parser: Parser) -> None:
     add_table(parser)
-    parser.add_argument("--where", metavar="SQL", help="only rows for which this condition is true")
-    parser.add_argument("--by-partition", action="store_true", help="the rows of each partition")
+    parser.add_argument("--where", metavar="SQL", help="count only rows for which this condition is true")
+    parser.add_argument("--by-partition", action="store_true", help="count the rows of each partition")
     add_version(parser)
 
 
@@ -73,10 +71,10 @@ def _define_changes(parser: Parser) -> None:
         metavar="LAST",
         type=version_or_time,
         nargs="?",
-        help="the last version, or a time; the newest without it",
+        help="the last version, or a time; by default the newest version",
     )
     _add_what(parser)
-    add_limit(parser, None, "at most so many rows")
+    add_limit(parser, None, "print at most N rows; by default all")
 
 
 def _changes(arguments: Arguments, out: Output) -> None:
@@ -92,14 +90,14 @@ def _changes(arguments: Arguments, out: Output) -> None:
     out.rows(changes, arguments.limit)
 
 
-_CONDITIONS = "Conditions are SQL as Spark spells it: FUNCTIONS.md has all operators and functions."
+_CONDITIONS = "Conditions are written in Spark's SQL. FUNCTIONS.md lists all operators and functions."
 
 VERBS: dict[str, Verb] = {
     "head": Verb(
         _define_head,
         _show,
         ("deltalog head trips", "deltalog head trips -n 2 --columns km"),
-        "Files are read at the same time, so which rows are the first may differ from run to run.",
+        "Files are read in parallel, so another run may print other rows.",
         has_arrow=True,
     ),
     "show": Verb(
@@ -110,7 +108,7 @@ VERBS: dict[str, Verb] = {
             "deltalog show trips --columns city,km --at 0",
             "deltalog show trips --arrow > trips.arrow",
         ),
-        f"{_CONDITIONS} Files, row groups and pages that cannot have such rows are not read.",
+        f"{_CONDITIONS} Files, row groups and pages without such rows are skipped where statistics show it.",
         has_arrow=True,
     ),
     "count": Verb(
@@ -121,7 +119,7 @@ VERBS: dict[str, Verb] = {
             'deltalog count trips --where "km > 5"',
             "deltalog count trips --by-partition",
         ),
-        "The log answers where it can: without a condition, or with one on partition columns, no rows are read.",
+        "Without a condition, or with a condition on partition columns, the log has the number, and no rows are read.",
         has_arrow=True,
     ),
     "changes": Verb(
@@ -131,8 +129,8 @@ VERBS: dict[str, Verb] = {
             "deltalog changes orders 1",
             "deltalog changes orders 1 2 --where \"_change_type = 'delete'\" --json",
         ),
-        "The table must have had a change data feed (delta.enableChangeDataFeed) at these versions. Rows have the "
-        "columns _change_type, _commit_version and _commit_timestamp besides the table's own.",
+        "The change data feed must have been enabled at these versions (delta.enableChangeDataFeed). In addition to "
+        "the table's columns, the rows have _change_type, _commit_version and _commit_timestamp.",
         has_arrow=True,
     ),
 }
