@@ -67,6 +67,7 @@ DOCUMENTS = {
     "LICENSE": "project/license.md",
     "benches/skipping.png": "guides/skipping.png",
     "benches/curve.png": "project/curve.png",
+    "docs/site.css": "site.css",
     **{f"docs/pictures/{name}": f"internals/pictures/{name}" for name in drawings()},
 }
 """For each file of the repository, its place on the site."""
@@ -132,6 +133,8 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
 # Names that have no page of their own: the first has no text, and the second repeats names of errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
+_LONG_NAME = re.compile(r"(?<![`\w])`([\w.]{16,})`(?!`)")
+_BREAK = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
 
 
@@ -155,13 +158,13 @@ def gather(root: Path, directory: Path) -> None:
     for source, target in DOCUMENTS.items():
         place = directory / target
         place.parent.mkdir(parents=True, exist_ok=True)
-        if place.suffix in (".png", ".svg"):
+        if place.suffix != ".md":
             shutil.copyfile(root / source, place)
         else:
             text = (root / source).read_text("utf-8")
             if source == "LICENSE":
                 text = f"# License\n\n```text\n{text}```\n"
-            place.write_text(_with_links_of_site(root, text, source), "utf-8")
+            place.write_text(_with_broken_names(_with_links_of_site(root, text, source)), "utf-8")
     for name, text in _reference(root):
         (directory / "reference" / f"{name}.md").write_text(text, "utf-8")
 
@@ -183,6 +186,22 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
         return words
 
     return _LINK.sub(follow, text)
+
+
+def _with_broken_names(text: str) -> str:
+    """Marks where long names in tables may break: after dots and underscores, and before capitals.
+
+    A name without such marks makes its column wide, or is broken in the middle of a word.
+    """
+    lines, is_code = [], False
+    for line in text.split("\n"):
+        is_code ^= line.lstrip().startswith("```")
+        lines.append(_LONG_NAME.sub(_marked, line) if line.startswith("|") and not is_code else line)
+    return "\n".join(lines)
+
+
+def _marked(match: re.Match[str]) -> str:
+    return f"<code>{_BREAK.sub('<wbr>', match[1])}</code>"
 
 
 def _reference(root: Path) -> Iterator[tuple[str, str]]:

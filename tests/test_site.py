@@ -84,6 +84,16 @@ def test_links_follow_their_pages(tmp_path: Path) -> None:
     )
 
 
+def test_long_names_in_tables_may_break_at_their_parts(tmp_path: Path) -> None:
+    rows = "`delta.appendOnlyTables_x` `short.name`\n| `delta.appendOnlyTables_x` | `short.name` |"
+    site.gather(small(tmp_path, f"{rows}\n```\n| `delta.appendOnlyTables_x` |\n```"), tmp_path / "pages")
+    assert (tmp_path / "pages" / "index.md").read_text() == (
+        "`delta.appendOnlyTables_x` `short.name`\n"
+        "| <code>delta.<wbr>append<wbr>Only<wbr>Tables_<wbr>x</code> | `short.name` |\n"
+        "```\n| `delta.appendOnlyTables_x` |\n```"
+    )
+
+
 @pytest.mark.parametrize(
     ("readme", "names", "message"),
     [
