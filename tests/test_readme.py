@@ -22,6 +22,7 @@ DOCUMENTS = [
     "docs/moving/deltalake",
     "docs/moving/iceberg",
     "docs/moving/jvm-connector",
+    "docs/plots",
     "docs/spark",
     "docs/start",
     "docs/statements",

@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 from deltalog.escape import visible
 
-__all__ = ["Style", "listed", "tabular", "width_of"]
+__all__ = ["Style", "cut", "listed", "padded", "tabular", "width_of", "wrapped"]
 
 _GAP = 2
 """The number of spaces between two columns."""
@@ -30,6 +30,11 @@ class Style:
         """The width of the terminal, or None if the output does not go to a terminal."""
         self.color = color
         self.ellipsis = ellipsis
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the output can show block characters."""
+        return self.ellipsis == "…"
 
     def bold(self, text: str) -> str:
         return f"\x1b[1m{text}\x1b[0m" if self.color else text
@@ -50,7 +55,7 @@ def width_of(text: str) -> int:
     )
 
 
-def _cut(text: str, most: int, ellipsis: str) -> str:
+def cut(text: str, most: int, ellipsis: str) -> str:
     """Cuts off a text that is wider than `most`."""
     if width_of(text) <= most:
         return text
@@ -63,7 +68,8 @@ def _cut(text: str, most: int, ellipsis: str) -> str:
     return "".join(kept) + ellipsis
 
 
-def _padded(text: str, width: int, *, right: bool) -> str:
+def padded(text: str, width: int, *, right: bool) -> str:
+    """Returns a text with spaces, on the right or on the left."""
     space = " " * (width - width_of(text))
     return space + text if right else text + space
 
@@ -93,9 +99,9 @@ def tabular(names: Sequence[str], rows: Iterable[Sequence[str | None]], style: S
         parts = []
         for cell, width, is_right in zip(cells, widths, right, strict=True):
             text = "NULL" if cell is None else cell
-            text = _cut(text, width, style.ellipsis) if style.width is not None else text
-            padded = _padded(text, width, right=is_right)
-            parts.append(style.bold(padded) if is_head else style.dim(padded) if cell is None else padded)
+            text = cut(text, width, style.ellipsis) if style.width is not None else text
+            whole = padded(text, width, right=is_right)
+            parts.append(style.bold(whole) if is_head else style.dim(whole) if cell is None else whole)
         return (" " * _GAP).join(parts).rstrip()
 
     if not heads:
@@ -132,14 +138,14 @@ def listed(pairs: Sequence[tuple[str, str]], style: Style) -> Iterator[str]:
     if style.width is not None:
         widest = min(widest, max(style.width // 2 - _GAP, 1))
     for name, value in shown:
-        head = name if style.width is None else _cut(name, widest, style.ellipsis)
+        head = name if style.width is None else cut(name, widest, style.ellipsis)
         room = None if style.width is None else max(style.width - widest - _GAP, 1)
-        for at, part in enumerate(_wrapped(value, room)):
-            first = style.bold(_padded(head, widest, right=False)) if at == 0 else " " * widest
+        for at, part in enumerate(wrapped(value, room)):
+            first = style.bold(padded(head, widest, right=False)) if at == 0 else " " * widest
             yield f"{first}{' ' * _GAP}{part}".rstrip()
 
 
-def _wrapped(text: str, most: int | None) -> list[str]:
+def wrapped(text: str, most: int | None) -> list[str]:
     """Breaks a text into lines, at spaces if possible."""
     if most is None or width_of(text) <= most:
         return [text]
@@ -150,7 +156,7 @@ def _wrapped(text: str, most: int | None) -> list[str]:
             line = ""
         line += word
         while width_of(line.rstrip()) > most:
-            kept = _cut(line, most, "")
+            kept = cut(line, most, "")
             # A character of width 2 does not fit if the width is 1, but each line needs a character.
             kept = kept or line[0]
             lines.append(kept)

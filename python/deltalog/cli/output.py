@@ -13,7 +13,7 @@ from deltalog.cli.layout import Style, listed, tabular
 if TYPE_CHECKING:
     from deltalog._internal import ArrowBatch, ArrowStream
 
-__all__ = ["Output", "first_rows", "objects", "style_of_terminal"]
+__all__ = ["Output", "first_rows", "style_of_terminal"]
 
 
 def style_of_terminal() -> Style:
@@ -149,13 +149,3 @@ def _texts(batches: Iterable["ArrowBatch"]) -> Iterator[Sequence[str | None]]:
 
 
 _AT_ONCE = 4096
-
-
-def objects(stream: "ArrowStream") -> Iterator[dict[str, Any]]:
-    """Yields the rows of a stream as dictionaries."""
-    from deltalog._internal import Encoder
-
-    encoder = Encoder("json", stream)
-    for batch in stream:
-        for line in encoder.encode(batch).splitlines():
-            yield json.loads(line)

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.output import Output, objects
+from deltalog.arrow_objects import objects
+from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_limit, add_table, add_version, open_table, whole
 from deltalog.escape import visible
 from deltalog.words import moment, size

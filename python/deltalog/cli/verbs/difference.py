@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from deltalog.cli.output import Output, objects
+from deltalog.arrow_objects import objects
+from deltalog.cli.output import Output
 from deltalog.cli.verb import Arguments, Parser, Verb, add_table, open_table, version_or_time
 from deltalog.escape import visible
 from deltalog.words import counted, moment, size
