@@ -77,6 +77,6 @@ def table(
         commit_file(path, version).write_text("\n".join(lines) + "\n")
         made = [action["commitInfo"]["timestamp"] / 1000 for action in actions if "commitInfo" in action]
         if made:
-            # The time of a commit is that of its file.
+            # The time of a commit is its file's.
             os.utime(commit_file(path, version), (made[0], made[0]))
     return DeltaTable(path)

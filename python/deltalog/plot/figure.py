@@ -1,4 +1,4 @@
-"""Draws plots by matplotlib. Colors of text and background are those of matplotlib's settings, so that styles work."""
+"""Draws plots by matplotlib. Text and background have the colors of matplotlib's settings, so that styles work."""
 
 import io
 from typing import TYPE_CHECKING, Any

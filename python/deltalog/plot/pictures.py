@@ -141,7 +141,7 @@ def commits_picture(numbers: Commits, name: str) -> Picture:
     panels = [Bars(f"Commits, {per} per bar", labels, parts, notes, is_time=True)]
     was = "was" if numbers.overtaken == 1 else "were"
     summary = (
-        f"{counted(numbers.commits, 'commit')}, of which {numbers.overtaken:,} {was} overtaken by others."
+        f"{counted(numbers.commits, 'commit')}; {numbers.overtaken:,} of them {was} overtaken by others."
     )
     if numbers.overtaken:
         overtaken = [period.overtaken for period in numbers.periods]

@@ -68,7 +68,7 @@ def commits_of(table: "DeltaTable", last: int | None = None, most: int = 40) -> 
 
 
 def _length(first: int, last: int, most: int) -> int:
-    """Returns the shortest length of periods of which at most `most` are needed."""
+    """Returns the shortest length with which there are at most `most` periods."""
     for length in _STEPS:
         if last // length - first // length < most:
             return length

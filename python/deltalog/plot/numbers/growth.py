@@ -78,7 +78,7 @@ def growth_of(table: "DeltaTable", last: int | None = None) -> list[Size]:
 
 
 class _Rows:
-    """Counts rows of files, some of which may not be known."""
+    """Counts the rows of files. The log may lack the number of some files."""
 
     def __init__(self) -> None:
         self._known = 0
