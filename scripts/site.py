@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from scripts.drawings import drawings
+from scripts.reference import rust
 
-__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "build", "gather"]
+__all__ = ["DOCUMENTS", "HTML", "REFERENCE", "RUST", "build", "gather"]
 
 # A directory of its own: Zensical takes what is named `.cache` beside its settings for its cache, and may empty it.
 SITE = Path(".cache/site")
@@ -134,6 +135,9 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
 }
 """The pages of the reference: title, and names in the package. The page of errors has all classes of errors."""
 
+RUST = "reference/rust.md"
+"""The page of the crate, which is only on the site: it changes with each function of the core."""
+
 # Names that have no page of their own: the first has no text, and the second repeats names of errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
@@ -189,7 +193,8 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
             raise ValueError(f"{source}: the link {link} leads nowhere (see DOCUMENTS in scripts/site.py)")
         return words
 
-    return _LINK.sub(follow, text)
+    # The site knows a language by its name alone; what follows it is for rustdoc.
+    return _LINK.sub(follow, text.replace("```rust,no_run", "```rust"))
 
 
 def _with_broken_names(text: str) -> str:
@@ -230,6 +235,7 @@ def build(root: Path) -> None:
     """
     shutil.rmtree(root / SITE, ignore_errors=True)
     gather(root, root / SITE / "pages")
+    (root / SITE / "pages" / RUST).write_text(rust.page(root), "utf-8")
     shutil.copyfile(root / "docs" / "mkdocs.yml", root / SITE / "mkdocs.yml")
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     ran = subprocess.run(command, cwd=root / SITE, capture_output=True, text=True, check=False)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.drawings import PICTURES, drawings
 from scripts.reference import __main__ as reference
+from scripts.reference import rust
 from scripts.reference.statements import FORMS, words_of_the_forms, words_of_the_parser
 from scripts.reference.tables import entries, markdown
 
@@ -16,6 +18,30 @@ pytestmark = pytest.mark.newest
 def test_the_pages_are_up_to_date(root: Path) -> None:
     files = {file.name: file.read_text("utf-8") for file in (root / reference.PAGES).glob("*.md")}
     assert files == reference.pages(root), "run python -m scripts.reference"
+
+
+def test_the_pictures_are_up_to_date(root: Path) -> None:
+    files = {file.name: file.read_text("utf-8") for file in (root / PICTURES).iterdir()}
+    assert files == drawings(), "run python -m scripts.drawings"
+
+
+def test_the_page_of_rust_has_every_public_item(root: Path) -> None:
+    page = rust.page(root)
+    for item in ("### Snapshot\n", "### parse_predicate\n\nParses", "pub fn count(&self) -> Result<u64>\n"):
+        assert item in page
+    listed = (root / rust.CRATE / "public-api.txt").read_text("utf-8")
+    assert page.count("\n### ") == listed.count("\n\n")
+
+
+def test_long_signatures_have_a_line_for_each_part() -> None:
+    assert rust.laid_out("pub fn col( name: &str, ) -> Expr") == "pub fn col(name: &str) -> Expr"
+    long = f"pub fn long( first: Map<String, (u8, u8)>, {'x' * 90}: &str, ) -> Result<()>"
+    assert rust.laid_out(long).splitlines() == [
+        "pub fn long(",
+        "    first: Map<String, (u8, u8)>,",
+        f"    {'x' * 90}: &str,",
+        ") -> Result<()>",
+    ]
 
 
 def test_a_word_of_the_parser_without_a_form_is_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

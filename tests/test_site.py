@@ -48,7 +48,13 @@ def test_nothing_is_loaded_from_elsewhere(html: Path) -> None:
 @pytest.mark.newest
 def test_what_people_search_for_is_in_the_index(html: Path) -> None:
     index = (html / "search.json").read_text("utf-8")
-    for words in ("foreachBatch", "write_deltalake", "CommitConflictError", "S3DynamoDBLogStore"):
+    for words in (
+        "foreachBatch",
+        "write_deltalake",
+        "CommitConflictError",
+        "S3DynamoDBLogStore",
+        "plan_vacuum",
+    ):
         assert words in index, words
 
 
@@ -56,7 +62,7 @@ def test_every_document_and_every_exported_name_has_a_page(root: Path) -> None:
     documents = {str(page.relative_to(root)) for page in [*root.glob("*.md"), *root.glob("docs/**/*.md")]}
     assert documents - set(site.DOCUMENTS) == set()
     pages = {page for page in site.DOCUMENTS.values() if page.endswith(".md")}
-    pages |= {f"reference/{name}.md" for name in site.REFERENCE}
+    pages |= {site.RUST, *(f"reference/{name}.md" for name in site.REFERENCE)}
     assert set(re.findall(r"[\w/-]+\.md", (root / "docs" / "mkdocs.yml").read_text("utf-8"))) == pages
 
 
@@ -77,10 +83,12 @@ def small(root: Path, readme: str, names: str = "[]") -> Path:
 def test_links_follow_their_pages(tmp_path: Path) -> None:
     text = (
         "[a](docs/spark.md#here) [b](OPERATING.md) [c](#there) [d](Cargo.toml) [e](https://example.org/x.md)"
+        "\n```rust,no_run\n```"
     )
     site.gather(small(tmp_path, text), tmp_path / "pages")
     assert (tmp_path / "pages" / "index.md").read_text() == (
         "[a](guides/spark.md#here) [b](guides/operating.md) [c](#there) d [e](https://example.org/x.md)"
+        "\n```rust\n```"
     )
 
 
