@@ -224,6 +224,20 @@ def test_a_wheel_has_classes_for_the_sparks_that_are_here_or_for_all(steps: Step
     assert f"rm -rf dist {outdated.relative_to(tmp_path)} &&" in steps("build")
 
 
+def test_a_release_has_all_environments_and_tools_of_its_own(steps: Steps) -> None:
+    for targets, command in {
+        ("release", "VERSION=0.2.0", "RELEASE_ARGS=--dry-run"): "scripts.release 0.2.0 --dry-run",
+        (
+            "test-release",
+            "TARGETS=one other",
+        ): "scripts.release --rehearse --unsigned --target one --target other",
+    }.items():
+        said = steps(*targets)
+        assert re.search(r"--python \.cache/release/venv .*--group release\n", said)
+        assert re.findall(r"--group spark-(\S+)", said) == ["4.0", "4.1", "4.2"]
+        assert f"-m {command}\n" in said
+
+
 def test_stress_lists_what_has_failed_and_how_often(root: Path, tmp_path: Path) -> None:
     """The second command fails in the first of two rounds. The third command always fails, without output."""
     flaky = tmp_path / "flaky"

@@ -24,12 +24,11 @@ class Packages:
             )
         self.directory = directory / architecture
         self.architecture = architecture
-        for name in ("lists/partial", "archives/partial"):
-            (self.directory / name).mkdir(parents=True, exist_ok=True)
+        (self.directory / "lists/partial").mkdir(parents=True, exist_ok=True)
         (self.directory / "status").touch()
         self._is_updated = False
 
-    def _apt(self, *arguments: str) -> None:
+    def _apt(self, archives: Path, *arguments: str) -> None:
         settings = {
             "APT::Architecture": self.architecture,
             "APT::Architectures": self.architecture,
@@ -37,7 +36,7 @@ class Packages:
             "Dir::State::lists": f"{self.directory}/lists",
             "Dir::State::status": f"{self.directory}/status",
             "Dir::Cache": str(self.directory),
-            "Dir::Cache::archives": f"{self.directory}/archives",
+            "Dir::Cache::archives": str(archives),
             "Debug::NoLocking": "true",
         }
         options = [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
@@ -48,13 +47,13 @@ class Packages:
 
     def unpack(self, package: str, root: Path) -> None:
         """Unpacks a package and its dependencies into a directory."""
+        archives = self.directory / "archives" / package
+        (archives / "partial").mkdir(parents=True, exist_ok=True)
         if not self._is_updated:
-            self._apt("update")
+            self._apt(archives, "update")
             self._is_updated = True
-        archives = self.directory / "archives"
-        for archive in archives.glob("*.deb"):
-            archive.unlink()
-        self._apt("install", "--download-only", "--yes", "--no-install-recommends", package)
+        self._apt(archives, "autoclean")  # Removes outdated ones.
+        self._apt(archives, "install", "--download-only", "--yes", "--no-install-recommends", package)
         root.mkdir(parents=True, exist_ok=True)
         for archive in sorted(archives.glob("*.deb")):
             content = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE)
