@@ -37,6 +37,7 @@ NAMES = {
 }
 """The names of contenders on the pages. The first of a row is always deltalog."""
 
+SPACE = "\N{NO-BREAK SPACE}"
 Row = dict[str, Any]
 _QUANTITIES = ("seconds", "peak_bytes", "heap_bytes")
 
@@ -135,14 +136,15 @@ def _figure(figure: dict[str, Any]) -> str:
 def _seconds(number: float) -> str:
     """Returns a time with two digits, or with one after the point."""
     if number >= 1:
-        return f"{number:.1f} s"
+        return f"{number:.1f}{SPACE}s"
     if number >= 0.095:
-        return f"{number:.2f} s"
-    return f"{float(f'{number * 1000:.2g}'):g} ms"
+        return f"{number:.2f}{SPACE}s"
+    return f"{float(f'{number * 1000:.2g}'):g}{SPACE}ms"
 
 
 def _bytes(number: float) -> str:
-    return f"{number / (1 << 20):,.0f} MiB" if number < 4 << 30 else f"{number / (1 << 30):.1f} GiB"
+    megabytes = number < 4 << 30
+    return f"{number / (1 << 20):,.0f}{SPACE}MiB" if megabytes else f"{number / (1 << 30):.1f}{SPACE}GiB"
 
 
 def _written(figures: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
-"""Every Python block of a document runs, in order, in one session, in an empty directory."""
+"""Every Python block of a document runs, in order, in one session, in an empty directory, and then its commands."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.stores.s3_server import S3Server
 
+COMMAND = re.compile(r"^\$ (deltalog [^|\n]+)\n((?:(?!\$ |```).*\n)*)", re.MULTILINE)
 BLOCK = re.compile(r"^( *)```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -61,7 +63,8 @@ def test_the_examples_have_types(root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
     """The environment has the credentials of a store, as the examples require."""
-    program = program_of((root / f"{document}.md").read_text())
+    text = (root / f"{document}.md").read_text()
+    program = program_of(text)
     script = tmp_path / "example.py"
     script.write_text(program)
     work = tmp_path / "work"
@@ -79,6 +82,17 @@ def test_the_examples_run(root: Path, tmp_path: Path, document: str) -> None:
             env=environment,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    for command, output in COMMAND.findall(text):
+        printed = run_command(work, command)
+        assert printed == output or not output, f"{command} prints: {printed}"
+
+
+def run_command(directory: Path, command: str) -> str:
+    """Runs a command of deltalog, and returns what it prints."""
+    words = [sys.executable, "-m", *shlex.split(command)]
+    ran = subprocess.run(words, capture_output=True, text=True, cwd=directory, timeout=60, check=False)
+    assert ran.returncode == 0, f"{command}: {ran.stderr}"
+    return ran.stdout
 
 
 def test_no_document_with_examples_is_left_out(root: Path) -> None:
