@@ -28,7 +28,7 @@ This page is made with the site, from the crate's documentation and the list of 
 def page(root: Path) -> str:
     """Returns the page."""
     sources = root / CRATE / "src"
-    about = _sentences(sources) | _renamed(sources)
+    about = _sentences(sources) | _exported(sources)
     items = list(_items((root / CRATE / "public-api.txt").read_text("utf-8")))
     names = {name for _, name, _ in items}
     parts = [START, _guide(root / CRATE / "src" / "lib.rs", names)]
@@ -93,14 +93,16 @@ def _sentences(sources: Path) -> dict[str, str]:
     return found
 
 
-def _renamed(sources: Path) -> dict[str, str]:
-    """Returns the first paragraphs of items that the crate exports under other names."""
+def _exported(sources: Path) -> dict[str, str]:
+    """Returns the first paragraphs of items that the crate exports by name from a folder, or under another name."""
     found = {}
     for module, names in re.findall(
         r"pub use ([\w:]+)::\{([^{}]*)\};", (sources / "lib.rs").read_text("utf-8")
     ):
-        for name, other in re.findall(r"(\w+) as (\w+)", names):
-            found[other] = _sentences(sources.joinpath(*module.split("::")))[name]
+        there = _sentences(sources.joinpath(*module.split("::")))
+        for name, other in re.findall(r"(\w+)(?: as (\w+))?", names):
+            if name in there:
+                found[other or name] = there[name]
     return found
 
 
