@@ -166,7 +166,9 @@ def test_the_binary_of_a_wheel_is_checked(tmp_path: Path, monkeypatch: pytest.Mo
     ]
     other = file.rename(tmp_path / "deltalog-1.2.3-cp310-abi3-linux_x86_64.whl")
     [named] = contents.check_wheel(other, VERSION, GNU)
-    assert named.startswith(f"{other.name} should be deltalog-1.2.3-cp310-abi3-manylinux_2_17_x86_64")
+    assert named.startswith(
+        f"{other.name} should be deltalog-1.2.3-cp310-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64"
+    )
 
 
 def test_a_release_has_its_files_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

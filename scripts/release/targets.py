@@ -14,7 +14,7 @@ class Target:
     policy: str
     """The oldest C library that the wheel is for, as maturin and auditwheel call it."""
     tag: str
-    """What the name of the wheel ends with."""
+    """What the name of the wheel ends with: the tags of its platform, sorted."""
     machine: str
     """What `readelf` calls the processor."""
     debian: str
@@ -31,14 +31,14 @@ LINUX = {
         Target(
             "x86_64-unknown-linux-gnu",
             "manylinux2014",
-            "manylinux_2_17_x86_64.manylinux2014_x86_64",
+            "manylinux2014_x86_64.manylinux_2_17_x86_64",
             "Advanced Micro Devices X86-64",
             "amd64",
         ),
         Target(
             "aarch64-unknown-linux-gnu",
             "manylinux2014",
-            "manylinux_2_17_aarch64.manylinux2014_aarch64",
+            "manylinux2014_aarch64.manylinux_2_17_aarch64",
             "AArch64",
             "arm64",
         ),
