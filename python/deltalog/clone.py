@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from deltalog.arguments import StoreOptions
+from deltalog.html import Facts
 
 __all__ = ["CloneArguments", "CloneResult"]
 
@@ -21,7 +22,7 @@ class CloneArguments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CloneResult:
+class CloneResult(Facts):
     """The result of a CLONE."""
 
     metrics: dict[str, int]

@@ -1,7 +1,7 @@
 """CONVERT: turns a directory of Parquet files into a table, in place."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from deltalog import _internal
@@ -16,6 +16,7 @@ from deltalog.arrow_types import ArrowSchemaExportable, ArrowStreamExportable
 from deltalog.checked import checked
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider
+from deltalog.html import Facts
 from deltalog.interrupts import after_commit
 from deltalog.schema import Schema, schema_argument
 from deltalog.table import DeltaTable
@@ -41,7 +42,7 @@ class ConvertArguments(NamedTuple):
     files: object | None = None
 
 
-class ConversionPlan:
+class ConversionPlan(Facts):
     """The plan of a conversion, made by `plan_conversion`. Nothing is committed yet."""
 
     def __init__(self, plan: _internal.ConversionPlan) -> None:
@@ -82,6 +83,11 @@ class ConversionPlan:
             TableAlreadyExistsError: another writer has created a table since.
         """
         return self._plan.commit()
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        for name in ("num_files", "size_in_bytes", "partition_columns"):
+            yield name, getattr(self, name)
+        yield "columns", {field.name: field.type for field in self.schema().fields}
 
     def __repr__(self) -> str:
         return (

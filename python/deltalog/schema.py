@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from deltalog.errors import (
     hinted,
     wrong_argument,
 )
+from deltalog.html import Facts
 
 __all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
@@ -203,7 +204,7 @@ class Field(_Json):
         return f"Field({self.name}, {self.type!r}, nullable={self.nullable}{metadata})"
 
 
-class Schema:
+class Schema(Facts):
     """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
     Arrow libraries accept it directly: `pyarrow.schema(table.schema())`. Metadata of fields are texts there, as with
@@ -257,6 +258,10 @@ class Schema:
     def names(self) -> list[str]:
         """The names of the top-level columns, in order."""
         return [field.name for field in self.fields]
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        for field in self.fields:
+            yield field.name, f"{field.type}{'' if field.nullable else ' not null'}"
 
     def __arrow_c_schema__(self) -> object:
         return schema_to_arrow(self._text).__arrow_c_schema__()

@@ -1,10 +1,12 @@
 """Compares a version with its checksum file."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from deltalog import _internal
+from deltalog.html import Facts
 
 __all__ = ["Difference", "Verification"]
 
@@ -22,7 +24,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Facts):
     """The result of comparing a version with its checksum file (protocol: "Version Checksum File")."""
 
     version: int
@@ -37,6 +39,14 @@ class Verification:
     def ok(self) -> bool:
         """Whether no difference was found."""
         return not self.differences
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        yield "ok", self.ok
+        yield "version", self.version
+        yield "file", self.file
+        yield "checked", self.checked
+        for each in self.differences:
+            yield each.field, f"{each.checksum} in the checksum, {each.replay} in the log"
 
     @classmethod
     def _of(cls, snapshot: _internal.Snapshot) -> "Verification":

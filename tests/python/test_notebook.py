@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
-from deltalog import DeltaTable, UnavailableError, write_deltalake
+from deltalog import (
+    CloneResult,
+    DeltaTable,
+    StreamBacklog,
+    UnavailableError,
+    VacuumResult,
+    plan_conversion,
+    write_deltalake,
+)
 from tests.python.place import commit_file
 
 EVIL = '<img src=x onerror="alert(1)">&amp;\u202e\x1b[31m'
@@ -87,3 +97,35 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_table_that_was_not_opened() -> None:
     assert DeltaTable.__new__(DeltaTable)._repr_html_() is None
+
+
+def test_results_and_plans(tmp_path: Path) -> None:
+    write_deltalake(
+        tmp_path / "t", pa.table({"i": [1], EVIL: [2]}), configuration={"delta.columnMapping.mode": "name"}
+    )
+    table = DeltaTable(tmp_path / "t")
+    table.delete("i = 1")
+    parquet = tmp_path / "parquet"
+    parquet.mkdir()
+    pyarrow.parquet.write_table(pa.table({"i": [1], "<b>": ["x"]}), parquet / "a.parquet")
+    plan = table.vacuum_plan(0, enforce_retention_duration=False)
+    results: list[tuple[Any, tuple[str, ...]]] = [
+        (plan, ("VacuumPlan", "num files", "1", "cutoff")),
+        (plan.delete(), ("VacuumResult", "num files", "1", "version", "3")),
+        (table.clone(tmp_path / "clone"), ("CloneResult", "allowed roots")),
+        (plan_conversion(parquet), ("ConversionPlan", "columns", "i: long, <b>: string")),
+        (table.verify(), ("Verification", "ok", "True")),
+        (table.schema(), ("Schema", "i", "long")),
+        (table.metadata(), ("Metadata", "configuration")),
+        (table.protocol(), ("Protocol", "min reader version")),
+        (StreamBacklog(3, 2, 1), ("StreamBacklog", "versions", "3")),
+        (VacuumResult(10**6, 0, 0, 1), ("1,000,000",)),
+        (CloneResult({"a": 1000}, None, [str(number) for number in range(60)]), ("a: 1,000", "")),
+    ]
+    for shown_object, texts in results:
+        parsed = Parsed(shown_object._repr_html_())
+        assert parsed.tags == {"div", "strong", "table", "tr", "td"}, shown_object
+        assert set(texts) <= {*parsed.texts, ""}, (parsed.texts, texts)
+        assert parsed.attributes == []
+    assert "… and 10 more" in CloneResult({}, None, ["x"] * 60)._repr_html_()
+    assert "\x1b" not in table.schema()._repr_html_()

@@ -29,6 +29,7 @@ from deltalog.clone import CloneArguments, CloneResult
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.credentials import CredentialProvider, is_foreign
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted
+from deltalog.html import Facts
 from deltalog.interrupts import after_commit
 from deltalog.schema import Schema, schema_argument
 from deltalog.table.alter import TableAlterer
@@ -46,7 +47,7 @@ __all__ = ["DeltaTable", "Metadata", "Protocol"]
 
 
 @dataclass(frozen=True)
-class Metadata:
+class Metadata(Facts):
     """The table's metadata (protocol: "Change Metadata")."""
 
     id: str
@@ -59,7 +60,7 @@ class Metadata:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Protocol(Facts):
     """What readers and writers of the table must support (protocol: "Protocol Evolution")."""
 
     min_reader_version: int

@@ -3,12 +3,10 @@
 Texts of the table are escaped, as it may come from a stranger. The page loads nothing from elsewhere.
 """
 
-from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from deltalog.errors import DeltaError
-from deltalog.escape import visible
+from deltalog.html import rows_html, text_html
 from deltalog.words import moment
 
 if TYPE_CHECKING:
@@ -25,12 +23,8 @@ def table_html(table: "DeltaTable") -> str:
     try:
         parts = [_facts(table), _columns(table), _commits(table)]
     except DeltaError as error:
-        parts = [f"<p>{_text(str(error))}</p>"]
-    return f"<div><strong>{_text(repr(table))}</strong>{''.join(parts)}</div>"
-
-
-def _text(value: object) -> str:
-    return escape(visible(str(value)))
+        parts = [f"<p>{text_html(str(error))}</p>"]
+    return f"<div><strong>{text_html(repr(table))}</strong>{''.join(parts)}</div>"
 
 
 def _facts(table: "DeltaTable") -> str:
@@ -45,7 +39,7 @@ def _facts(table: "DeltaTable") -> str:
         ("clustered by", ", ".join(table.clustering_columns())),
         ("features", ", ".join(snapshot.table_features)),
     ]
-    return _rows(None, ([name, value] for name, value in facts if value))
+    return rows_html(None, ([name, value] for name, value in facts if value))
 
 
 def _columns(table: "DeltaTable") -> str:
@@ -56,7 +50,7 @@ def _columns(table: "DeltaTable") -> str:
     ]
     if len(fields) > _MOST_COLUMNS:
         rows.append([f"… and {len(fields) - _MOST_COLUMNS:,} more", "", ""])
-    return _rows(["column", "type", "null"], rows)
+    return rows_html(["column", "type", "null"], rows)
 
 
 def _commits(table: "DeltaTable") -> str:
@@ -65,13 +59,7 @@ def _commits(table: "DeltaTable") -> str:
         [str(commit.get("version")), _time(commit.get("timestamp")), commit.get("operation") or ""]
         for commit in history
     )
-    return _rows(["version", "time", "operation"], rows)
-
-
-def _rows(heads: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> str:
-    head = "" if heads is None else f"<tr>{''.join(f'<th>{_text(name)}</th>' for name in heads)}</tr>"
-    lines = (f"<tr>{''.join(f'<td>{_text(value)}</td>' for value in row)}</tr>" for row in rows)
-    return f"<table>{head}{''.join(lines)}</table>"
+    return rows_html(["version", "time", "operation"], rows)
 
 
 def _time(milliseconds: object) -> str:

@@ -20,6 +20,7 @@ from deltalog.arguments import (
 )
 from deltalog.checked import checks_arguments
 from deltalog.errors import InvalidArgumentError, hinted, wrong_argument
+from deltalog.html import Facts
 from deltalog.table.handle import TableHandle
 
 __all__ = [
@@ -71,7 +72,7 @@ class StreamLimits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StreamBacklog:
+class StreamBacklog(Facts):
     """How much of a stream comes after an offset, as far as the stream has seen it."""
 
     versions: int

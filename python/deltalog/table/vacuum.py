@@ -1,6 +1,6 @@
 """VACUUM: deleting the files that a table no longer needs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltalog import _internal
 from deltalog.arguments import required_version
 from deltalog.errors import wrong_argument
+from deltalog.html import Facts
 from deltalog.table.handle import TableHandle
 
 __all__ = ["VacuumArguments", "VacuumPlan", "VacuumResult", "retention_argument", "versions_argument"]
@@ -24,7 +25,7 @@ class VacuumArguments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VacuumResult:
+class VacuumResult(Facts):
     """The result of a VACUUM."""
 
     num_files: int
@@ -38,7 +39,7 @@ class VacuumResult:
     """The version of the commit `VACUUM END`."""
 
 
-class VacuumPlan:
+class VacuumPlan(Facts):
     """The files that a table no longer needs, found by `DeltaTable.vacuum_plan`. Nothing is deleted yet."""
 
     def __init__(self, table: TableHandle, plan: _internal.VacuumPlan) -> None:
@@ -89,6 +90,10 @@ class VacuumPlan:
         files, size, directories, version = self._plan.delete()
         self._table._has_committed(version)
         return VacuumResult(files, size, directories, version)
+
+    def _facts(self) -> Iterator[tuple[str, object]]:
+        for name in ("num_files", "size_in_bytes", "version", "cutoff"):
+            yield name, getattr(self, name)
 
     def __repr__(self) -> str:
         return (
