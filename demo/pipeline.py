@@ -30,6 +30,7 @@ from rich.progress import track
 from rich.table import Table
 
 import deltalog
+import deltalog.plot
 import deltalog.spark
 from demo import flights, maintenance, plot, silver, streams
 
@@ -71,6 +72,9 @@ class Places:
     @property
     def skipping(self) -> Path:
         return self.root / "skipping.png"
+
+    def overlap(self, when: str) -> Path:
+        return self.root / f"overlap-{when}.png"
 
 
 def start_spark(root: Path) -> SparkSession:
@@ -426,11 +430,12 @@ def run(places: Places) -> None:
     step("Time travel")
     show_time_travel(spark, places)
 
+    step("Maintenance: small files are joined, rows are ordered")
+    unordered = deltalog.DeltaTable(places.silver).version()
+    skipping = maintain(spark, places)
+
     step("A filtered query reads only the files it needs")
     show_skipping(spark, places)
-
-    step("Maintenance: small files are joined, rows are ordered")
-    skipping = maintain(spark, places)
 
     step("Maintenance: a mistake is undone")
     undo_a_mistake(spark, places)
@@ -455,6 +460,9 @@ def run(places: Places) -> None:
         changed,
         places.plot,
     )
+    silver_before = deltalog.DeltaTable(places.silver, version=unordered)
+    for table, when in ((silver_before, "before"), (deltalog.DeltaTable(places.silver), "after")):
+        deltalog.plot.overlap(table, "date").savefig(places.overlap(when), dpi=120)
     plot.draw_skipping(skipping, places.skipping)
     spark.stop()
 
@@ -467,6 +475,8 @@ def run(places: Places) -> None:
         ("", places.carriers),
         ("", places.reports),
         ("plots", places.plot),
+        ("", places.overlap("before")),
+        ("", places.overlap("after")),
         ("", places.skipping),
     ):
         console.print(f"{name:<10}{place}", soft_wrap=True)
