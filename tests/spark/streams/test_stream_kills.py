@@ -82,7 +82,7 @@ def test_one_or_both_processes_die_at_any_moment(spark: SparkSession, directory:
     draw = random.Random(os.environ.get("DELTALOG_SEED"))  # noqa: S311 (no secret)
     batches = BATCHES
     for _ in range(KILLS):
-        if not kill(directory, str(draw.uniform(0, 5)), draw.choice(["both", "both", "jvm", "python"])):
+        if not kill(directory, str(draw.uniform(0, 4)), draw.choice(["both", "both", "jvm", "python"])):
             for _ in range(BATCHES):
                 rows = pa.table({"id": pa.array(range(batches * ROWS, batches * ROWS + ROWS), pa.int64())})
                 write_deltalake(directory / "source", rows, mode="append")

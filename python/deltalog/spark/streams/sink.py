@@ -150,7 +150,15 @@ def write(jvm: Jvm, session: Any, options: Options, rows: Any, batch: Batch, sin
     computed = sink.rows(rows, is_shuffled)
     request = request._replace(rows=computed, session=computed.sparkSession())
     try:
-        run(request, pending, "STREAMING UPDATE", batch.parameters, sink.ensureWanted)
+        # A job that shuffles rows adapts its plan, which is shown with an execution.
+        run(
+            request,
+            pending,
+            "STREAMING UPDATE",
+            batch.parameters,
+            sink.ensureWanted,
+            is_part_of_execution=not is_shuffled,
+        )
     except TableAlreadyExistsError as error:
         error.args = (str(error).removesuffix(f"; {error.hint}"),)
         hinted(error, "nothing was committed; start the query again, which then appends to the table")

@@ -146,6 +146,8 @@ def run(
     operation: str,
     parameters: Mapping[str, str],
     ensure_wanted: Callable[[], object] | None = None,
+    *,
+    is_part_of_execution: bool = False,
 ) -> int | None:
     """Writes and commits the rows. Returns the version; None if an application has already done the write.
 
@@ -157,7 +159,13 @@ def run(
         try:
             settings.check_calendar()
             compaction = AutoCompaction.of(settings)
-            text = job_text(file_rows(request, pending), pending, request.options, running)
+            text = job_text(
+                file_rows(request, pending),
+                pending,
+                request.options,
+                running,
+                is_part_of_execution=is_part_of_execution,
+            )
             run_job(request.jvm, session, request.rows, text, pending, running)
             running.begin_commit()
         except BaseException:
@@ -179,8 +187,19 @@ def job_text(
     options: Options,
     running: RunningWrite,
     marked: Mapping[str, Any] | None = None,
+    *,
+    is_part_of_execution: bool = False,
 ) -> str:
-    """Describes a job that writes rows, for `FileJob.java`. The rows of a statement are marked (`MarkedRows.java`)."""
+    """Describes a job that writes rows, for `FileJob.java`.
+
+    Args:
+        rows: how the rows are converted.
+        pending: the write that the job is a part of.
+        options: the options of the write.
+        running: what may interrupt the job.
+        marked: how the rows of a statement are marked (`MarkedRows.java`).
+        is_part_of_execution: whether Spark already shows the rows' plan as an execution, which the job belongs to.
+    """
     parts = {
         "tag": running.tag,
         "url": pending.location,
@@ -188,6 +207,7 @@ def job_text(
         "partitionColumns": rows.partition_columns,
         "options": {**pending.parquet_options, **options.for_parquet_writer()},
         "marked": marked,
+        "isPartOfExecution": is_part_of_execution,
     }
     return json.dumps(parts)
 

@@ -16,6 +16,7 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -36,7 +37,30 @@ public class ColumnFit {
    */
   public static Dataset<Row> byName(
       SparkSession session, Dataset<Row> rows, StructType schema, String table) {
+    if (isFit(rows.schema(), schema)) {
+      return rows;
+    }
     return fitted(session, withAllFields(session, rows, schema), schema, table, true);
+  }
+
+  /**
+   * Returns whether rows have the columns of the table as they are. Spark takes milliseconds to
+   * find that out, which small batches of streams notice. It decides about nested types and about
+   * columns that are NOT NULL.
+   */
+  private static boolean isFit(StructType rows, StructType table) {
+    StructField[] given = rows.fields();
+    StructField[] columns = table.fields();
+    boolean isFit = given.length == columns.length;
+    for (int i = 0; isFit && i < columns.length; i++) {
+      isFit =
+          columns[i].nullable()
+              && columns[i].dataType() instanceof AtomicType
+              && columns[i].dataType().equals(given[i].dataType())
+              && columns[i].name().equals(given[i].name())
+              && columns[i].metadata().equals(given[i].metadata());
+    }
+    return isFit;
   }
 
   /**

@@ -28,8 +28,8 @@ import scala.collection.immutable.Seq;
 /**
  * A Spark job that writes files of a table, and the reports of its tasks.
  *
- * <p>Spark's own FileFormatWriter runs the job, in a separate execution, with the table's commit
- * protocol.
+ * <p>Spark's own FileFormatWriter runs the job, with the table's commit protocol. The job is an
+ * execution of its own, unless it is a part of another one, as a batch of a stream is.
  */
 public class FileJob {
   /**
@@ -46,6 +46,7 @@ public class FileJob {
   private final MarkedRows marked;
   private final TableCommitProtocol protocol;
   private final int parts;
+  private final boolean isPartOfExecution;
 
   /**
    * Creates a job that writes rows. The rows are first converted to the form of the table's files
@@ -63,6 +64,7 @@ public class FileJob {
     this.parts = balance == null ? 0 : ((Number) balance.get("parts")).intValue();
     this.query = FileRows.of(session, rows, files).queryExecution();
     this.tag = (String) parts.get("tag");
+    this.isPartOfExecution = (Boolean) parts.get("isPartOfExecution");
     this.root = Locations.path(query.sparkSession(), (String) parts.get("url"));
     this.partitionColumns = Unchecked.cast(parts.get("partitionColumns"));
     this.options = TableOptions.scala(Unchecked.cast(parts.get("options")));
@@ -86,6 +88,10 @@ public class FileJob {
   }
 
   private Object execute() {
+    // Describing the plan of an execution, for listeners and the UI, takes milliseconds.
+    if (isPartOfExecution) {
+      return written();
+    }
     return SQLExecution$.MODULE$.withNewExecutionId(query, Option.apply("deltalog"), this::written);
   }
 
@@ -111,7 +117,7 @@ public class FileJob {
       new TableParquetFormat(protocol, marked),
       protocol,
       new FileFormatWriter.OutputSpec(root, Map$.MODULE$.empty(), columns),
-      session.sessionState().newHadoopConfWithOptions(options),
+      LocalTableFiles.in(session.sessionState().newHadoopConfWithOptions(options)),
       partitions(columns),
       Option.empty(),
       trackers,

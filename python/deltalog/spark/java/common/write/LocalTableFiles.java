@@ -1,0 +1,53 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermissions;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
+
+/**
+ * Hadoop's local file system, which sets the permissions of new files without help.
+ *
+ * <p>Where Hadoop has no native library, which is the usual case, it starts a process, `chmod`, for
+ * each file and for its checksum. That takes longer than to write a small file.
+ */
+public final class LocalTableFiles extends LocalFileSystem {
+  private static final String CLASS = "fs.file.impl";
+
+  /** Creates the file system. Hadoop calls this. */
+  public LocalTableFiles() {
+    super(new Raw());
+  }
+
+  /** Sets up the local file system of a job that writes files, unless the user has chosen one. */
+  static Configuration in(Configuration job) {
+    if (job.getClass(CLASS, LocalFileSystem.class) == LocalFileSystem.class) {
+      job.setClass(CLASS, LocalTableFiles.class, LocalFileSystem.class);
+      // Hadoop would keep it for everything else in the process.
+      job.setBoolean("fs.file.impl.disable.cache", true);
+    }
+    return job;
+  }
+
+  private static final class Raw extends RawLocalFileSystem {
+    @Override
+    public void setPermission(Path path, FsPermission permission) throws IOException {
+      PosixFileAttributeView file =
+          Files.getFileAttributeView(pathToFile(path).toPath(), PosixFileAttributeView.class);
+      if (file == null || permission.getStickyBit()) {
+        super.setPermission(path, permission);
+        return;
+      }
+      String text =
+          permission.getUserAction().SYMBOL
+              + permission.getGroupAction().SYMBOL
+              + permission.getOtherAction().SYMBOL;
+      file.setPermissions(PosixFilePermissions.fromString(text));
+    }
+  }
+}
