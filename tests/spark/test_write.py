@@ -280,3 +280,32 @@ def test_values_that_do_not_fit_are_never_changed(spark: SparkSession, path: str
     finally:
         spark.conf.set(policy, before)
     assert versions(path) == [0]
+
+
+def test_files_have_the_permissions_that_hadoop_is_asked_for(spark: SparkSession, path: str) -> None:
+    data = spark.createDataFrame([(1, "x", 1.5)], SCHEMA)
+    spark.conf.set("fs.permissions.umask-mode", "027")
+    try:
+        data.write.format("deltalog").partitionBy("p").save(path)
+    finally:
+        spark.conf.unset("fs.permissions.umask-mode")
+    [file] = data_files(path)
+    checksum = file.with_name(f".{file.name}.crc")
+    modes = [each.stat().st_mode & 0o777 for each in (file, checksum, file.parent)]
+    assert modes == [0o640, 0o640, 0o750]
+
+
+def test_the_local_file_system_may_be_another_one(spark: SparkSession, path: str) -> None:
+    settings = {
+        "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "fs.file.impl.disable.cache": "true",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        spark.range(3).write.format("deltalog").save(path)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    assert data_files(path)
+    assert not list(Path(path).glob(".*.crc"))
