@@ -142,6 +142,7 @@ RUST = "reference/rust.md"
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
 _LONG_NAME = re.compile(r"(?<![`\w])`([\w.]{16,})`(?!`)")
+_CODE_WITH_BAR = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _BREAK = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
 
@@ -172,7 +173,7 @@ def gather(root: Path, directory: Path) -> None:
             text = (root / source).read_text("utf-8")
             if source == "LICENSE":
                 text = f"# License\n\n```text\n{text}```\n"
-            place.write_text(_with_broken_names(_with_links_of_site(root, text, source)), "utf-8")
+            place.write_text(_with_code_of_tables(_with_links_of_site(root, text, source)), "utf-8")
     for name, text in _reference(root):
         (directory / "reference" / f"{name}.md").write_text(text, "utf-8")
 
@@ -197,20 +198,33 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
     return _LINK.sub(follow, text.replace("```rust,no_run", "```rust"))
 
 
-def _with_broken_names(text: str) -> str:
-    """Marks where long names in tables may break: after dots and underscores, and before capitals.
+def _with_code_of_tables(text: str) -> str:
+    """Replaces code in tables that the site would not show well.
 
-    A name without such marks makes its column wide, or is broken in the middle of a word.
+    - Long names are marked where they may break: after dots and underscores, and before capitals. Without such marks, a
+      name makes its column wide, or is broken in the middle of a word.
+    - A bar in code is written as `\\|`, whose backslash the site would show.
     """
     lines, is_code = [], False
     for line in text.split("\n"):
         is_code ^= line.lstrip().startswith("```")
-        lines.append(_LONG_NAME.sub(_marked, line) if line.startswith("|") and not is_code else line)
+        if line.startswith("|") and not is_code:
+            line = _CODE_WITH_BAR.sub(_escaped, _LONG_NAME.sub(_marked, line))
+        lines.append(line)
     return "\n".join(lines)
 
 
 def _marked(match: re.Match[str]) -> str:
     return f"<code>{_BREAK.sub('<wbr>', match[1])}</code>"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if "\\|" not in match[2]:
+        return match[0]
+    code = match[2].replace("\\|", "|").strip()
+    # Markdown would look for its own marks in the code.
+    marked = re.sub(r"[^\w\s.,;:=()/-]", lambda mark: f"&#{ord(mark[0])};", code)
+    return f"<code>{marked}</code>"
 
 
 def _reference(root: Path) -> Iterator[tuple[str, str]]:

@@ -92,6 +92,14 @@ def test_links_follow_their_pages(tmp_path: Path) -> None:
     )
 
 
+def test_a_bar_in_the_code_of_a_table_is_shown_without_its_backslash(tmp_path: Path) -> None:
+    rows = "| `a` | `x [b \\| *]` or ``c.`d` \\| e`` |\n\n`f \\| g`"
+    site.gather(small(tmp_path, rows), tmp_path / "pages")
+    assert (tmp_path / "pages" / "index.md").read_text() == (
+        "| `a` | <code>x &#91;b &#124; &#42;&#93;</code> or <code>c.&#96;d&#96; &#124; e</code> |\n\n`f \\| g`"
+    )
+
+
 def test_long_names_in_tables_may_break_at_their_parts(tmp_path: Path) -> None:
     rows = "`delta.appendOnlyTables_x` `short.name`\n| `delta.appendOnlyTables_x` | `short.name` |"
     site.gather(small(tmp_path, f"{rows}\n```\n| `delta.appendOnlyTables_x` |\n```"), tmp_path / "pages")
