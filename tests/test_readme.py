@@ -31,6 +31,7 @@ DOCUMENTS = [
     "docs/stores",
     "docs/streams",
     "docs/tables",
+    "docs/dask-daft",
     "docs/tools",
     "docs/writes",
 ]

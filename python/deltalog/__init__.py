@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
     from deltalog.table import DeltaTable, Metadata, Protocol
     from deltalog.table.alter import TableAlterer
+    from deltalog.table.features import TableFeatures
     from deltalog.table.log import Commit
     from deltalog.table.merge import TableMerger
     from deltalog.table.optimize import TableOptimizer
@@ -96,6 +97,7 @@ __all__ = [
     "StructType",
     "TableAlreadyExistsError",
     "TableAlterer",
+    "TableFeatures",
     "TableMerger",
     "TableOptimizer",
     "TableReplacedError",
@@ -184,6 +186,7 @@ _NAMES = {
         "Protocol",
     ),
     "table.alter": ("TableAlterer",),
+    "table.features": ("TableFeatures",),
     "table.log": ("Commit",),
     "table.merge": ("TableMerger",),
     "table.optimize": ("TableOptimizer",),

@@ -19,12 +19,14 @@ Filter: TypeAlias = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 
 All tuples of a list must hold; for a list of lists, all tuples of at least one inner list. The operators are `=` (or
 `==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A text that is compared with a column of another type is read as a
-value of that type, as in `("year", "=", "2021")`.
+value of that type, as in `("year", "=", "2021")`. A whole number is equal to a text that spells it.
 """
 
 _EXPECTED = "SQL text such as \"month = 7\", or a list of tuples such as [('month', '=', 7)]"
 
 _COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+_EQUALITIES = ("=", "==", "!=", "in", "not in")
 
 _Kinds: TypeAlias = dict[str, str]
 """The name of the type of each primitive column, by the column's name in lower case."""
@@ -66,6 +68,8 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
     name, operator, value = condition
     column = quoted(name)
     kind = kinds.get(name.lower(), "string")
+    if kinds.get(name.lower()) == "string" and operator in _EQUALITIES:
+        value = [_spelled(one) for one in value] if isinstance(value, (list, tuple, set)) else _spelled(value)
     if isinstance(operator, str) and operator in _COMPARISONS:
         return f"{column} {_COMPARISONS[operator]} {_literal(value, kind, condition)}"
     if operator not in ("in", "not in"):
@@ -78,6 +82,11 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
         return f"{column} IN ({values})" if values else "false"
     # As in pyarrow, NULL is not one of the values.
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
+
+
+def _spelled(value: Any) -> Any:
+    """Returns a whole number as text, as which `deltalake` compares it with texts, such as the year of a partition."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def value_as_sql(value: Any, kind: DataType | None, name: str) -> str:

@@ -104,6 +104,12 @@ class WriterProperties:
         level = self.compression_level
         if level is not None:
             whole_argument(level, "compression_level", "a whole number, such as 3, or None")
+            codec = (self.compression or "").upper()
+            least, most = _LEVELS.get(codec, (level, level))
+            if not least <= level <= most:
+                raise wrong_argument(
+                    "compression_level", level, f"a level of {codec}, from {least} to {most}"
+                )
         default, columns = self.default_column_properties, self.column_properties
         if default is not None and not isinstance(default, ColumnProperties):
             raise wrong_argument("default_column_properties", default, "a ColumnProperties, or None")
@@ -119,6 +125,8 @@ class WriterProperties:
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
+
+_LEVELS = {"GZIP": (0, 9), "BROTLI": (0, 11), "ZSTD": (1, 22)}
 
 # The core's names for these numbers.
 _NUMBERS = {

@@ -1,10 +1,13 @@
-"""dbt with its materializations for Delta tables: in a session, and through a Thrift server.
+"""dbt with its materializations for Delta tables: the project of `docs/dbt.md` in a session, and through a Thrift
+server.
 
 dbt is fetched from PyPI into a separate environment, because its requirements do not fit the tests' environment.
 """
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +22,7 @@ from deltalog.spark.configuration import jar
 from tests.conftest import missing
 from tests.spark.servers import free_port, running, thrift_command
 
-pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.newest
 
 PROJECT = Path(__file__).parent / "dbt_project"
 # dbt-core 1.12 and newer download a program when they are installed.
@@ -38,29 +41,15 @@ STEPS = (
     ("run", "--full-refresh", "--select", "appended"),
 )
 
-# dbt finds the session that a program has enabled.
-PROGRAM = """
-import json, sys
-from dbt.cli.main import dbtRunner
-from pyspark.sql import SparkSession
-import deltalog.spark
-directory, steps = sys.argv[1], json.loads(sys.argv[2])
-settings = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.warehouse.dir": directory + "/warehouse",
-    "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory}/metastore;create=true",
-}
-builder = SparkSession.builder.master("local[2]").enableHiveSupport()
-for name, value in settings.items():
-    builder = builder.config(name, value)
-spark = deltalog.spark.enable(builder.getOrCreate())
-for step in steps:
-    done = dbtRunner().invoke([*step, "--profiles-dir", "."])
-    if not done.success:
-        sys.exit(f"dbt {step} has failed: {done.exception}")
-spark.stop()
-"""
+SHOWN = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_page_has_the_project(root: Path) -> None:
+    shown = dict(SHOWN.findall((root / "docs" / "dbt.md").read_text()))
+    assert {"run.py", "profiles.yml", "dbt_project.yml", "models/merged.sql", "snapshots/seen.sql"} <= set(
+        shown
+    )
+    assert shown == {name: (PROJECT / name).read_text() for name in shown}
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +78,35 @@ def environment(target: str, port: int) -> dict[str, str]:
     return {**os.environ, **more}
 
 
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)
 def test_in_a_session(python: Path, project: Path) -> None:
-    command = [str(python), "-W", "ignore", "-c", PROGRAM, str(project), json.dumps(STEPS)]
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": f"{project}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={project}/metastore;create=true",
+    }
+    (project / "conf").mkdir()
+    (project / "conf" / "spark-defaults.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in settings.items())
+    )
+    command = [str(python), "-W", "ignore", "run.py", *map(shlex.join, STEPS)]
     done = subprocess.run(
-        command, cwd=project, capture_output=True, text=True, check=False, env=environment("session", 1)
+        command,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment("session", 1) | {"SPARK_CONF_DIR": str(project / "conf")},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     check(project)
 
 
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)
 def test_through_a_thrift_server(python: Path, project: Path) -> None:
     port = free_port()
     server = thrift_command(port, project, "--driver-class-path", jar())
@@ -138,6 +147,8 @@ def check(project: Path) -> None:
     replaced = "CREATE OR REPLACE TABLE AS SELECT"
     assert operations("appended") == [replaced, "WRITE", replaced]
     assert sorted(amount for (amount,) in rows("days", "amount")) == [10, 20, 35]
+    assert rows("refreshed", "id", "amount") == [(1, 10), (2, 20), (3, 35)]
+    assert operations("refreshed") == [replaced, "DELETE", "WRITE"]
     assert len(rows("seen", "id")) == 6
     assert operations("seen")[-1] == "MERGE"
     catalog = json.loads((project / "target" / "catalog.json").read_text())

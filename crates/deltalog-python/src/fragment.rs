@@ -267,13 +267,14 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
 }
 
 /// Reads the rows of a fragment. The fragment contains no credentials, so the store's credentials are passed as
-/// options.
+/// options. `columns` replaces the columns of the fragment.
 #[pyfunction]
-#[pyo3(signature = (fragment, storage_options = None))]
+#[pyo3(signature = (fragment, storage_options = None, columns = None))]
 pub(crate) fn read_fragment(
     py: Python<'_>,
     fragment: &[u8],
     storage_options: Option<StoreOptions>,
+    columns: Option<Vec<String>>,
 ) -> PyResult<ArrowStream> {
     let (schema, rows) = call(py, || {
         let fragment: Fragment = serde_json::from_slice(fragment)
@@ -287,7 +288,7 @@ pub(crate) fn read_fragment(
             .try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
         let mut scan = RowScan::new(storage.clone(), schema.arrow(), &fragment.partition_columns)?
             .with_physical_schema(schema.physical_arrow())?;
-        if let Some(columns) = &fragment.columns {
+        if let Some(columns) = columns.as_ref().or(fragment.columns.as_ref()) {
             scan = scan.with_projection(columns)?;
         }
         if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {

@@ -201,6 +201,26 @@ impl ArrowStream {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// Returns the schema as pyarrow's.
+    #[getter]
+    fn schema<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("schema", (slf,))
+    }
+
+    /// Reads the rows that are left into a table of pyarrow.
+    ///
+    /// pyarrow does not read the stream itself: within this call, a reader that detaches the thread from the
+    /// interpreter would detach it twice.
+    fn read_all<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let pyarrow = slf.py().import("pyarrow")?;
+        let schema = pyarrow.call_method1("schema", (slf,))?;
+        let batches = slf
+            .try_iter()?
+            .map(|batch| pyarrow.call_method1("record_batch", (batch?,)))
+            .collect::<PyResult<Vec<_>>>()?;
+        pyarrow.getattr("Table")?.call_method1("from_batches", (batches, schema))
+    }
+
     fn __iter__(slf: Py<Self>) -> Py<Self> {
         slf
     }

@@ -6,9 +6,11 @@ from deltalog._internal.stream import ArrowStream
 from deltalog.arguments import StoreOptions
 
 def read_fragment(
-    fragment: bytes, storage_options: StoreOptions | Mapping[str, str] | None = None
+    fragment: bytes,
+    storage_options: StoreOptions | Mapping[str, str] | None = None,
+    columns: list[str] | None = None,
 ) -> ArrowStream:
     """Returns the rows of one piece of a scan, for Spark's workers. It does not carry credentials.
 
-    The columns match the table's, in its order.
+    The columns match the table's, in its order; `columns` replaces them.
     """

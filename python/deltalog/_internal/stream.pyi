@@ -1,6 +1,6 @@
 """Arrow streams and schemas that Python gets from the core."""
 
-from typing import final
+from typing import Any, final
 
 from deltalog._internal.batch import ArrowBatch
 from deltalog.arrow_types import ArrowData, ArrowSchemaExportable
@@ -16,6 +16,11 @@ class ArrowStream:
     @property
     def column_names(self) -> list[str]:
         """The names of the columns."""
+    @property
+    def schema(self) -> Any:
+        """The schema, as a `pyarrow.Schema`."""
+    def read_all(self) -> Any:
+        """Returns the rows that have not been read yet, as a `pyarrow.Table`."""
     def __iter__(self) -> ArrowStream: ...
     def __next__(self) -> ArrowBatch: ...
     def __arrow_c_schema__(self) -> object: ...

@@ -8,7 +8,7 @@ from deltalog._internal import TableChange
 from deltalog.arguments import Names, names_argument, options_argument
 from deltalog.checked import checks_arguments, is_text
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.errors import InvalidArgumentError, wrong_argument
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.schema import Field, PrimitiveType, Schema, primitive_argument
 
 if TYPE_CHECKING:
@@ -92,7 +92,13 @@ class TableAlterer:
         """Sets the description of the table, which SQL calls its comment."""
         return self._commit(TableChange.set_description(description), commit_properties)
 
-    def add_feature(self, feature: str | Names, *, commit_properties: CommitProperties | None = None) -> int:
+    def add_feature(
+        self,
+        feature: str | Names,
+        allow_protocol_versions_increase: bool = True,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
         """Adds table features to the protocol (protocol: "Supported Features").
 
         A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
@@ -100,13 +106,18 @@ class TableAlterer:
 
         Args:
             feature: the name of a feature, such as `deletionVectors`, or several.
+            allow_protocol_versions_increase: accepted for compatibility with `deltalake`. False is refused: a feature
+                needs a protocol with feature lists.
             commit_properties: what to record with the commit.
 
         Raises:
             InvalidArgumentError: there is no such feature.
-            UnsupportedFeatureError: the feature cannot be written.
+            UnsupportedFeatureError: the feature cannot be written, or `allow_protocol_versions_increase` is False.
         """
         names = names_argument(feature, "feature", one=True)
+        if not allow_protocol_versions_increase:
+            refused = UnsupportedFeatureError("allow_protocol_versions_increase cannot be False")
+            raise hinted(refused, "compare protocol() before, if the versions of a table must not change")
         return self._commit(TableChange.add_features(names), commit_properties)
 
     def drop_feature(

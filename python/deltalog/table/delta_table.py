@@ -100,9 +100,9 @@ class DeltaTable(
         version: the version to open; the newest if neither this nor `timestamp` is given.
         timestamp: opens the version that was the newest at this time; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
-        storage_options: options of the store, with the same names as in `deltalake`. They override the environment. For
-            local files they have no effect, so that a program can be tried on a local table. For S3, `aws_profile`
-            names a profile of the AWS tools. See `docs/stores.md`.
+        storage_options: options of the store, with the same names as in `deltalake`. They override the environment.
+            Local files have none: an option is refused. For S3, `aws_profile` names a profile of the AWS tools. See
+            `docs/stores.md`.
         credential_provider: hands out credentials for the store, instead of options or the environment: a session of
             boto3, a credential of azure-identity, credentials of google-auth, or a function without arguments. It
             returns what these objects do, or a mapping such as `{"access_key_id": ..., "secret_access_key": ...,

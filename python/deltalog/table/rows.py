@@ -19,7 +19,7 @@ from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
 from deltalog.table.handle import TableHandle
-from deltalog.table.tasks import ScanTask
+from deltalog.table.tasks import ScanTask, tasks_of
 
 if TYPE_CHECKING:
     import pandas
@@ -32,16 +32,23 @@ __all__ = ["TableRows"]
 class TableRows(TableHandle):
     """The files and rows of a table at a version."""
 
-    def partitions(self, predicate: Filter | None = None) -> list[dict[str, str | None]]:
+    def partitions(
+        self,
+        predicate: Filter | None = None,
+        *,
+        partition_filters: Filter | None = None,
+        file_pruning_predicate: Filter | None = None,
+    ) -> list[dict[str, str | None]]:
         """Returns the partitions that have files, one dictionary per partition, in the order of their values.
 
         Values are text in the form of the log, such as `2024-01-31` or `true`; NULL is None. A table without
         partition columns has no partitions. With a `predicate`, only partitions with a file that may hold a
-        matching row are returned.
+        matching row are returned. `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for it; if
+        there are several, all of them must hold.
         """
         snapshot = self._rows
         columns = snapshot.partition_columns
-        found = snapshot.partitions(self._filter(predicate))
+        found = snapshot.partitions(self._all_of(predicate, partition_filters, file_pruning_predicate))
         return [dict(zip(columns, values, strict=True)) for values in found]
 
     def files(self, predicate: Filter | None = None, columns: Names | None = None) -> _internal.ArrowStream:
@@ -60,9 +67,34 @@ class TableRows(TableHandle):
         """
         return self._rows.files(columns_argument(columns), self._filter(predicate))
 
-    def file_uris(self, predicate: Filter | None = None) -> list[str]:
-        """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
-        return self._rows.file_uris(self._filter(predicate))
+    def file_uris(
+        self,
+        predicate: Filter | None = None,
+        *,
+        partition_filters: Filter | None = None,
+        file_pruning_predicate: Filter | None = None,
+    ) -> list[str]:
+        """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row.
+
+        `partition_filters` and `file_pruning_predicate` are `deltalake`'s names for it; if there are several, all of
+        them must hold.
+        """
+        return self._rows.file_uris(self._all_of(predicate, partition_filters, file_pruning_predicate))
+
+    def _all_of(
+        self,
+        predicate: Filter | None,
+        partition_filters: Filter | None,
+        file_pruning_predicate: Filter | None,
+    ) -> str | None:
+        """Returns the condition that all filters hold."""
+        texts = [
+            self._filter(predicate),
+            self._filter(partition_filters, "partition_filters"),
+            self._filter(file_pruning_predicate, "file_pruning_predicate"),
+        ]
+        given = [text for text in texts if text is not None]
+        return given[0] if len(given) == 1 else " AND ".join(f"({text})" for text in given) or None
 
     def to_arrow(
         self,
@@ -131,9 +163,8 @@ class TableRows(TableHandle):
             InvalidArgumentError: there is no such column, or the predicate does not fit the schema.
         """
         number = whole_argument(count, "count", "a whole number from 1", 1)
-        parts = self._rows.scan_tasks(number, columns_argument(columns), self._filter(predicate))
-        uri = self.table_uri
-        return [ScanTask(uri, files, size, rows, fragment) for fragment, files, size, rows in parts]
+        condition = self._filter(predicate)
+        return tasks_of(self._rows, number, columns_argument(columns), condition)
 
     def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deltalog import _internal
-from deltalog.arguments import store_argument
+from deltalog.arguments import Names, columns_argument, store_argument
 from deltalog.checked import checks_arguments
 from deltalog.credentials import CredentialProvider
 
-__all__ = ["ScanTask"]
+__all__ = ["ScanTask", "tasks_of"]
 
 
 @checks_arguments
@@ -38,6 +38,7 @@ class ScanTask:
         storage_options: Mapping[str, str] | None = None,
         *,
         credential_provider: CredentialProvider | None = None,
+        columns: Names | None = None,
     ) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream, as `DeltaTable.to_arrow` does.
 
@@ -46,10 +47,20 @@ class ScanTask:
         Args:
             storage_options: options of the store, see `DeltaTable`.
             credential_provider: what returns credentials for the store, see `DeltaTable`.
+            columns: other columns of the table than the task has.
 
         Raises:
+            InvalidArgumentError: there is no such column.
             MissingFileError: a data file is missing, for example after a vacuum.
             CorruptDataError: a data file cannot be read.
         """
         options = store_argument(self.table_uri, storage_options, credential_provider)
-        return _internal.read_fragment(self._fragment, options)
+        return _internal.read_fragment(self._fragment, options, columns_argument(columns))
+
+
+def tasks_of(
+    snapshot: _internal.Snapshot, count: int, columns: list[str] | None, predicate: str | None
+) -> list[ScanTask]:
+    """Returns the rows of a version as at most `count` tasks; see `DeltaTable.scan_tasks`."""
+    parts = snapshot.scan_tasks(count, columns, predicate)
+    return [ScanTask(snapshot.uri, files, size, rows, fragment) for fragment, files, size, rows in parts]

@@ -1,0 +1,131 @@
+"""The rows of a table in parts, which the workers of Dask and Daft read or write."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deltalog import _internal
+from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment
+from deltalog.arguments import store_argument
+from deltalog.arrow_types import ArrowSchemaExportable
+from deltalog.conditions import Location
+from deltalog.credentials import CredentialProvider
+from deltalog.distributed import begin_write
+from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
+from deltalog.table.delta_table import DeltaTable
+from deltalog.table.tasks import ScanTask, tasks_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["SIZE_OF_PART", "Credentials", "Parts", "committed"]
+
+SIZE_OF_PART = 64 * 1024 * 1024
+"""The size of the files of a part in bytes, unless the caller says how many parts there are."""
+
+
+class Credentials(NamedTuple):
+    """What workers open the store with. It goes to them with the tasks, because a task holds no credentials."""
+
+    storage_options: Mapping[str, str] | None
+    credential_provider: CredentialProvider | None
+
+    def __repr__(self) -> str:
+        return "Credentials(…)"
+
+    def read(self, task: ScanTask, columns: list[str] | None) -> _internal.ArrowStream:
+        """Returns the rows of a task."""
+        return task.read(self.storage_options, credential_provider=self.credential_provider, columns=columns)
+
+    def batches(self, task: ScanTask, columns: list[str] | None) -> "Iterator[pyarrow.RecordBatch]":
+        """Yields the rows of a task."""
+        import pyarrow
+
+        for batch in self.read(task, columns):
+            yield pyarrow.record_batch(batch)
+
+
+class Parts(NamedTuple):
+    """The rows of a table at one version for which a condition is true."""
+
+    snapshot: _internal.Snapshot
+    is_pinned: bool
+    """Whether the caller has chosen the version."""
+    condition: str | None
+    credentials: Credentials
+
+    @classmethod
+    def of(
+        cls,
+        table: Location,
+        predicate: Filter | None,
+        storage_options: Mapping[str, str] | None,
+        credential_provider: CredentialProvider | None,
+    ) -> "Parts":
+        """Returns the rows of the version that a table shows, or of the newest version at a location."""
+        if isinstance(table, DeltaTable):
+            # The table has its own options, which it does not hand out.
+            store_argument(table.table_uri, storage_options, credential_provider)
+        else:
+            table = DeltaTable(
+                table, storage_options=storage_options, credential_provider=credential_provider
+            )
+        snapshot = table._rows
+        condition = filter_argument(predicate, Schema._of(snapshot.schema_json), "predicate")
+        credentials = Credentials(storage_options, credential_provider)
+        return cls(snapshot, table._opened.is_pinned, condition, credentials)
+
+    def schema(self, columns: list[str] | None) -> "pyarrow.Schema":
+        """Returns the columns of the rows. Lists no file, and raises an error for a wrong condition."""
+        import pyarrow
+
+        empty = self.snapshot.scan(columns, self.condition, False, False, self.is_pinned, 0)
+        return pyarrow.schema(empty)
+
+    def size(self) -> int:
+        """Returns the size in bytes of the files that may have such rows."""
+        import pyarrow
+        import pyarrow.compute
+
+        sizes = pyarrow.table(self.snapshot.files(["size"], self.condition))["size"]
+        return int(pyarrow.compute.sum(sizes).as_py() or 0)
+
+    def tasks(self, count: int, columns: list[str] | None) -> list[ScanTask]:
+        """Returns at most `count` tasks, which together read exactly these rows."""
+        return tasks_of(self.snapshot, count, columns, self.condition)
+
+
+def committed(
+    table_or_uri: Location,
+    schema: Schema | ArrowSchemaExportable | None,
+    inferred: Callable[[], ArrowSchemaExportable],
+    credentials: Credentials,
+    options: Mapping[str, Any],
+    write: Callable[[DistributedWrite], Iterable[Fragment]],
+) -> int | AlreadyApplied | None:
+    """Writes the rows of all workers as one commit. If `write` fails, their files are deleted.
+
+    Args:
+        table_or_uri: as for `write_deltalake`.
+        schema: the schema of the rows. By default it is the table's; `inferred` returns it if there is no table yet,
+            or if it may differ.
+        inferred: computes the schema of the rows.
+        credentials: the credentials of the store.
+        options: more arguments of `begin_write`.
+        write: computes the rows, and returns what the workers have written.
+    """
+    if isinstance(table_or_uri, DeltaTable):
+        is_table, store = True, {}
+    else:
+        store = credentials._asdict()
+        is_table = DeltaTable.is_deltatable(table_or_uri, **store)
+    if schema is None and (not is_table or options.get("schema_mode") is not None):
+        schema = inferred()
+    started: DistributedWrite | AlreadyApplied | None = begin_write(table_or_uri, schema, **options, **store)
+    if not isinstance(started, DistributedWrite):
+        return started
+    with started:
+        version = started.commit(write(started))
+    if isinstance(table_or_uri, DeltaTable):
+        table_or_uri._has_written(version)
+    return version

@@ -1,0 +1,17 @@
+"""Runs commands of dbt, one after another, in one session of Spark: `python run.py seed "run --select merged"`."""
+
+import shlex
+import sys
+
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+
+import deltalog.spark
+
+builder = SparkSession.builder.enableHiveSupport()
+spark = deltalog.spark.configure(builder).getOrCreate()
+for command in sys.argv[1:]:
+    done = dbtRunner().invoke(shlex.split(command))
+    if not done.success:
+        sys.exit(f"dbt {command} has failed: {done.exception}")
+spark.stop()
