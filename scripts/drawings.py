@@ -6,11 +6,12 @@ a gray between the two.
 
 from __future__ import annotations
 
+import re
 import sys
 from html import escape
 from pathlib import Path
 
-__all__ = ["PICTURES", "drawings"]
+__all__ = ["PICTURES", "drawings", "graph"]
 
 PICTURES = Path("docs/pictures")
 GRAY = "#79828c"
@@ -163,6 +164,37 @@ def conflicts() -> Drawing:
     drawing.arrow((455, 208), (455, 242))
     drawing.words(530, 264, "nothing is committed")
     drawing.words(20, 310, "The store lets only one of them create 6.json. No lock is needed.")
+    return drawing
+
+
+def graph(text: str) -> Drawing:
+    """Draws the arrows of a flowchart of Mermaid (`a --> b`), each box above those that its arrows lead to."""
+    arrows = re.findall(r"^ *([\w/]+) --> ([\w/]+)$", text, re.MULTILINE)
+    heights: dict[str, int] = {}
+
+    def height(name: str) -> int:
+        if name not in heights:
+            heights[name] = 1 + max((height(below) for above, below in arrows if above == name), default=-1)
+        return heights[name]
+
+    for above, below in arrows:
+        height(above)
+        height(below)
+    ends = {below for _, below in arrows} - {above for above, _ in arrows}
+    for name in ends:
+        heights[name] = min(heights[above] for above, below in arrows if below == name) - 1
+    top = max(heights.values())
+    drawing = Drawing(700, 64 * top + 50, "What imports what")
+    places = {}
+    for level in range(top + 1):
+        row = [name for name in heights if heights[name] == level]
+        for number, name in enumerate(row):
+            places[name] = (700 * (2 * number + 1) // (2 * len(row)), 10 + 64 * (top - level))
+    for above, below in arrows:
+        (x1, y1), (x2, y2) = places[above], places[below]
+        drawing.arrow((x1, y1 + 30), (x2, y2 - 2))
+    for name, (x, y) in places.items():
+        drawing.box(x - 60, y, 120, name, "log")
     return drawing
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from scripts.drawings import drawings
+from scripts.drawings import drawings, graph
 from scripts.reference import rust
 
 __all__ = ["DOCUMENTS", "HTML", "REFERENCE", "RUST", "build", "gather"]
@@ -154,6 +154,7 @@ RUST = "reference/rust.md"
 # Names that have no page of their own: the first has no text, and the second repeats names of errors.
 WITHOUT_PAGE = {"__version__", "exceptions"}
 
+_CHART = re.compile(r"^```mermaid\n.*?^```$", re.MULTILINE | re.DOTALL)
 _LONG_NAME = re.compile(r"(?<![`\w])`([\w.]{16,})`(?!`)")
 _CODE_WITH_BAR = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _BREAK = re.compile(r"(?<=[._])(?=\w)|(?<=[a-z])(?=[A-Z])")
@@ -186,7 +187,8 @@ def gather(root: Path, directory: Path) -> None:
             text = (root / source).read_text("utf-8")
             if source == "LICENSE":
                 text = f"# License\n\n```text\n{text}```\n"
-            place.write_text(_with_code_of_tables(_with_links_of_site(root, text, source)), "utf-8")
+            linked = _with_links_of_site(root, text, source)
+            place.write_text(_with_code_of_tables(_with_drawn_chart(linked, place)), "utf-8")
     for name, text in _reference(root):
         (directory / "reference" / f"{name}.md").write_text(text, "utf-8")
 
@@ -209,6 +211,17 @@ def _with_links_of_site(root: Path, text: str, source: str) -> str:
 
     # The site knows a language by its name alone; what follows it is for rustdoc.
     return _LINK.sub(follow, text.replace("```rust,no_run", "```rust"))
+
+
+def _with_drawn_chart(text: str, place: Path) -> str:
+    """Draws a flowchart of Mermaid, for which the browser would have to load a program from elsewhere."""
+    chart = _CHART.search(text)
+    if chart is None:
+        return text
+    picture = Path("pictures", f"{place.stem}.svg")
+    (place.parent / picture).parent.mkdir(exist_ok=True)
+    (place.parent / picture).write_text(graph(chart[0]).svg(), "utf-8")
+    return text.replace(chart[0], f"![What imports what]({picture})")
 
 
 def _with_code_of_tables(text: str) -> str:

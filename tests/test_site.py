@@ -100,6 +100,16 @@ def test_a_bar_in_the_code_of_a_table_is_shown_without_its_backslash(tmp_path: P
     )
 
 
+def test_a_flowchart_is_drawn(tmp_path: Path) -> None:
+    chart = "```mermaid\nflowchart TD\n  a --> b\n  a --> c\n  b --> d\n```"
+    site.gather(small(tmp_path, f"before\n\n{chart}\n\nafter"), tmp_path / "pages")
+    assert (tmp_path / "pages" / "index.md").read_text() == (
+        "before\n\n![What imports what](pictures/index.svg)\n\nafter"
+    )
+    drawn = (tmp_path / "pages" / "pictures" / "index.svg").read_text()
+    assert (drawn.count("<rect"), drawn.count("<polyline")) == (4, 3)
+
+
 def test_long_names_in_tables_may_break_at_their_parts(tmp_path: Path) -> None:
     rows = "`delta.appendOnlyTables_x` `short.name`\n| `delta.appendOnlyTables_x` | `short.name` |"
     site.gather(small(tmp_path, f"{rows}\n```\n| `delta.appendOnlyTables_x` |\n```"), tmp_path / "pages")
