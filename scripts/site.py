@@ -38,6 +38,7 @@ DOCUMENTS = {
     "docs/servers.md": "guides/servers.md",
     "docs/clusters.md": "guides/clusters.md",
     "docs/dbt.md": "guides/dbt.md",
+    "docs/orchestration.md": "guides/orchestration.md",
     "docs/tools.md": "guides/tools.md",
     "docs/plots.md": "guides/plots.md",
     "docs/dask-daft.md": "guides/dask-daft.md",

@@ -25,6 +25,7 @@ DOCUMENTS = [
     "docs/moving/iceberg",
     "docs/moving/jvm-connector",
     "docs/plots",
+    "docs/orchestration",
     "docs/spark",
     "docs/start",
     "docs/statements",
