@@ -13,7 +13,7 @@ use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
 use crate::upkeep::environment_with;
-use crate::write_batches::write_batches;
+use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
 /// Creates or replaces a table, and writes the rows of `stream` in the same commit. Without `schema_json` it has the
@@ -61,7 +61,7 @@ pub(crate) fn create_table(
             return Ok(Some(Answer::AlreadyApplied(AlreadyApplied::new(applied))));
         }
         let operation = commit.describe(pending.definition_operation(reader.is_some()))?;
-        let files = reader.map(|reader| write_batches(pending.writer()?, reader)).transpose()?;
+        let files = reader.map(|reader| written(pending.writer()?, rows_of(reader))?.finish()).transpose()?;
         Ok(Answer::of(pending.commit(files.unwrap_or_default(), operation)?))
     })
 }

@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::reader_of;
 use crate::write_arguments::WriteArguments;
-use crate::write_batches::written;
+use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
 /// The data that a worker needs to write files of a distributed write: the table's location, schema and rules. It can
@@ -71,7 +71,7 @@ impl WriteTask {
         call(py, || {
             let storage = options.open(self.0.table_url())?;
             let writer = self.0.writer(&storage, &Environment::system())?;
-            self.0.fragment(written(writer, reader)?).map(Fragment)
+            self.0.fragment(written(writer, rows_of(reader))?).map(Fragment)
         })
     }
 

@@ -34,7 +34,6 @@
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
 //! | `several` | rows from lists and generators of batches |
-//! | `small_append` | an append of a few rows, which lists the log once |
 //! | `snapshot` | `Snapshot` |
 //! | `spark_batch` | `SparkBatch`: the files of a batch of a stream |
 //! | `spark_changes` | `SparkChanges` |
@@ -94,7 +93,6 @@ mod parquet_file;
 mod repair;
 mod restore;
 mod several;
-mod small_append;
 mod snapshot;
 mod spark_batch;
 mod spark_changes;

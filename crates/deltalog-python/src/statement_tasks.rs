@@ -23,7 +23,7 @@ use crate::statements::Done;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::reader_of;
 use crate::upkeep;
-use crate::write_batches::written;
+use crate::write_batches::{rows_of, written};
 
 /// The data that a task of a statement needs. It can be pickled, and holds no credentials.
 #[pyclass(frozen, eq, module = "deltalog._internal")]
@@ -121,7 +121,7 @@ impl StatementTask {
                     let storage = options.open(self.0.table_url())?;
                     let writer = self.0.writer(&storage, &Environment::system())?;
                     let rows = RowsToWrite { reader, marked: Arc::clone(&marked), schema };
-                    Some(written(writer, Box::new(rows))?)
+                    Some(written(writer, rows_of(Box::new(rows)))?)
                 }
                 None => {
                     let mut marked = marked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,17 +2,17 @@
 
 use deltalog::PendingWrite;
 use deltalog::engine::commit::SaveMode;
+use deltalog::engine::insert::{SmallAppend, small_append};
 use deltalog::engine::protocol::StructType;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, Answer};
-use crate::small_append::{Rows, SmallAppend, small_append};
 use crate::snapshot::Snapshot;
 use crate::store_options::StoreOptions;
 use crate::stream::{ArrowStream, Origin, reader_of};
 use crate::write_arguments::WriteArguments;
-use crate::write_batches::written_pieces;
+use crate::write_batches::{rows_of, written};
 use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists. If an
@@ -45,19 +45,19 @@ pub(crate) fn write_stream(
             request.reads = origin.rows;
         }
         let operation = |pending: &PendingWrite| arguments.operation(pending);
-        let rest = match target.base() {
-            Some(base) => match small_append(base, &request, &environment, operation, reader)? {
+        let mut rows = rows_of(reader);
+        if let Some(base) = target.base() {
+            rows = match small_append(base, &request, &environment, operation, rows)? {
                 SmallAppend::Done(outcome) => return Ok(Answer::of(outcome)),
                 SmallAppend::Rest(rest) => rest,
-            },
-            None => Rows::of(reader),
-        };
+            };
+        }
         let Some(pending) = target.begin(request, &environment)? else { return Ok(None) };
         if let Some(applied) = pending.already_applied() {
             return Ok(Some(Answer::AlreadyApplied(AlreadyApplied::new(applied))));
         }
         let operation = operation(&pending)?;
-        let files = written_pieces(pending.writer()?, rest.schema, rest.pieces)?.finish()?;
+        let files = written(pending.writer()?, rows)?.finish()?;
         Ok(Answer::of(pending.commit(files, operation)?))
     })
 }

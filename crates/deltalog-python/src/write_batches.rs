@@ -16,10 +16,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
-use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use deltalog::engine::insert::Rows;
 use deltalog::engine::interrupt;
-use deltalog::engine::protocol::Add;
 use deltalog::engine::write::DataWriter;
 use deltalog::{Error, ErrorKind, Result};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
@@ -29,29 +28,11 @@ use crate::logging::check_stop;
 
 /// The number of rows that are written at once. It limits the memory that conversions use, and is how often signals are
 /// checked.
-pub(crate) const ROWS_AT_ONCE: usize = 1 << 16;
+const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
-pub(crate) fn write_batches(
-    writer: DataWriter,
-    reader: Box<dyn RecordBatchReader + Send>,
-) -> Result<Vec<Add>> {
-    written(writer, reader)?.finish()
-}
-
-/// Writes all rows of `reader`. If that fails, the written files are deleted.
-pub(crate) fn written(writer: DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<DataWriter> {
-    let schema = reader.schema();
-    written_pieces(writer, schema, pieces(reader))
-}
-
-/// Writes all `pieces`. If that fails, the written files are deleted.
-pub(crate) fn written_pieces(
-    mut writer: DataWriter,
-    schema: SchemaRef,
-    pieces: impl Iterator<Item = Result<RecordBatch>>,
-) -> Result<DataWriter> {
-    match write_all(&mut writer, schema, pieces) {
+/// Writes all `rows`. If that fails, the written files are deleted.
+pub(crate) fn written(mut writer: DataWriter, rows: Rows) -> Result<DataWriter> {
+    match write_all(&mut writer, rows) {
         Ok(()) => Ok(writer),
         Err(error) => {
             // The first error is returned. Files that could not be deleted are left for clean-up.
@@ -61,11 +42,7 @@ pub(crate) fn written_pieces(
     }
 }
 
-fn write_all(
-    writer: &mut DataWriter,
-    schema: SchemaRef,
-    mut pieces: impl Iterator<Item = Result<RecordBatch>>,
-) -> Result<()> {
+fn write_all(writer: &mut DataWriter, Rows { schema, mut pieces }: Rows) -> Result<()> {
     // A schema that does not fit is refused before the source produces any row.
     writer.write(&RecordBatch::new_empty(schema))?;
     let mut rows = 0;
@@ -135,6 +112,11 @@ fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<
 fn asks_to_stop(error: &Error) -> bool {
     let exception = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>());
     exception.is_some_and(|exception| Python::attach(|py| !exception.is_instance_of::<PyException>(py)))
+}
+
+/// Returns all rows of `reader`, in [`pieces`].
+pub(crate) fn rows_of(reader: Box<dyn RecordBatchReader + Send>) -> Rows {
+    Rows { schema: reader.schema(), pieces: Box::new(pieces(reader)) }
 }
 
 /// Returns the rows of `reader` in pieces. Signals are checked between two pieces.

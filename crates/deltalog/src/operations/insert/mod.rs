@@ -11,6 +11,7 @@
 //! | `commit` | turns the files of a write into a transaction, and commits it |
 //! | `define` | begins the creation or the replacement of a table by its definition |
 //! | `outcome` | the outcome of a write |
+//! | `small_append` | an append of a few rows, which lists the log once |
 //!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
@@ -21,10 +22,12 @@ mod define;
 pub(crate) mod distributed;
 mod outcome;
 pub(crate) mod replacement;
+mod small_append;
 pub(crate) mod write_request;
 
 pub(crate) use base::newest;
 pub use outcome::WriteOutcome;
+pub use small_append::{Rows, SmallAppend, small_append};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,9 +42,8 @@ use crate::operations::define::{CreationMode, TableDefinition};
 use crate::operations::insert::replacement::{ReplaceWhere, check_predicate};
 use crate::operations::insert::write_request::{WriteRequest, check_existing, evolved, requested};
 use crate::protocol::TableHeader;
-use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, TableFeature, path};
+use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, path};
 use crate::runtime::environment::{AutoCompaction, Environment};
-use crate::snapshot::MOST_OWN_COMMITS;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
@@ -134,27 +136,6 @@ impl PendingWrite {
             _ => read.refresh()?,
         };
         Self::on(read.storage(), Some(base), request, environment)
-    }
-
-    /// Begins to append a few rows to the table at version `read` without looking for newer versions first, because the
-    /// commit does that anyway. Returns `None` if such a write would probably fail. If the write fails, the reason may
-    /// be that `read` is not the newest version. In both cases, [`PendingWrite::begin_on`] returns the exact error.
-    #[doc(hidden)]
-    pub fn begin_append_at(
-        read: &Snapshot,
-        request: &WriteRequest,
-        environment: &Environment,
-    ) -> Option<Self> {
-        let own_commits = read.left_over().newest_own_commit().saturating_sub(read.version());
-        let is_likely = request.mode == SaveMode::Append
-            && request.reads.is_nothing()
-            && request.app_transactions.is_empty()
-            && own_commits <= MOST_OWN_COMMITS
-            // With identity columns each write sets the metadata, so two writes on the same version conflict.
-            && !read.protocol().supports(&TableFeature::IdentityColumns);
-        let begun =
-            is_likely.then(|| Self::on(read.storage(), Some(read.clone()), request.clone(), environment));
-        begun?.ok()?.filter(|pending| pending.evolved.is_none())
     }
 
     /// Checks the request against exactly `base`; `None` stands for a table that is to be created.
