@@ -11,11 +11,15 @@ from benches import setups
 from benches.contender import (
     ARROW_DATASET,
     DELTALAKE,
+    DELTALAKE_IN_DUCKDB,
+    DELTALAKE_IN_POLARS,
     DUCKDB,
     JVM_PARQUET,
     KERNEL,
     KERNEL_LEAN,
     OURS,
+    OURS_IN_DUCKDB,
+    OURS_IN_POLARS,
     POLARS,
     SPARK_EXECUTORS,
     SPARK_JVM,
@@ -117,6 +121,10 @@ _ROWS_OF_PARTITIONS: Mapping[str, TableSpec] = {
 _DELETED_ROWS: Mapping[str, TableSpec] = {
     scale: Data(spec.rows, deleted_percent=10) for scale, spec in _ROWS.items() if isinstance(spec, Data)
 }
+_TOOLS = (
+    ("Polars", POLARS, OURS_IN_POLARS, DELTALAKE_IN_POLARS),
+    ("DuckDB", DUCKDB, OURS_IN_DUCKDB, DELTALAKE_IN_DUCKDB),
+)
 _MEBI = 1 << 20
 
 CASES = (
@@ -324,6 +332,34 @@ CASES = (
                 for peer in (DUCKDB, ARROW_DATASET)
             ),
         ),
+    ),
+    *(
+        Case(
+            name=f"{library.name}-{measure}",
+            about=f"{title}: {what} 8,000,000 rows; count and sum of the result",
+            operation=f"{measure}_rows",
+            setup=setups.table_alone,
+            tables=_ROWS,
+            contenders=(ours, library, deltalake),
+            ratios=(Ratio(measure, "ours", library.name, time=1.0), Ratio(measure, "ours", "deltalake")),
+        )
+        for title, library, ours, deltalake in _TOOLS
+        for measure, what in (
+            ("filter", "a filter that selects half of"),
+            ("join", "100,000 keys joined with"),
+        )
+    ),
+    *(
+        Case(
+            name=f"{library.name}-vectors",
+            about=f"{title}: the same filter, with a deletion vector on each file that deletes a tenth of its rows",
+            operation="filter_rows",
+            setup=setups.table_alone,
+            tables=_DELETED_ROWS,
+            contenders=(ours, deltalake),
+            ratios=(Ratio("filter", "ours", "deltalake", time=0.5),),
+        )
+        for title, library, ours, deltalake in _TOOLS
     ),
     Case(
         name="store-open-list",

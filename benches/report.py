@@ -47,13 +47,24 @@ def save(directory: Path, summary: Summary, outcomes: Sequence[Outcome], machine
 
 def _times(summary: Summary) -> Table:
     with_heap = any(each.heap_bytes for each in summary.measured)
-    table = _new("measure", "who", "-seconds", "-peak memory", *(["-heap grew by"] if with_heap else []))
+    with_cpu = any(each.cpu_seconds for each in summary.measured)
+    table = _new(
+        "measure",
+        "who",
+        "-seconds",
+        *(["-processor"] if with_cpu else []),
+        "-peak memory",
+        *(["-heap grew by"] if with_heap else []),
+    )
     for each in summary.measured:
         if each.failure:
             table.add_row(each.measure, each.contender, "not run")
         else:
-            quantities = ((each.seconds, _seconds), (each.peak_bytes, _bytes), (each.heap_bytes, _bytes))[
-                : 3 if with_heap else 2
+            quantities = [
+                (each.seconds, _seconds),
+                *([(each.cpu_seconds, _seconds)] if with_cpu else []),
+                (each.peak_bytes, _bytes),
+                *([(each.heap_bytes, _bytes)] if with_heap else []),
             ]
             table.add_row(each.measure, each.contender, *(_text(*quantity) for quantity in quantities))
     return table
@@ -62,8 +73,10 @@ def _times(summary: Summary) -> Table:
 def _comparisons(summary: Summary) -> Table:
     table = _new("measure", "ratio or limit", "of", "-found", "-target", "")
     for each in summary.compared:
-        # A memory ratio without a target says little.
-        if each.quantity == "memory" and each.at_most is None:
+        # A ratio of memory without a target says little, and a session has no processor time.
+        if each.at_most is None and (
+            each.quantity == "memory" or (each.quantity == "processor" and each.found is None)
+        ):
             continue
         show_number = {"seconds": _seconds, "peak_bytes": _bytes, "heap_bytes": _bytes}.get(
             each.quantity, _plain

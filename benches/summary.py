@@ -29,6 +29,7 @@ class Measured:
     seconds: Spread | None
     peak_bytes: Spread | None
     heap_bytes: Spread | None
+    cpu_seconds: Spread | None
     failure: str | None
 
 
@@ -86,6 +87,7 @@ def summarise(case: Case, scale: str, rounds: int, outcomes: Sequence[Outcome]) 
             Spread.of(outcome.series(measure, "seconds")),
             Spread.of(outcome.series(measure, "peak_bytes")),
             Spread.of(outcome.series(measure, "heap_bytes")),
+            Spread.of(outcome.series(measure, "cpu_seconds")),
             outcome.failure,
         )
         for measure in measures
@@ -104,7 +106,12 @@ def _ratio(ratio: Ratio, by_name: dict[str, Outcome]) -> list[Compared]:
     found = []
     peer_measure = ratio.peer_measure or ratio.measure
     what = f"{ratio.subject} / {ratio.peer}" + (f", {ratio.peer_measure}" if ratio.peer_measure else "")
-    for quantity, title, at_most in (("seconds", "time", ratio.time), ("peak_bytes", "memory", ratio.memory)):
+    quantities = (
+        ("seconds", "time", ratio.time),
+        ("cpu_seconds", "processor", None),
+        ("peak_bytes", "memory", ratio.memory),
+    )
+    for quantity, title, at_most in quantities:
         subject, peer = (
             by_name[ratio.subject].series(ratio.measure, quantity),
             by_name[ratio.peer].series(peer_measure, quantity),

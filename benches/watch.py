@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 
 def peak_bytes(process: int | None = None) -> int:
@@ -32,6 +32,8 @@ class Watch:
 
     - A lap covers what the contender does, not the preparation or the checking of its answer.
     - Laps can be nested. A lap that raises is not recorded.
+    - `cpu_seconds` is the processor time of all threads of this process. It depends less on other load on the machine
+      than the time does. A lap that includes another process does not have it.
     """
 
     def __init__(self) -> None:
@@ -54,8 +56,10 @@ class Watch:
 
     @contextmanager
     def __call__(self, measure: str) -> Iterator[None]:
-        start = perf_counter()
+        start, used = perf_counter(), process_time()
         yield
-        seconds = perf_counter() - start
+        seconds, used = perf_counter() - start, process_time() - used
         peak = peak_bytes() + sum(peak_bytes(process) for process in self._also)
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak}
+        if not self._also:
+            self.laps[measure]["cpu_seconds"] = used

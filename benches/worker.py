@@ -21,7 +21,7 @@ from typing import Any
 
 from benches.watch import Watch, peak_bytes
 
-PACKAGES = ("deltalake", "deltalog", "pyarrow", "pyspark")
+PACKAGES = ("deltalake", "deltalog", "duckdb", "polars", "pyarrow", "pyspark")
 
 
 def versions() -> dict[str, str]:

@@ -15,6 +15,8 @@ COLUMN = "d3"
 PREDICATE = "i1 < 500000"
 """A predicate for the query of `COLUMN`. It is true for half of the rows; its own column is not returned."""
 LIMIT = 500_000
+KEYS, KEY_STEP = 1_000_000, 10
+"""`i1` is joined with the numbers from 0 to `KEYS` in steps of `KEY_STEP`. A tenth of the rows have such a number."""
 
 
 def take(stream: Any) -> tuple[int, float]:

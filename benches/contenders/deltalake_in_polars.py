@@ -1,0 +1,10 @@
+"""`deltalake` as the source of lazy frames of Polars: `scan_delta`."""
+
+from functools import partial
+
+import polars as pl
+
+from benches.contenders import polars_lazy
+
+filter_rows = partial(polars_lazy.filter_rows, frame_of=pl.scan_delta)
+join_rows = partial(polars_lazy.join_rows, frame_of=pl.scan_delta)

@@ -1,0 +1,9 @@
+"""deltalog as the source of lazy frames of Polars."""
+
+from functools import partial
+
+import deltalog.polars
+from benches.contenders import polars_lazy
+
+filter_rows = partial(polars_lazy.filter_rows, frame_of=deltalog.polars.scan)
+join_rows = partial(polars_lazy.join_rows, frame_of=deltalog.polars.scan)
