@@ -5,6 +5,8 @@ import math
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -201,6 +203,21 @@ def test_rows_that_duckdb_computes_while_they_are_written(location: str, tmp_pat
     source = deltalog.sql("SELECT k, s FROM t WHERE k < 2", t=location)
     merge = DeltaTable(path).merge(source, "target.k = source.k")
     assert merge.when_matched_delete().execute()["num_target_rows_deleted"] == 2
+
+
+def test_signals_are_not_looked_for_while_duckdb_has_detached_the_thread(
+    location: str, tmp_path: Path
+) -> None:
+    """The write looks for signals every 200 ms, but the thread does not hold the interpreter while DuckDB computes."""
+    path = str(tmp_path / "copy")
+    end = time.monotonic() + 1
+
+    def results() -> Iterator[pa.Table]:
+        while time.monotonic() < end:
+            yield deltalog.sql("SELECT k, s FROM t WHERE i > 1", t=location).to_arrow_table()
+
+    write_deltalake(path, results())
+    assert DeltaTable(path).count() % 4 == 0
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use deltalog::engine::interrupt::{Watched, watched};
 
 use crate::error::IntoPython;
-use crate::{interrupts, logging};
+use crate::{foreign, interrupts, logging};
 
 /// Runs `work` while other Python threads can run, and returns its result.
 ///
@@ -60,6 +60,7 @@ struct Ended<T> {
 fn ended<T: Send>(py: Python<'_>, work: impl FnOnce() -> deltalog::Result<T> + Send) -> PyResult<Ended<T>> {
     logging::check_stop()?;
     let look = interrupts::look_of_thread(py)?;
-    let (result, watched) = py.detach(|| logging::with_immediate_delivery(|| watched(look, work)));
+    let (result, watched) =
+        py.detach(|| foreign::called(|| logging::with_immediate_delivery(|| watched(look, work))));
     Ok(Ended { result, watched, stop: logging::after_call(py).err() })
 }

@@ -2,8 +2,8 @@
 //!
 //! PyO3 takes a thread for attached to the interpreter from the beginning of a call to its end. But the code that the
 //! call asks for rows may detach the thread without PyO3, as DuckDB does while it computes, and then read a stream of
-//! this crate in the same thread. A use of Python there, which PyO3 allows, would crash the process. So streams ask
-//! [`is_within`] before they use Python.
+//! this crate in the same thread. A use of Python there, which PyO3 allows, would crash the process. So streams, checks
+//! for signals and log records ask [`is_within`] before they use Python.
 
 use std::cell::Cell;
 
@@ -11,16 +11,25 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
+/// When dropped, restores the depth.
+struct Restore(usize);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        DEPTH.set(self.0);
+    }
+}
+
 /// Runs `work`, which calls such code.
 pub(crate) fn calling<T>(work: impl FnOnce() -> T) -> T {
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            DEPTH.set(DEPTH.get() - 1);
-        }
-    }
-    DEPTH.set(DEPTH.get() + 1);
-    let _leave = Leave;
+    let _restore = Restore(DEPTH.replace(DEPTH.get() + 1));
+    work()
+}
+
+/// Runs `work` of a call that Python code has made, perhaps such code. PyO3 has detached this thread for it, so that it
+/// can attach the thread again.
+pub(crate) fn called<T>(work: impl FnOnce() -> T) -> T {
+    let _restore = Restore(DEPTH.replace(0));
     work()
 }
 

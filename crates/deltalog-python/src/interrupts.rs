@@ -53,7 +53,12 @@ fn known_look() -> Option<Look> {
 }
 
 /// Lets Python handle signals that have arrived. Returns whether a handler has raised.
+///
+/// Within foreign code this is left to Python, which handles them when that code returns to it.
 fn look() -> bool {
+    if foreign::is_within() {
+        return false;
+    }
     match Python::try_attach(|py| py.check_signals()) {
         Some(Err(raised)) => {
             keep(raised);

@@ -25,6 +25,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3_log::{Caching, Logger};
 
+use crate::foreign;
+
 /// The finest level that is meant for users.
 const FINEST_LEVEL: LevelFilter = LevelFilter::Info;
 
@@ -78,7 +80,7 @@ impl Log for Bridge {
             file: record.file().map(str::to_owned),
             line: record.line(),
         });
-        match IS_FREE.get() {
+        match IS_FREE.get() && !foreign::is_within() {
             true => Python::attach(deliver_pending).unwrap_or_else(|stop| STOP.set(Some(stop))),
             false => deliver_on_thread(),
         }
