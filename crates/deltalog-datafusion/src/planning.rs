@@ -1,0 +1,73 @@
+//! The files of a scan, divided into the partitions that DataFusion executes.
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Statistics;
+use deltalog::engine::scan::{DataFile, DataFiles, RowScan};
+use deltalog::{FileListing, Predicate, Result, Snapshot};
+
+use crate::statistics::statistics;
+
+/// A scan that has been planned.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) scan: RowScan,
+    pub(crate) predicate: Option<Predicate>,
+    /// The files of each partition; at least one partition.
+    pub(crate) groups: Vec<Vec<DataFile>>,
+    /// The threads that read a partition, if there are fewer partitions than DataFusion wants.
+    pub(crate) threads: usize,
+    pub(crate) statistics: Statistics,
+}
+
+impl Planned {
+    /// Lists the files of `snapshot` that may have rows of `predicate`.
+    pub(crate) fn new(
+        snapshot: Snapshot,
+        columns: Option<&[String]>,
+        predicate: Option<Predicate>,
+        target_partitions: usize,
+    ) -> Result<Self> {
+        let mut scan = rows(&snapshot)?;
+        if let Some(columns) = columns {
+            scan = scan.with_projection(columns)?;
+        }
+        let mut listing = FileListing::new(&snapshot);
+        if let Some(predicate) = &predicate {
+            let bound = predicate
+                .bind(snapshot.arrow_schema())
+                .map_err(|error| error.in_table(snapshot.storage().url()))?;
+            scan = scan.with_predicate(&bound)?;
+            listing = listing.predicate(predicate)?;
+        }
+        let files = DataFiles::new(&snapshot, listing)?.collect::<Result<Vec<_>>>()?;
+        let statistics = statistics(&snapshot, &scan.schema(), predicate.as_ref(), &files)?;
+        let groups = divided(files, target_partitions);
+        let threads = (target_partitions / groups.len()).max(1);
+        Ok(Self { snapshot, scan, predicate, groups, threads, statistics })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.scan.schema()
+    }
+}
+
+/// Returns the scan of all rows, with strings as views.
+pub(crate) fn rows(snapshot: &Snapshot) -> Result<RowScan> {
+    Ok(RowScan::of(snapshot)?.with_view_types().in_any_order())
+}
+
+/// Divides files into at most `most` groups of about the same size: each file, the largest first, goes to the smallest
+/// group. There is at least one group.
+fn divided(mut files: Vec<DataFile>, most: usize) -> Vec<Vec<DataFile>> {
+    files.sort_by_key(|file| std::cmp::Reverse(file.size));
+    let count = most.min(files.len()).max(1);
+    let mut groups: Vec<(u64, Vec<DataFile>)> = vec![(0, Vec::new()); count];
+    for file in files {
+        if let Some((bytes, group)) = groups.iter_mut().min_by_key(|(bytes, group)| (*bytes, group.len())) {
+            *bytes = bytes.saturating_add(file.size);
+            group.push(file);
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}

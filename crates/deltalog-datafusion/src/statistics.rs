@@ -1,0 +1,79 @@
+//! What the log shows about the rows of a scan: their number, and the bounds of columns.
+//!
+//! - Numbers and bounds that are exact are marked so, and DataFusion answers `count(*)`, `min` and `max` from them.
+//!   With a filter on columns other than the partition columns, the number is an estimate by the sizes of files.
+//! - Only integers and dates have bounds, because their order is the same in DataFusion. The bounds of each column are
+//!   another look at the log, so that scans with many files and columns go without.
+
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, Int64Type, Schema};
+use datafusion_common::stats::Precision;
+use datafusion_common::{ColumnStatistics, ScalarValue, Statistics};
+use deltalog::engine::scan::DataFile;
+use deltalog::{Answers, ColumnPath, Expr, Predicate, Result, Snapshot};
+
+/// The most statistics of files, that is files times columns, which planning a scan looks at.
+const MOST_BOUNDS: usize = 20_000;
+
+/// Returns the statistics of a scan with this schema and predicate, which reads `files`.
+pub(crate) fn statistics(
+    snapshot: &Snapshot,
+    schema: &Schema,
+    predicate: Option<&Predicate>,
+    files: &[DataFile],
+) -> Result<Statistics> {
+    let mut answers = Answers::new(snapshot);
+    if let Some(predicate) = predicate {
+        answers = answers.predicate(predicate)?;
+    }
+    let mut statistics = Statistics::new_unknown(schema);
+    statistics.num_rows = match count(&answers)? {
+        Some(rows) => Precision::Exact(rows),
+        None => estimate(snapshot, files)?,
+    };
+    let is_exact = matches!(statistics.num_rows, Precision::Exact(_));
+    let bounded = schema.fields().iter().filter(|field| has_bounds(field.data_type())).count();
+    let looks = is_exact && files.len().saturating_mul(bounded) <= MOST_BOUNDS;
+    for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
+        if !field.is_nullable() {
+            column.null_count = Precision::Exact(0);
+        }
+        if looks && has_bounds(field.data_type()) {
+            add_bounds(&answers, field.name(), column)?;
+        }
+    }
+    Ok(statistics)
+}
+
+fn has_bounds(data_type: &DataType) -> bool {
+    data_type.is_signed_integer() || *data_type == DataType::Date32
+}
+
+fn add_bounds(answers: &Answers, name: &str, column: &mut ColumnStatistics) -> Result<()> {
+    let name = Expr::Column(ColumnPath::new([name])).to_string();
+    let Some(bounds) = answers.min_max(&name)? else { return Ok(()) };
+    let value = |bound| ScalarValue::try_from_array(bound, 0).map_or(Precision::Absent, Precision::Exact);
+    column.min_value = value(&bounds.min);
+    column.max_value = value(&bounds.max);
+    Ok(())
+}
+
+/// Returns the number of rows, if the log alone has it.
+fn count(answers: &Answers) -> Result<Option<usize>> {
+    let counts = answers.by_partition(&[])?;
+    let counts = counts.as_ref().and_then(|counts| counts.column_by_name("count"));
+    let Some(counts) = counts.and_then(|counts| counts.as_primitive_opt::<Int64Type>()) else {
+        return Ok(None);
+    };
+    Ok(usize::try_from(counts.values().iter().sum::<i64>()).ok())
+}
+
+/// Estimates the number of rows in `files` by their share of the bytes of the table.
+fn estimate(snapshot: &Snapshot, files: &[DataFile]) -> Result<Precision<usize>> {
+    let (Some(rows), bytes) = (count(&Answers::new(snapshot))?, snapshot.totals()?.bytes) else {
+        return Ok(Precision::Absent);
+    };
+    let read: u64 = files.iter().map(|file| file.size).sum();
+    let share = if bytes == 0 { 1.0 } else { (read as f64 / bytes as f64).min(1.0) };
+    Ok(Precision::Inexact((rows as f64 * share) as usize))
+}

@@ -1,0 +1,337 @@
+//! Each filter selects the same rows in a table as in DataFusion, and is pushed down as expected.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
+    Int32Array, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::expr::InList;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, Operator, TableProviderFilterPushDown, binary_expr, col, lit};
+use datafusion_functions::core::expr_fn::get_field;
+use datafusion_physical_expr::create_physical_expr;
+use datafusion_session::TableProvider;
+use deltalog_datafusion::DeltaTableProvider;
+
+use crate::support::{Table, integers, rows, scan};
+
+use TableProviderFilterPushDown::{Exact, Inexact, Unsupported};
+
+fn text(value: &str) -> Expr {
+    lit(ScalarValue::Utf8View(Some(value.to_owned())))
+}
+
+fn decimal(unscaled: i128) -> Expr {
+    lit(ScalarValue::Decimal128(Some(unscaled), 10, 2))
+}
+
+fn day(days: i32) -> Expr {
+    lit(ScalarValue::Date32(Some(days)))
+}
+
+fn instant(micros: i64) -> Expr {
+    lit(ScalarValue::TimestampMicrosecond(Some(micros), Some("UTC".into())))
+}
+
+fn bytes(value: &[u8]) -> Expr {
+    lit(ScalarValue::BinaryView(Some(value.to_vec())))
+}
+
+fn is_one_of(column: &str, values: Vec<Expr>, negated: bool) -> Expr {
+    Expr::InList(InList::new(Box::new(col(column)), values, negated))
+}
+
+/// The filters, and who evaluates them: the scan alone, both, or DataFusion alone.
+#[rustfmt::skip]
+fn filters() -> Vec<(Expr, TableProviderFilterPushDown)> {
+    let (i, f, g, s, b) = (|| col("i"), || col("f"), || col("g"), || col("s"), || col("b"));
+    let compared = |left: Expr, op, right: Expr| binary_expr(left, op, right);
+    let (nan, null) = (lit(f64::NAN), lit(ScalarValue::Int32(None)));
+    let (integers, floats) = (|| [1, 2, 3].map(lit).to_vec(), || [0.0, 1.5].map(lit).to_vec());
+    vec![
+        (i().eq(lit(3)), Exact),
+        (lit(3).gt_eq(i()), Exact),
+        (i().not_eq(lit(3)), Exact),
+        (i().lt(lit(0)).or(i().gt_eq(lit(5))), Exact),
+        (i().is_null(), Exact),
+        (i().is_not_null().and(b()), Exact),
+        (!b(), Exact),
+        (b().is_true(), Exact),
+        (b().is_false(), Exact),
+        (b().is_not_true(), Exact),
+        (b().is_not_false(), Exact),
+        (b().is_unknown(), Exact),
+        (b().is_not_unknown(), Exact),
+        (i().gt(lit(3)).is_not_true(), Exact),
+        (compared(i(), Operator::IsDistinctFrom, lit(3)), Exact),
+        (compared(i(), Operator::IsNotDistinctFrom, lit(3)), Exact),
+        (i().between(lit(1), lit(4)), Exact),
+        (i().not_between(lit(1), lit(4)), Exact),
+        (is_one_of("i", integers(), false), Exact),
+        (is_one_of("i", integers(), true), Exact),
+        (is_one_of("i", vec![lit(1), null], false), Unsupported),
+        ((i() + lit(1)).eq(lit(4)), Unsupported),
+        // What cannot be translated is left to DataFusion, in an AND but not in an OR or below a NOT.
+        (col("id").lt(lit(9_i64)).and((i() % lit(2)).eq(lit(1))), Inexact),
+        (col("id").lt(lit(2_i64)).or((i() % lit(2)).eq(lit(1))), Unsupported),
+        (!(col("id").lt(lit(9_i64)).and((i() % lit(2)).eq(lit(1)))), Unsupported),
+        // Floats: NaN of both signs, zeros of both signs.
+        (f().gt(lit(1.5)), Inexact),
+        (f().gt_eq(lit(1.5)), Inexact),
+        (f().gt(lit(-0.0)), Inexact),
+        (f().lt(lit(0.0)), Inexact),
+        (f().lt_eq(lit(-0.0)), Inexact),
+        (f().eq(lit(0.0)), Inexact),
+        (f().eq(lit(-0.0)), Inexact),
+        (f().not_eq(lit(0.0)), Unsupported),
+        (!f().gt(lit(1.5)), Unsupported),
+        (f().gt(lit(1.5)).is_true(), Unsupported),
+        (f().eq(nan), Unsupported),
+        (f().is_null(), Exact),
+        (is_one_of("f", floats(), false), Inexact),
+        (is_one_of("f", floats(), true), Unsupported),
+        (f().between(lit(-1.0), lit(1.5)), Inexact),
+        (f().lt(lit(1.0)).or(i().eq(lit(3))), Inexact),
+        (f().lt(col("h")), Inexact),
+        (g().gt(lit(1.5_f32)), Inexact),
+        (g().eq(lit(0.1_f32)), Inexact),
+        // Texts and bytes.
+        (s().eq(text("it's")), Exact),
+        (s().eq(text("a\\b")), Exact),
+        (s().eq(text("")), Exact),
+        (s().lt(text("b")), Exact),
+        (s().gt(text("é")), Exact),
+        (s().like(text("a%")), Exact),
+        (s().like(text("%b")), Exact),
+        (s().like(text("%a%")), Exact),
+        (s().like(text("a_b")), Exact),
+        (s().like(text("_")), Exact),
+        (s().not_like(text("%a%")), Exact),
+        (s().like(text("a\\%b")), Unsupported),
+        (s().ilike(text("A%")), Unsupported),
+        (is_one_of("s", vec![text("a%b"), text("it's"), text("100%")], false), Exact),
+        (col("x").eq(bytes(&[0, 255])), Exact),
+        (col("x").gt(bytes(&[127])), Exact),
+        // Decimals, dates and times.
+        (col("d").eq(decimal(150)), Exact),
+        (col("d").lt(decimal(-1)), Exact),
+        (is_one_of("d", vec![decimal(150), decimal(225)], true), Exact),
+        (col("day").eq(day(19_782)), Exact),
+        (col("day").lt(day(0)), Exact),
+        (col("t").gt_eq(instant(1_704_067_200_000_000)), Exact),
+        (col("t").gt_eq(lit(ScalarValue::TimestampMicrosecond(Some(0), None))), Unsupported),
+        (col("n").lt(lit(ScalarValue::TimestampMicrosecond(Some(6), None))), Exact),
+        // Fields of structs.
+        (get_field(col("o"), "k").eq(lit(3)), Exact),
+        (get_field(col("o"), "k").is_null(), Exact),
+        (get_field(col("o"), "v").lt(lit(1.0)), Inexact),
+    ]
+}
+
+/// Returns rows in which values and NULLs of all columns alternate.
+fn batch() -> RecordBatch {
+    let nan = f64::NAN;
+    let floats = [
+        Some(1.5),
+        Some(nan),
+        Some(-nan),
+        Some(0.0),
+        Some(-0.0),
+        None,
+        Some(f64::INFINITY),
+        Some(f64::NEG_INFINITY),
+        Some(2.5),
+        Some(-1.0),
+        Some(0.1),
+        Some(f64::MIN_POSITIVE),
+    ];
+    let texts = [
+        Some("a"),
+        Some("a%b"),
+        Some("it's"),
+        Some("a\\b"),
+        Some(""),
+        None,
+        Some("é"),
+        Some("😀"),
+        Some("a\nb"),
+        Some("100%"),
+        Some("B"),
+        Some("xab"),
+    ];
+    let integers = [
+        Some(1),
+        Some(2),
+        None,
+        Some(3),
+        Some(5),
+        Some(4),
+        Some(-7),
+        Some(i32::MAX),
+        Some(i32::MIN),
+        None,
+        Some(0),
+        Some(9),
+    ];
+    let booleans = [
+        Some(true),
+        Some(false),
+        None,
+        Some(true),
+        Some(false),
+        None,
+        Some(true),
+        Some(true),
+        Some(false),
+        None,
+        Some(false),
+        Some(true),
+    ];
+    let decimals = [
+        Some(150),
+        Some(-1),
+        None,
+        Some(225),
+        Some(-2),
+        Some(0),
+        Some(300),
+        Some(99_999),
+        Some(400),
+        None,
+        Some(1),
+        Some(-150),
+    ];
+    let days = [
+        Some(0),
+        Some(-1),
+        None,
+        Some(19_782),
+        Some(19_783),
+        Some(1),
+        Some(-719_162),
+        None,
+        Some(5),
+        Some(6),
+        Some(7),
+        Some(8),
+    ];
+    let micros = [
+        Some(0),
+        Some(-1),
+        None,
+        Some(1_704_067_200_000_000),
+        Some(1_704_067_200_000_001),
+        Some(1_704_067_199_999_999),
+        Some(5),
+        None,
+        Some(6),
+        Some(7),
+        Some(8),
+        Some(9),
+    ];
+    let bytes: [Option<&[u8]>; 12] = [
+        Some(&[0, 255]),
+        Some(&[]),
+        None,
+        Some(&[127]),
+        Some(&[128]),
+        Some(&[127, 0]),
+        Some(&[255]),
+        None,
+        Some(&[1]),
+        Some(&[2]),
+        Some(&[3]),
+        Some(&[4]),
+    ];
+    let int = |values: &[Option<i32>]| Arc::new(Int32Array::from(values.to_vec())) as ArrayRef;
+    let structs = StructArray::from(vec![
+        (Arc::new(Field::new("k", DataType::Int32, true)), int(&integers)),
+        (
+            Arc::new(Field::new("v", DataType::Float64, true)),
+            Arc::new(Float64Array::from(floats.to_vec())) as ArrayRef,
+        ),
+    ]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(Int64Array::from_iter_values(0..12))),
+        ("i", int(&integers)),
+        ("f", Arc::new(Float64Array::from(floats.to_vec()))),
+        ("g", Arc::new(floats.iter().map(|value| value.map(|value| value as f32)).collect::<Float32Array>())),
+        ("h", Arc::new(floats.iter().rev().copied().collect::<Float64Array>())),
+        ("s", Arc::new(StringArray::from(texts.to_vec()))),
+        ("b", Arc::new(BooleanArray::from(booleans.to_vec()))),
+        ("d", Arc::new(Decimal128Array::from(decimals.to_vec()).with_precision_and_scale(10, 2).unwrap())),
+        ("day", Arc::new(Date32Array::from(days.to_vec()))),
+        ("t", Arc::new(TimestampMicrosecondArray::from(micros.to_vec()).with_timezone("UTC"))),
+        ("n", Arc::new(TimestampMicrosecondArray::from(micros.to_vec()))),
+        ("x", Arc::new(BinaryArray::from(bytes.to_vec()))),
+        ("o", Arc::new(structs)),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))
+        .unwrap()
+}
+
+/// Returns the ids of the rows for which DataFusion finds that `filter` is true.
+fn selected(filter: &Expr, batch: &RecordBatch) -> Vec<i64> {
+    let schema = DFSchema::try_from(batch.schema()).unwrap();
+    let expr =
+        create_physical_expr(filter, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default())
+            .unwrap();
+    let found = expr.evaluate(batch).unwrap().into_array(batch.num_rows()).unwrap();
+    integers(&[arrow::compute::filter_record_batch(batch, found.as_boolean()).unwrap()])
+}
+
+/// Returns `batch` with the types that the provider has, which are views.
+fn with_views(batch: &RecordBatch, provider: &DeltaTableProvider) -> RecordBatch {
+    let schema = provider.schema();
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| arrow::compute::cast(column, field.data_type()).unwrap());
+    RecordBatch::try_new(Arc::clone(&schema), columns.collect()).unwrap()
+}
+
+async fn check(properties: &[(&str, &str)], deleted: Option<i64>) {
+    let batch = batch();
+    let table = Table::new(properties, &[], &[batch.slice(0, 5), batch.slice(5, 1), batch.slice(6, 6)]);
+    if let Some(id) = deleted {
+        table.delete(&format!("id = {id}"));
+    }
+    let provider = table.provider();
+    let batch = with_views(&batch, &provider);
+    let mut wrong = Vec::new();
+    for (filter, expected) in filters() {
+        let support = provider.supports_filters_pushdown(&[&filter]).unwrap().remove(0);
+        if support != expected {
+            wrong.push(format!("{filter} is {support:?} instead of {expected:?}"));
+            continue;
+        }
+        if support == Unsupported {
+            continue;
+        }
+        let mut truth = selected(&filter, &batch);
+        truth.retain(|id| deleted != Some(*id));
+        let found = rows(scan(&provider, None, &[filter.clone()], None).await).await.unwrap();
+        let mut found = match support {
+            Exact => integers(&found),
+            _ => found.iter().flat_map(|batch| selected(&filter, batch)).collect(),
+        };
+        found.sort_unstable();
+        if found != truth {
+            wrong.push(format!("{filter}: {found:?} instead of {truth:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn filters_select_the_same_rows() {
+    check(&[("delta.enableDeletionVectors", "false")], None).await;
+}
+
+#[tokio::test]
+async fn filters_select_the_same_rows_with_column_mapping_and_deletion_vectors() {
+    let properties = [("delta.columnMapping.mode", "name"), ("delta.enableDeletionVectors", "true")];
+    check(&properties, Some(3)).await;
+}
