@@ -20,6 +20,7 @@ from scripts.release.checkout import git
 from scripts.release.errors import RefusedError
 from scripts.release.version import PLACES, Version, current, set_version
 
+DATAFUSION = "crates/deltalog-datafusion"
 FILES = (*PLACES, changelog.FILE, "Makefile", checksums.SIGNERS)
 PERSON = {"NAME": "A Person", "EMAIL": "person@example.org"}
 
@@ -113,15 +114,23 @@ def test_other_texts_are_no_versions(text: str) -> None:
 
 def test_the_version_is_set_everywhere(root: Path, repository: Path) -> None:
     set_version(repository, Version(7, 8, 9))
-    lock = (repository / "Cargo.lock").read_text()
-    packages = dict(re.findall(r'(?m)^name = "(deltalog[\w-]*)"\nversion = "(.*)"$', lock))
-    manifests = list(root.glob("crates/*/Cargo.toml"))
-    names = {re.findall(r'(?m)^name = "(.*)"$', manifest.read_text())[0] for manifest in manifests}
+    packages: dict[str, str] = {}
+    for workspace in (".", DATAFUSION):
+        lock = (repository / workspace / "Cargo.lock").read_text()
+        packages |= dict(re.findall(r'(?m)^name = "(deltalog[\w-]*)"\nversion = "(.*)"$', lock))
+    manifests = {path.parent.name: path.read_text() for path in root.glob("crates/*/Cargo.toml")}
+    names = {re.findall(r'(?m)^name = "(.*)"$', manifest)[0] for manifest in manifests.values()}
     assert packages == dict.fromkeys(names, "7.8.9")
-    assert all("\nversion.workspace = true\n" in manifest.read_text() for manifest in manifests)
+    del manifests["deltalog-datafusion"]  # It is a workspace of its own.
+    assert all("\nversion.workspace = true\n" in manifest for manifest in manifests.values())
     assert 'dynamic = ["version"]' in (root / "pyproject.toml").read_text()
-    changed = git(repository, "diff", "--numstat").splitlines()
-    assert [line.split("\t") for line in changed] == [["3", "3", "Cargo.lock"], ["2", "2", "Cargo.toml"]]
+    changed = [line.split("\t") for line in git(repository, "diff", "--numstat").splitlines()]
+    assert changed == [
+        ["3", "3", "Cargo.lock"],
+        ["2", "2", "Cargo.toml"],
+        ["2", "2", f"{DATAFUSION}/Cargo.lock"],
+        ["2", "2", f"{DATAFUSION}/Cargo.toml"],
+    ]
 
 
 def test_the_places_of_the_version_must_agree(repository: Path) -> None:
@@ -130,9 +139,9 @@ def test_the_places_of_the_version_must_agree(repository: Path) -> None:
     entry = '[[package]]\nname = "deltalog-python"\nversion = "0.1.0"'
     lock.write_text(before.replace(entry, entry.replace("0.1.0", "0.0.9")))
     committed(repository)
-    assert "differ: 0.1.0 in Cargo.lock and Cargo.toml, 0.0.9 in Cargo.lock" in refused(
-        repository, "0.2.0", "--dry-run"
-    )
+    told = refused(repository, "0.2.0", "--dry-run")
+    assert "differ: 0.1.0 in Cargo.lock" in told
+    assert ", 0.0.9 in Cargo.lock" in told
     lock.write_text(before.replace(entry, ""))
     committed(repository)
     assert "Cargo.lock has 0 texts like" in refused(repository, "0.2.0", "--dry-run")
@@ -212,7 +221,7 @@ def test_a_dry_run_shows_what_would_change(
     made = committed(repository)
     command.main(["0.2.0", "--dry-run"], repository)
     shown = capsys.readouterr().out
-    assert shown.count('+version = "0.2.0"') == 4
+    assert shown.count('+version = "0.2.0"') == 7
     assert "+## 0.2.0 (" in shown
     assert (builds, git(repository, "rev-parse", "HEAD"), git(repository, "tag")) == ([], made, "")
 

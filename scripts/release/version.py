@@ -25,6 +25,13 @@ PLACES = {
         f'[[package]]\nname = "{name}"\nversion = "VERSION"\n'
         for name in ("deltalog", "deltalog-python", "deltalog-testkit")
     ),
+    "crates/deltalog-datafusion/Cargo.toml": (
+        'name = "deltalog-datafusion"\nversion = "VERSION"\n',
+        'deltalog = { path = "../deltalog", version = "=VERSION" }\n',
+    ),
+    "crates/deltalog-datafusion/Cargo.lock": tuple(
+        f'[[package]]\nname = "{name}"\nversion = "VERSION"\n' for name in ("deltalog", "deltalog-datafusion")
+    ),
 }
 """The texts with the version, for each file. pyproject.toml, the jars and the binary take it from Cargo.toml."""
 
