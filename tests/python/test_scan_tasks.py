@@ -63,6 +63,17 @@ def test_tasks_read_what_a_scan_reads(table: DeltaTable, count: int, predicate: 
     assert all(pa.schema(task.read()).names == columns for task in some)
 
 
+def test_a_task_reads_other_columns(table: DeltaTable) -> None:
+    """Such as those that a library asks for later. The condition stays."""
+    tasks = table.scan_tasks(3, ["words"], "i < 250")
+    rows = [row for task in tasks for row in pa.table(task.read(columns=["i", "day"])).to_pylist()]
+    expected = pa.table(table.to_arrow(["i", "day"], "i < 250"))
+    assert in_order(rows) == in_order(expected.to_pylist())
+    assert sum(len(batch) for task in tasks for batch in task.read(columns=[])) == expected.num_rows
+    with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
+        tasks[0].read(columns=["nope"])
+
+
 def test_what_a_task_says(table: DeltaTable) -> None:
     tasks = table.scan_tasks(3)
     assert sum(task.num_files for task in tasks) == 6
