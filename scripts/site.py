@@ -137,6 +137,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
         [
             "polars.scan",
             "duckdb.source",
+            "pyarrow.dataset",
             "sql",
             "dask.read",
             "dask.write",

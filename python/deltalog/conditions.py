@@ -48,18 +48,25 @@ class Rows(NamedTuple):
             table = DeltaTable(table, storage_options=storage_options)
         return cls(table._rows, table._opened.is_pinned)
 
-    def read(self, columns: list[str] | None, condition: str | None) -> _internal.ArrowStream:
-        """Returns the rows for which the condition is true. Strings have the Arrow type `string_view`."""
-        return self.snapshot.scan(columns, condition, False, True, self.is_pinned)
+    def read(
+        self,
+        columns: list[str] | None,
+        condition: str | None,
+        *,
+        limit: int | None = None,
+        view_types: bool = True,
+    ) -> _internal.ArrowStream:
+        """Returns the rows for which the condition is true. By default strings have the Arrow type `string_view`."""
+        return self.snapshot.scan(columns, condition, False, view_types, self.is_pinned, limit)
 
-    def empty(self) -> _internal.ArrowStream:
+    def empty(self, *, view_types: bool = True) -> _internal.ArrowStream:
         """Returns a stream without rows that has the schema of the table. Does not list files."""
-        return self.snapshot.scan(None, None, False, True, self.is_pinned, 0)
+        return self.read(None, None, limit=0, view_types=view_types)
 
     def understands(self, condition: str) -> bool:
         """Returns whether the scan can evaluate a condition. Does not list files."""
         try:
-            self.snapshot.scan([], condition, False, True, self.is_pinned, 0)
+            self.read([], condition, limit=0)
         except (InvalidArgumentError, UnsupportedFeatureError):
             return False
         return True

@@ -67,14 +67,16 @@ class TableDataset(TableHandle):
         as_large_types: bool = False,
         file_pruning_predicate: Filter | None = None,
     ) -> "pyarrow.dataset.Dataset":
-        """Returns the files of the table as a dataset of pyarrow, which reads them without deltalog. Needs pyarrow.
+        """Returns the table as a dataset of pyarrow. Needs pyarrow.
 
-        Each file is a fragment with the known properties of its rows: the values of partition columns, and bounds of
-        whole numbers, dates and texts. Tables that pyarrow cannot read correctly are refused; `to_arrow()` reads them.
+        If pyarrow can read the files of the table by itself, they are the fragments of the dataset. Each has the known
+        properties of its rows: the values of partition columns, and bounds of whole numbers, dates and texts. If it
+        cannot, because of deletion vectors, column mapping, or files outside the table or in a store, deltalog reads
+        the rows, and the dataset has no fragments: it is what `deltalog.pyarrow.dataset` returns.
 
         Args:
-            partitions: selects files, by SQL or tuples as in `files()`. If a file may have a matching row, all of its
-                rows are included.
+            partitions: selects files, by SQL or tuples as in `files()`. Fragments include all rows of a file that may
+                have a matching row; a dataset without fragments has the matching rows only.
             filesystem: a filesystem of pyarrow whose root is the table's directory. Not needed for files on the local
                 disk.
             parquet_read_options: options for `pyarrow.dataset.ParquetFileFormat`.
@@ -83,16 +85,35 @@ class TableDataset(TableHandle):
             file_pruning_predicate: as `partitions`; both must hold.
 
         Raises:
-            UnsupportedFeatureError: the table has column mapping, or files with deletion vectors, or files outside its
-                directory; or it is in a store, and there is no `filesystem`.
+            UnsupportedFeatureError: a `filesystem`, `parquet_read_options` or `schema` was passed, and pyarrow cannot
+                read the files by itself.
         """
+        if as_large_types:
+            refused = UnsupportedFeatureError("as_large_types cannot be True")
+            raise hinted(refused, "pass a schema with the types large_string and large_binary")
+        conditions = [
+            self._filter(partitions, "partitions"),
+            self._filter(file_pruning_predicate, "file_pruning_predicate"),
+        ]
+        predicate = " AND ".join(f"({text})" for text in conditions if text is not None) or None
+        try:
+            return self._dataset_of_files(predicate, filesystem, parquet_read_options, schema)
+        except UnsupportedFeatureError:
+            if any(given is not None for given in (filesystem, parquet_read_options, schema)):
+                raise
+        from deltalog.conditions import Rows
+        from deltalog.pyarrow import of_rows
+
+        return of_rows(Rows(self._rows, self._opened.is_pinned), predicate)
+
+    def _dataset_of_files(
+        self, predicate: str | None, filesystem: object, parquet_read_options: object, schema: object
+    ) -> "pyarrow.dataset.Dataset":
+        """Returns the files as a dataset that pyarrow reads. Refuses tables whose rows it would read incorrectly."""
         import pyarrow
         import pyarrow.dataset
         import pyarrow.fs
 
-        if as_large_types:
-            refused = UnsupportedFeatureError("as_large_types cannot be True")
-            raise hinted(refused, "pass a schema with the types large_string and large_binary")
         if schema is not None and not isinstance(schema, pyarrow.Schema):
             raise wrong_argument("schema", schema, "a pyarrow.Schema, or None")
         if filesystem is None:
@@ -104,11 +125,6 @@ class TableDataset(TableHandle):
         except TypeError as error:
             expected = "a pyarrow.dataset.ParquetReadOptions, or None"
             raise wrong_argument("parquet_read_options", parquet_read_options, expected) from error
-        conditions = [
-            self._filter(partitions, "partitions"),
-            self._filter(file_pruning_predicate, "file_pruning_predicate"),
-        ]
-        predicate = " AND ".join(f"({text})" for text in conditions if text is not None) or None
         self._ensure_plain()
         files = _files(self, predicate)
         if files["deletion_vector"].null_count < len(files):
