@@ -28,6 +28,19 @@ def test_spark_stores_the_same(spark: SparkSession, tmp_path: Path) -> None:
     assert DeltaTable(target).version() == 1
 
 
+def test_rows_with_the_schema_of_the_table_are_checked(spark: SparkSession, path: str) -> None:
+    """Rows may have the metadata of the table's columns, and longer values."""
+    spark.sql(f"CREATE TABLE deltalog.`{path}` (v VARCHAR(3), c CHAR(3)) USING deltalog")
+    table = spark.read.format("deltalog").load(path)
+    long = [spark.createDataFrame([row], table.schema) for row in (("long", "x"), ("abc", "long"))]
+    plain = spark.createDataFrame([("long", "x")], "v string, c string")
+    for rows in (*long, table.union(plain)):
+        with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+            rows.write.format("deltalog").mode("append").save(path)
+    spark.createDataFrame([("abc", "x")], table.schema).write.format("deltalog").mode("append").save(path)
+    assert DeltaTable(path).to_pyarrow_table().to_pylist() == [{"v": "abc", "c": "x  "}]
+
+
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_merge_stores_fields_by_their_lengths(spark: SparkSession, path: str, vectors: str) -> None:
     """This also holds for a MERGE that adds columns. It cannot add a field to a struct with limited fields, because

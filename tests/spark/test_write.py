@@ -295,6 +295,15 @@ def test_files_have_the_permissions_that_hadoop_is_asked_for(spark: SparkSession
     assert modes == [0o640, 0o640, 0o750]
 
 
+def test_directories_inherit_the_group_of_the_table(spark: SparkSession, path: str) -> None:
+    """If the bit setgid of a directory is set, new directories in it have the bit, too."""
+    Path(path).mkdir()
+    Path(path).chmod(0o2775)
+    spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").partitionBy("p").save(path)
+    [file] = data_files(path)
+    assert file.parent.stat().st_mode & 0o7000 == 0o2000
+
+
 def test_the_local_file_system_may_be_another_one(spark: SparkSession, path: str) -> None:
     settings = {
         "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils$;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
@@ -45,8 +46,9 @@ public class ColumnFit {
 
   /**
    * Returns whether rows have the columns of the table as they are. Spark takes milliseconds to
-   * find that out, which small batches of streams notice. It decides about nested types and about
-   * columns that are NOT NULL.
+   * find that out, which small batches of streams notice. It decides about nested types, and about
+   * columns that are NOT NULL or have a maximum length: rows may have the metadata of such a column
+   * without its values.
    */
   private static boolean isFit(StructType rows, StructType table) {
     StructField[] given = rows.fields();
@@ -58,7 +60,8 @@ public class ColumnFit {
               && columns[i].dataType() instanceof AtomicType
               && columns[i].dataType().equals(given[i].dataType())
               && columns[i].name().equals(given[i].name())
-              && columns[i].metadata().equals(given[i].metadata());
+              && columns[i].metadata().equals(given[i].metadata())
+              && CharVarcharUtils$.MODULE$.getRawType(columns[i].metadata()).isEmpty();
     }
     return isFit;
   }

@@ -2,7 +2,6 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -18,6 +17,9 @@ import org.apache.hadoop.fs.permission.FsPermission;
  */
 public final class LocalTableFiles extends LocalFileSystem {
   private static final String CLASS = "fs.file.impl";
+
+  /** The bits of a file's mode for setuid, setgid, and sticky. */
+  private static final int SPECIAL_BITS = 07000;
 
   /** Creates the file system. Hadoop calls this. */
   public LocalTableFiles() {
@@ -37,9 +39,8 @@ public final class LocalTableFiles extends LocalFileSystem {
   private static final class Raw extends RawLocalFileSystem {
     @Override
     public void setPermission(Path path, FsPermission permission) throws IOException {
-      PosixFileAttributeView file =
-          Files.getFileAttributeView(pathToFile(path).toPath(), PosixFileAttributeView.class);
-      if (file == null || permission.getStickyBit()) {
+      java.nio.file.Path file = pathToFile(path).toPath();
+      if (permission.getStickyBit() || !isPlain(file)) {
         super.setPermission(path, permission);
         return;
       }
@@ -47,7 +48,16 @@ public final class LocalTableFiles extends LocalFileSystem {
           permission.getUserAction().SYMBOL
               + permission.getGroupAction().SYMBOL
               + permission.getOtherAction().SYMBOL;
-      file.setPermissions(PosixFilePermissions.fromString(text));
+      Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(text));
+    }
+
+    /**
+     * Returns whether a file only has permissions that Java knows. Java removes the others, such as
+     * the bit of a directory by which everything in it gets its group, which `chmod` keeps.
+     */
+    private static boolean isPlain(java.nio.file.Path file) throws IOException {
+      return file.getFileSystem().supportedFileAttributeViews().contains("unix")
+          && ((Integer) Files.getAttribute(file, "unix:mode") & SPECIAL_BITS) == 0;
     }
   }
 }
