@@ -39,6 +39,7 @@ mod isolation;
 mod objection;
 mod operation;
 mod overwrite;
+pub(crate) mod own_files;
 mod partitions;
 mod prepared;
 mod put;
@@ -48,7 +49,6 @@ mod row_ids;
 pub(crate) mod row_moves;
 mod rules;
 mod source;
-pub(crate) mod unused_files;
 mod winners;
 
 pub use applied::AlreadyApplied;

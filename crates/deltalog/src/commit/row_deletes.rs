@@ -23,8 +23,8 @@ use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 
 use super::conflict::ConflictReason;
+use crate::commit::own_files::delete_vectors;
 use crate::commit::row_moves::RowMove;
-use crate::commit::unused_files::delete_vectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::log::replay::{Commit, adds_of, batches_of_adds, removes_of};

@@ -16,7 +16,7 @@ use roaring::RoaringTreemap;
 use super::emptied::Emptied;
 use super::metrics::{FileCounts, RowCounts, StatementMetrics, as_json, metrics};
 use super::statement::Statement;
-use crate::commit::unused_files::{delete_unused, delete_unused_changes, discard_unused};
+use crate::commit::own_files::OwnFiles;
 use crate::commit::{AlreadyApplied, Committed, Operation, Outcome, RowsRead, Transaction, check_distinct};
 use crate::error::{Error, Result};
 use crate::expression::predicate::Predicate;
@@ -254,13 +254,18 @@ impl RowChange {
                 environment: &self.environment,
             });
         }
-        discard_unused(outcome, RowChangeOutcome::is_committed, || self.abort())
+        self.into_files().settle_unless(outcome, RowChangeOutcome::is_committed)
     }
 
     /// Abandons the statement: its new files are deleted, unless a version refers to them.
     pub fn abort(self) {
-        delete_unused(self.base.storage(), self.added.into_iter().map(|add| add.path).collect());
-        delete_unused_changes(&self.base, self.change_files.into_iter().map(|file| file.path).collect());
+        self.into_files().delete();
+    }
+
+    fn into_files(self) -> OwnFiles {
+        let mut files = OwnFiles::of(&self.base, self.added.into_iter().map(|add| add.path));
+        files.add_changes(self.change_files.into_iter().map(|file| file.path));
+        files
     }
 
     fn try_commit(

@@ -19,7 +19,7 @@ use super::numbered::FileNumbers;
 use super::row_change::{RowChange, RowChangeOutcome, cardinality_violation};
 use super::run::files_of_statement;
 use super::statement::Statement;
-use crate::commit::unused_files::discard_unused;
+use crate::commit::own_files::discard_unused;
 use crate::commit::{AlreadyApplied, Conflict, ConflictReason, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::predicate::Predicate;

@@ -3,14 +3,14 @@
 //! Small files are compacted after the commit, if the table or the session asks for it.
 
 use super::{PendingWrite, Target, WriteOutcome};
-use crate::commit::unused_files::{delete_unused, delete_unused_changes, discard_unused};
+use crate::commit::own_files::OwnFiles;
 use crate::commit::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::operations::define::CreationMode;
-use crate::operations::insert::replacement::{NewRows, Written, replace_matching};
+use crate::operations::insert::replacement::{NewRows, replace_matching};
 use crate::operations::maintain::auto_compaction::{CommittedWrite, after_write, is_asked_for};
 use crate::protocol::Add;
 use crate::protocol::TableHeader;
@@ -25,19 +25,13 @@ impl PendingWrite {
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
     /// `CommitStateUnknown` mean that this call has committed nothing.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
-        let files_of_write = files.iter().map(|file| file.path.clone()).collect();
-        let mut written = Written { files: files_of_write, changes: Vec::new() };
         let (storage, base) = (self.storage.clone(), self.base().cloned());
+        let mut own = OwnFiles::new(&storage, base.as_ref());
+        own.add(files.iter().map(|file| &file.path));
         let compacts = is_asked_for(self.table().1, &self.environment);
         let (environment, engine_info) = (self.environment.clone(), operation.engine_info.clone());
-        let outcome = self.try_commit(&files, operation, &mut written);
-        let is_committed = |outcome: &WriteOutcome| outcome.version().is_some();
-        let outcome = discard_unused(outcome, is_committed, || {
-            delete_unused(&storage, written.files);
-            if let Some(base) = &base {
-                delete_unused_changes(base, written.changes);
-            }
-        });
+        let outcome = self.try_commit(&files, operation, &mut own);
+        let outcome = own.settle_unless(outcome, |outcome| outcome.version().is_some());
         if compacts && let Ok(WriteOutcome::Committed(committed)) = &outcome {
             after_write(&CommittedWrite {
                 storage: &storage,
@@ -71,8 +65,8 @@ impl PendingWrite {
         }
     }
 
-    /// Commits `files`. If further files are written for the commit, they are added to `written`.
-    fn try_commit(self, files: &[Add], operation: Operation, written: &mut Written) -> Result<WriteOutcome> {
+    /// Commits `files`. If further files are written for the commit, they are added to `own`.
+    fn try_commit(self, files: &[Add], operation: Operation, own: &mut OwnFiles) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
         }
@@ -86,7 +80,7 @@ impl PendingWrite {
                     .with_isolation(IsolationLevel::Serializable);
                 let (protocol, metadata) = self.table();
                 let new = NewRows { protocol, metadata, spec: &self.spec, files };
-                replace_matching(&mut transaction, base, replaced, &new, environment, written)?;
+                replace_matching(&mut transaction, base, replaced, &new, environment, own)?;
                 transaction
             }
             (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {

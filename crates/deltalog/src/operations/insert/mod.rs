@@ -34,7 +34,7 @@ use std::ops::Range;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::commit::unused_files::delete_data_file;
+use crate::commit::own_files::delete_data_file;
 use crate::commit::{AlreadyApplied, PartitionOverwrite, RowsRead, SaveMode, check_distinct};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::predicate::Predicate;

@@ -19,6 +19,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::commit::own_files::OwnFiles;
 use crate::commit::{PartitionOverwrite, SaveMode, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::constraints::ensure_bytes;
@@ -143,16 +144,8 @@ pub(crate) struct NewRows<'a> {
     pub(crate) files: &'a [Add],
 }
 
-/// The paths of files that were written for a commit, in the form of its actions.
-#[derive(Debug, Default)]
-pub(crate) struct Written {
-    pub(crate) files: Vec<String>,
-    pub(crate) changes: Vec<String>,
-}
-
 /// Adds to `transaction` the replacement of the rows of `base` for which `predicate` is true by the `new` ones. Files
-/// that are written for this also become part of the transaction. They are added to `written`, and the caller must
-/// delete them if the commit fails.
+/// that are written for this also become part of the transaction, and are added to `own`.
 ///
 /// # Errors
 /// `CorruptLog`, `CorruptData`, and errors of the store.
@@ -162,7 +155,7 @@ pub(crate) fn replace_matching(
     predicate: &Predicate,
     new: &NewRows<'_>,
     environment: &Environment,
-    written: &mut Written,
+    own: &mut OwnFiles,
 ) -> Result<()> {
     let located = |error| base.located(error);
     let finder = Finder::new(base, predicate).map_err(located)?;
@@ -183,7 +176,7 @@ pub(crate) fn replace_matching(
         let removed = removed.collect::<Result<Vec<bool>>>()?.into();
         transaction.remove_files(&filtered(batch, &removed)?)
     })?;
-    remover.finish(transaction, new, written)
+    remover.finish(transaction, new, own)
 }
 
 /// Finds the rows to replace, and removes them from the files that keep other rows.
@@ -226,15 +219,15 @@ impl Remover<'_> {
     }
 
     /// Adds the files with copied rows to `transaction`, and the change data that the feed needs because of them.
-    fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, written: &mut Written) -> Result<()> {
+    fn finish(self, transaction: &mut Transaction, new: &NewRows<'_>, own: &mut OwnFiles) -> Result<()> {
         let Some(mut writer) = self.writer else { return Ok(()) };
         if self.base.metadata().has_change_feed() {
             let changes = recorded(self.base, self.removed, new, self.environment)?;
-            written.changes.extend(changes.iter().map(|file| file.path.clone()));
+            own.add_changes(changes.iter().map(|file| &file.path));
             transaction.add_change_files(changes);
         }
         let files = writer.finish_data()?;
-        written.files.extend(files.iter().map(|file| file.path.clone()));
+        own.add(files.iter().map(|file| &file.path));
         transaction.add_files(&files)
     }
 }

@@ -18,7 +18,7 @@
 
 use arrow::array::{BooleanArray, RecordBatch};
 
-use crate::commit::unused_files::{delete_unused, discard_unused};
+use crate::commit::own_files::OwnFiles;
 use crate::commit::{Committed, ConflictReason, Operation, Transaction};
 use crate::error::Result;
 use crate::log::replay::{FileColumns, FileSet, filtered, without};
@@ -82,7 +82,8 @@ impl<'a> Rewriter<'a> {
             old_files: FileSet::of_logical_files(base.resolver()),
             new: Vec::new(),
         };
-        self.add_to(&mut rewritten, base)?;
+        let added = self.add_to(&mut rewritten, base);
+        rewritten.files().settle(added)?;
         Ok(rewritten)
     }
 
@@ -100,16 +101,7 @@ impl<'a> Rewriter<'a> {
         begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
     ) -> Result<Committed> {
         let committed = self.try_commit(&mut rewritten, base, begin);
-        discard_unused(
-            committed,
-            |_| true,
-            || {
-                delete_unused(
-                    rewritten.base.storage(),
-                    rewritten.new.into_iter().map(|add| add.path).collect(),
-                );
-            },
-        )
+        rewritten.files().settle(committed)
     }
 
     fn try_commit(
@@ -195,6 +187,10 @@ impl Rewritten {
     /// Returns whether no file was chosen.
     pub(crate) fn is_empty(&self) -> bool {
         self.old.is_empty()
+    }
+
+    fn files(&self) -> OwnFiles {
+        OwnFiles::of(&self.base, self.new.iter().map(|add| &add.path))
     }
 
     /// Adds the numbers of old and new files to the description of a commit.

@@ -29,7 +29,7 @@ use arrow::array::RecordBatch;
 
 use self::content::{Partitions, directory_of, manifests, path_in};
 use crate::commit::Objection;
-use crate::commit::unused_files::delete_data_file;
+use crate::commit::own_files::delete_data_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitFile;
 use crate::log::replay::{

@@ -19,7 +19,7 @@ use super::marked::delete_marked;
 use super::places::check_places;
 use super::table::ClonedTable;
 use super::{CloneMetrics, CloneRequest, Cloned};
-use crate::commit::unused_files::{delete_unused, discard_unused};
+use crate::commit::own_files::OwnFiles;
 use crate::commit::{Committed, IsolationLevel, Operation, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::operations::define::CreationMode;
@@ -219,11 +219,12 @@ impl ClonePlan {
     fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
-        let copied = work.files.copied_paths();
+        let mut copied = OwnFiles::new(&target, None);
+        copied.add(work.files.copied_paths());
         let committed = copy(&work.files, &source, &target)
             .and_then(|()| work.commit(&target, &cloned.roots, &environment));
-        let committed = discard_unused(committed, Option::is_some, || delete_unused(&target, copied));
-        cloned.committed = committed.map_err(|error| error.in_table(target.url()))?;
+        cloned.committed =
+            copied.settle_unless(committed, Option::is_some).map_err(|error| error.in_table(target.url()))?;
         if cloned.committed.is_none() {
             cloned.metrics = CloneMetrics::default();
         }

@@ -33,7 +33,7 @@ pub use fragment::{Fragment, FragmentFile};
 pub use task::WriteTask;
 
 use crate::commit::Operation;
-use crate::commit::unused_files::delete_unused;
+use crate::commit::own_files::OwnFiles;
 use crate::error::{Error, Result};
 use crate::operations::insert::{PendingWrite, WriteOutcome};
 use crate::protocol::path;
@@ -161,7 +161,9 @@ impl DistributedWrite {
 
 /// Deletes the files in the directory of a write that no fragment lists, given by their decoded paths.
 pub(crate) fn delete_unnamed(storage: &Storage, directory: &str, unnamed: &[String]) {
-    delete_unused(storage, unnamed.iter().map(|path| path::encode(path)).collect());
+    let mut files = OwnFiles::new(storage, None);
+    files.add(unnamed.iter().map(|path| path::encode(path)));
+    files.delete();
     if let Err(error) = storage.delete_empty_directories(directory) {
         tracing::warn!(table = storage.url(), %error, "the empty directories of a write could not be deleted");
     }

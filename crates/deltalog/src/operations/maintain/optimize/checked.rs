@@ -4,7 +4,6 @@ use arrow::array::RecordBatch;
 
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::row_sum::RowSum;
-use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::scan::{DataFile, FileRows};
@@ -32,7 +31,7 @@ impl BinRewriter<'_> {
     /// Reads the new files of a bin and compares their rows with the rows of the old files, if the check was requested.
     ///
     /// # Errors
-    /// `CorruptData` if the rows are not the same; errors of the store. The new files are deleted then.
+    /// `CorruptData` if the rows are not the same; errors of the store.
     pub(super) fn checked(
         &self,
         files: &[ListedFile],
@@ -41,24 +40,14 @@ impl BinRewriter<'_> {
     ) -> Result<Rewritten> {
         let Some(before) = before.0 else { return Ok(written) };
         let found = self.sum_of(files, &written.new).and_then(|after| match before == after {
-            true => Ok(()),
+            true => Ok(written),
             false => Err(Error::corrupt_data(format!(
                 "the {} rows that were read are not the {} rows of the new files; they were not committed",
                 before.rows, after.rows
             ))
             .with_hint("the table is as it was: look for faults of memory or disks, and report this")),
         });
-        let found = discard_unused(
-            found,
-            |()| true,
-            || {
-                delete_unused(
-                    self.base.storage(),
-                    written.new.iter().map(|new| new.add.path.clone()).collect(),
-                );
-            },
-        );
-        found.map(|()| written).map_err(|error| self.base.located(error))
+        found.map_err(|error| self.base.located(error))
     }
 
     /// Returns the checksum of the rows in new files, which are not part of the table yet.
@@ -127,7 +116,7 @@ mod tests {
         let progress = Progress::new("OPTIMIZE", storage.url(), 0, "bytes");
         let rewriter = BinRewriter::new(&base, spec, None, true, progress, &environment).unwrap();
         let bin = Bin { files: listed_files(&base, None).unwrap(), order: BinOrder::Kept };
-        let [written] = rewriter.rewrite(std::slice::from_ref(&bin)).unwrap().try_into().ok().unwrap();
+        let written = rewriter.join(&bin.files, 1 << 20).unwrap();
         assert_eq!((written.new[0].rows, parquet_files(directory.path())), (20, 3));
         // The files stay the same, but one more row was read.
         let mut before = rewriter.read_rows();
@@ -139,7 +128,7 @@ mod tests {
         before
             .add(&RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7])) as _)]).unwrap())
             .unwrap();
-        let error = rewriter.checked(&bin.files, &before, written).err().unwrap();
+        let error = rewriter.settle(rewriter.checked(&bin.files, &before, written)).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
         assert!(error.to_string().contains("21 rows that were read are not the 20 rows"), "{error}");
         assert_eq!(parquet_files(directory.path()), 2);

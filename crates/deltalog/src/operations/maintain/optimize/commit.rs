@@ -27,7 +27,7 @@ use super::metrics::OptimizeMetrics;
 use super::moved::RowOrder;
 use super::rewrite::{NewFile, Rewritten, Source};
 use super::search::{MOST_ROWS, RowSearch};
-use crate::commit::unused_files::{delete_unused, delete_vectors, discard_unused};
+use crate::commit::own_files::{OwnFiles, delete_vectors, discard_unused};
 use crate::commit::{Committed, Transaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
@@ -117,9 +117,9 @@ impl<'a> Committer<'a> {
         bins: Vec<Rewritten>,
         metrics: &mut OptimizeMetrics,
     ) -> Result<Option<Committed>> {
-        let new = bins.iter().flat_map(paths_of_new).collect();
+        let new = self.own(bins.iter().flat_map(|bin| &bin.new));
         let committed = self.try_commit(bins, metrics);
-        discard_unused(committed, |_| true, || delete_unused(self.base.storage(), new))
+        new.settle(committed)
     }
 
     fn try_commit(
@@ -142,11 +142,9 @@ impl<'a> Committer<'a> {
             let lost = match self.attempt(&pending)? {
                 Ok((committed, done)) => {
                     metrics.add(done);
-                    let emptied = |bin: &Pending| {
-                        let files = bin.files().filter(|(new, carried)| carried.len() >= new.rows);
-                        files.map(|(new, _)| new.add.path.clone()).collect::<Vec<_>>()
-                    };
-                    delete_unused(self.base.storage(), pending.iter().flat_map(emptied).collect());
+                    let emptied = pending.iter().flat_map(Pending::files);
+                    let emptied = emptied.filter(|(new, carried)| carried.len() >= new.rows);
+                    self.own(emptied.map(|(new, _)| new)).delete();
                     return Ok(Some(committed));
                 }
                 Err(lost) => lost,
@@ -157,13 +155,17 @@ impl<'a> Committer<'a> {
             self.base = lost.transaction.newer_base(&self.base)?;
             let (kept, given_up) = self.reconcile(pending)?;
             metrics.given_up += given_up.len() as u64;
-            delete_unused(self.base.storage(), given_up.iter().flat_map(paths_of_new).collect());
+            self.own(given_up.iter().flat_map(|bin| &bin.new)).delete();
             pending = kept;
         }
         Err(self.base.located(
             Error::new(ErrorKind::CommitConflict, "other writers change the same files all the time")
                 .with_hint("run OPTIMIZE when fewer statements change the table"),
         ))
+    }
+
+    fn own<'n>(&self, new: impl Iterator<Item = &'n NewFile>) -> OwnFiles {
+        OwnFiles::of(&self.base, new.map(|new| &new.add.path))
     }
 
     /// Tries once to commit on the base.
@@ -288,8 +290,4 @@ impl<'a> Committer<'a> {
         let is_empty = rows > 0 && numbers.len() >= rows;
         Ok((!is_empty).then_some(Deleted { current, numbers, of_engine }))
     }
-}
-
-fn paths_of_new(bin: &Rewritten) -> Vec<String> {
-    bin.new.iter().map(|new| new.add.path.clone()).collect()
 }

@@ -21,7 +21,7 @@ use super::plan::{Bin, BinOrder};
 use super::search::{Locate, RowSearch};
 use super::{OptimizeRequest, Optimized, ordered, plan};
 use crate::commit::Committed;
-use crate::commit::unused_files::{delete_unused, discard_unused};
+use crate::commit::own_files::OwnFiles;
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::operations::rewrite::ListedFile;
@@ -151,15 +151,14 @@ impl OptimizePlan {
         reported: Reported,
         ordered: Option<OrderedByEngine<'a>>,
     ) -> Result<Option<u64>> {
-        let paths: Vec<String> = reported.files.iter().map(|add| add.path.clone()).collect();
+        let files = OwnFiles::of(&self.base, reported.files.iter().map(|add| &add.path));
         let (counted, locate) = ordered.map(|told| (told.counted, told.locate)).unzip();
         let refused = || Error::invalid_argument("a dry run is not written");
         let rewritten = match self.is_for_engines() {
             true => self.rewritten(batch, reported, counted),
             false => Err(refused()),
         };
-        let written = discard_unused(rewritten, |_| true, || delete_unused(self.base.storage(), paths))
-            .map_err(|error| self.base.located(error))?;
+        let written = files.settle(rewritten).map_err(|error| self.base.located(error))?;
         let committer = Committer::new(&self.base, &self.request, self.target, &self.environment);
         let mut committer = committer.with_search(RowSearch::of(locate));
         let committed = committer.commit(written, &mut self.metrics)?;

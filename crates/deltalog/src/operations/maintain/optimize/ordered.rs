@@ -20,7 +20,6 @@ use super::plan::Bin;
 use super::ranks::Sample;
 use super::rewrite::{BinRewriter, NewFile, Rewritten};
 use super::sorted::Sorter;
-use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::operations::define::columns_with_bounds;
@@ -111,7 +110,7 @@ impl BinRewriter<'_> {
     ///
     /// # Errors
     /// `CorruptData`; errors of the store; `Unavailable` or `PermissionDenied` if rows that do not fit in memory cannot
-    /// be written to a temporary file. No new file is left then.
+    /// be written to a temporary file.
     pub(super) fn order(&self, bin: &Bin, ordering: &Ordering, memory: usize) -> Result<Rewritten> {
         let places = self.sample(bin, ordering)?.places(ordering.curve);
         let mut sorter = Sorter::new(memory / 2, std::env::temp_dir());
@@ -126,14 +125,7 @@ impl BinRewriter<'_> {
         let files = bin.files_of(ordering.target).clamp(1, sorter.rows().max(1));
         let options =
             WriteOptions { dictionaries: Some(Dictionaries::default()), ..self.options(memory / 2) };
-        let written = self.write(sorter, files, bin.bytes() / files, &options, &mut numbers, &mut new);
-        discard_unused(
-            written,
-            |()| true,
-            || {
-                delete_unused(self.base.storage(), new.iter().map(|new| new.add.path.clone()).collect());
-            },
-        )?;
+        self.write(sorter, files, bin.bytes() / files, &options, &mut numbers, &mut new)?;
         ordering.mark(&mut new, self.environment);
         self.checked(&bin.files, &read, Rewritten { sources, new, order: RowOrder::Changed(numbers) })
     }

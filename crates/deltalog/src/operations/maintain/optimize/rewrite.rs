@@ -4,7 +4,7 @@
 //!   counts.
 //! - Several small files are read at a time, each as a whole; large files are read batch by batch.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::RecordBatch;
 
@@ -12,8 +12,8 @@ use super::cubes::keep;
 use super::moved::{Moved, NumberFile, RowOrder};
 use super::ordered::Ordering;
 use super::plan::{Bin, BinOrder, size};
+use crate::commit::own_files::OwnFiles;
 use crate::commit::row_moves::RowMove;
-use crate::commit::unused_files::{delete_unused, discard_unused};
 use crate::error::{Error, Result};
 use crate::operations::rewrite::ListedFile;
 use crate::protocol::Add;
@@ -82,6 +82,8 @@ pub(super) struct BinRewriter<'a> {
     pub(super) checks_rows: bool,
     /// The temporary file for the new order of rows.
     pub(super) numbers: NumberFile,
+    /// The new files of the bins that are being written.
+    own: Mutex<OwnFiles>,
     pub(super) environment: &'a Environment,
 }
 
@@ -100,7 +102,8 @@ impl<'a> BinRewriter<'a> {
         // This code decides how many rows a file gets, so the writer must never start a new file because of its size.
         let copy = RowCopy::of(base, spec.with_target_file_size(u64::MAX))?;
         let numbers = Arc::new(Mutex::new(Overflow::new(std::env::temp_dir())));
-        Ok(Self { base, copy, ordering, progress, checks_rows, numbers, environment })
+        let own = Mutex::new(OwnFiles::new(base.storage(), Some(base)));
+        Ok(Self { base, copy, ordering, progress, checks_rows, numbers, own, environment })
     }
 
     /// Writes the bins of a batch.
@@ -111,29 +114,27 @@ impl<'a> BinRewriter<'a> {
         // A single writer already encodes on all cores; more threads only fill the pauses between files.
         let most = if self.ordering.is_some() { MOST_ORDERED } else { usize::MAX };
         let threads = parallel::cores().min(bins.len()).min(most).max(1);
-        let done = Mutex::new(Vec::new());
-        let outcome = parallel::each(bins, threads, |bin| {
-            let written = match &self.ordering {
-                Some(ordering) if bin.order == BinOrder::Curve => {
-                    self.order(bin, ordering, MEMORY / threads)?
-                }
-                _ => self.join(&bin.files, MEMORY / threads)?,
-            };
-            let paths = written.new.iter().map(|new| new.add.path.clone());
-            done.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
-            Ok(written)
+        let outcome = parallel::each(bins, threads, |bin| match &self.ordering {
+            Some(ordering) if bin.order == BinOrder::Curve => self.order(bin, ordering, MEMORY / threads),
+            _ => self.join(&bin.files, MEMORY / threads),
         });
-        discard_unused(
-            outcome,
-            |_| true,
-            || {
-                delete_unused(self.base.storage(), done.into_inner().unwrap_or_else(PoisonError::into_inner));
-            },
-        )
+        self.settle(outcome)
+    }
+
+    /// Returns the `outcome` of bins. If it is an error, all of their new files are deleted; otherwise the caller owns
+    /// them.
+    pub(super) fn settle<T>(&self, outcome: Result<T>) -> Result<T> {
+        let none = OwnFiles::new(self.base.storage(), Some(self.base));
+        let own = std::mem::replace(&mut *self.own(), none);
+        own.settle(outcome)
+    }
+
+    fn own(&self) -> MutexGuard<'_, OwnFiles> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes the rows of a bin to one file, in their present order.
-    fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
+    pub(super) fn join(&self, files: &[ListedFile], memory_budget: usize) -> Result<Rewritten> {
         let (mut writer, mut read) = (self.writer(self.options(memory_budget))?, self.read_rows());
         let sources = self.read(files, |batch| {
             read.add(&batch)?;
@@ -161,10 +162,9 @@ impl<'a> BinRewriter<'a> {
     /// Completes a file with this number of rows; `None` if it has no rows.
     pub(super) fn finished(&self, writer: DataWriter, rows: u64) -> Result<Option<NewFile>> {
         let mut new = writer.finish()?;
+        self.own().add(new.iter().map(|add| &add.path));
         let added = new.pop();
         if !new.is_empty() || added.is_some() != (rows > 0) {
-            let paths = new.into_iter().chain(added).map(|add| add.path).collect();
-            delete_unused(self.base.storage(), paths);
             // The writer has made more than one file, so the positions of rows would be unknown.
             return Err(self
                 .base

@@ -1,9 +1,9 @@
-//! Decides which files of a failed write may be deleted.
+//! The files that belong to a change: those that were written for it, until it is committed.
 //!
-//! - A change owns the files that are written for it until it is committed. They are deleted if its commit is known to
-//!   have failed, and kept while its outcome is unknown.
+//! - They are deleted if the commit is known to have failed, and kept while its outcome is unknown.
 //! - A commit with an unknown outcome may have succeeded. If its writer repeats it with the same files, and the
-//!   repetition fails or has no effect, the files may be part of the table.
+//!   repetition fails or has no effect, the files may be part of the table. So the table is searched for them before
+//!   they are deleted.
 //! - The files are deleted even if the call was interrupted.
 //! - Hadoop keeps the checksum of a local file in a hidden file next to it, which is deleted as well.
 
@@ -18,6 +18,66 @@ use crate::protocol::{LogPath, PathResolver, path};
 use crate::runtime::interrupt;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+
+/// The files that were written for a change.
+#[derive(Debug)]
+pub(crate) struct OwnFiles {
+    storage: Storage,
+    /// The version that the change has read; `None` if it creates the table.
+    base: Option<Snapshot>,
+    /// The paths of data files, in the form of actions.
+    data: Vec<String>,
+    /// The paths of change data files.
+    changes: Vec<String>,
+}
+
+impl OwnFiles {
+    /// Returns the files, none yet, of a change of `base`, or of a change that creates the table.
+    pub(crate) fn new(storage: &Storage, base: Option<&Snapshot>) -> Self {
+        Self { storage: storage.clone(), base: base.cloned(), data: Vec::new(), changes: Vec::new() }
+    }
+
+    /// Returns the data files of a change of `base`, given by their paths in the form of actions.
+    pub(crate) fn of<P: Into<String>>(base: &Snapshot, paths: impl IntoIterator<Item = P>) -> Self {
+        let mut files = Self::new(base.storage(), Some(base));
+        files.add(paths);
+        files
+    }
+
+    /// Adds data files.
+    pub(crate) fn add<P: Into<String>>(&mut self, paths: impl IntoIterator<Item = P>) {
+        self.data.extend(paths.into_iter().map(Into::into));
+    }
+
+    /// Adds change data files.
+    pub(crate) fn add_changes<P: Into<String>>(&mut self, paths: impl IntoIterator<Item = P>) {
+        self.changes.extend(paths.into_iter().map(Into::into));
+    }
+
+    /// Returns the `result` of the change, or of a step of it, after deleting the files if it has failed for certain.
+    pub(crate) fn settle<T>(self, result: Result<T>) -> Result<T> {
+        self.settle_unless(result, |_| true)
+    }
+
+    /// Returns the `result` of the change, after deleting the files if it has failed for certain, or if the outcome
+    /// shows that they are not used.
+    pub(crate) fn settle_unless<T>(self, result: Result<T>, is_used: impl FnOnce(&T) -> bool) -> Result<T> {
+        discard_unused(result, is_used, || self.delete())
+    }
+
+    /// Deletes the data files that the newest version does not use, and the change data files that no version after the
+    /// base has. Files that cannot be deleted are left for VACUUM without an error, so that the caller reports the
+    /// outcome of the commit.
+    pub(crate) fn delete(self) {
+        let Self { storage, base, data, changes } = &self;
+        interrupt::shielded(|| {
+            delete_unused(storage, data, |paths| live(storage, paths));
+            if let Some(base) = base {
+                delete_unused(storage, changes, |paths| recorded(base, paths));
+            }
+        });
+    }
+}
 
 /// Returns `result` after `discard` has deleted the files that were written for it, unless they are in use or their
 /// commit may be in the log.
@@ -34,26 +94,6 @@ pub(crate) fn discard_unused<T>(
         discard();
     }
     result
-}
-
-/// Deletes those `paths` (in the form of actions) that the newest version does not use. Files that cannot be deleted
-/// are left for VACUUM without an error, so that the caller reports the outcome of the commit.
-pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
-    interrupt::shielded(|| {
-        for path in unused(storage, paths, live) {
-            delete(storage, &path);
-        }
-    });
-}
-
-/// Deletes those `paths` (in the form of actions) that are not change data files of any version after `base`.
-pub(crate) fn delete_unused_changes(base: &Snapshot, paths: Vec<String>) {
-    let storage = base.storage();
-    interrupt::shielded(|| {
-        for path in unused(storage, paths, |_, paths| recorded(base, paths)) {
-            delete(storage, &path);
-        }
-    });
 }
 
 /// Deletes a file with deletion vectors that no version refers to.
@@ -82,24 +122,20 @@ pub(crate) fn delete_data_file(storage: &Storage, path: &str) -> Result<()> {
     storage.delete(format!("{directory}/.{name}.crc").trim_start_matches('/'))
 }
 
-/// Returns those `paths` (in the form of actions) that are not used. `find` returns for each path whether it is used.
-/// If `find` fails, no paths are returned.
-fn unused(
-    storage: &Storage,
-    paths: Vec<String>,
-    find: impl FnOnce(&Storage, &[String]) -> Result<Vec<bool>>,
-) -> Vec<String> {
+/// Deletes those `paths` (in the form of actions) that are not used. `find` returns for each path whether it is used.
+/// If `find` fails, no file is deleted.
+fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String]) -> Result<Vec<bool>>) {
     if paths.is_empty() {
-        return paths;
+        return;
     }
-    match find(storage, &paths) {
+    match find(paths) {
         Ok(used) => {
-            paths.into_iter().zip(used).filter(|(_, is_used)| !is_used).map(|(path, _)| path).collect()
+            let unused = paths.iter().zip(used).filter(|(_, is_used)| !is_used);
+            unused.for_each(|(path, _)| delete(storage, path));
         }
         Err(error) => {
             let table = storage.url();
             tracing::warn!(table, %error, "the files of a write that failed remain, because the table cannot be read");
-            Vec::new()
         }
     }
 }
