@@ -5,6 +5,7 @@ An unsupported option is refused if ignoring it would change what is read or wri
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 
 from deltalog.caller import warn_caller
@@ -97,6 +98,16 @@ _KNOWN = (
     "versionAsOf",
 )
 _HADOOP_PREFIXES = ("fs.", "google.cloud.", "dfs.", "hadoop.")
+
+
+_WHOLE = re.compile(r"\s*([0-9]{1,19})\s*")
+LARGEST_NUMBER = 2**63 - 1
+
+
+def whole_number(text: str) -> int | None:
+    """Returns a whole number that a version or a size can be, from 0 to 2**63 - 1; None for any other text."""
+    found = _WHOLE.fullmatch(text)
+    return int(found[1]) if found and int(found[1]) <= LARGEST_NUMBER else None
 
 
 def store_options(given: Mapping[str, str]) -> Mapping[str, str]:
@@ -351,8 +362,9 @@ class Options:
         text = self.values.get(BASE_VERSION.lower())
         if text is None:
             return None
-        if text.strip().isdigit():
-            return int(text)
+        version = whole_number(text)
+        if version is not None:
+            return version
         if text.strip().lower() != _NEWEST:
             raise InvalidArgumentError(f"{BASE_VERSION} must be a version number or {_NEWEST}, not {text!r}")
         return _NEWEST

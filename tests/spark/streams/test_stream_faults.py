@@ -72,6 +72,13 @@ WRONG_AT_START: list[tuple[dict[str, Any], type[DeltaError], str]] = [
     ({"startingTimestamp": "2100-01-01"}, VersionNotFoundError, "after the newest version"),
     ({"maxFilesPerTrigger": 0}, InvalidArgumentError, "maxFilesPerTrigger must be a number of files"),
     ({"maxBytesPerTrigger": "-1"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
+    (
+        {"maxFilesPerTrigger": "9" * 5000},
+        InvalidArgumentError,
+        "maxFilesPerTrigger must be a number of files",
+    ),
+    ({"maxBytesPerTrigger": "8192p"}, InvalidArgumentError, "maxBytesPerTrigger must be a size"),
+    ({"startingVersion": 2**63}, InvalidArgumentError, "startingVersion must be a version number"),
     ({"ignoreDeletes": "yes"}, InvalidArgumentError, "ignoreDeletes must be true or false"),
     ({"excludeRegex": "(?=a)"}, InvalidArgumentError, "no regular expression"),
 ]

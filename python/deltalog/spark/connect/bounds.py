@@ -2,7 +2,7 @@
 
 from deltalog.arguments import iso_time, timestamp_argument
 from deltalog.spark.errors import InvalidArgumentError
-from deltalog.spark.options import Options
+from deltalog.spark.options import Options, whole_number
 
 
 def version_or_time(
@@ -13,10 +13,11 @@ def version_or_time(
     timestamp = options.values.get(timestamp_name.lower())
     if version is not None and timestamp is not None:
         raise InvalidArgumentError(f"{version_name} and {timestamp_name} cannot be used together")
-    if version is not None and not version.strip().isdigit():
+    number = None if version is None else whole_number(version)
+    if version is not None and number is None:
         raise InvalidArgumentError(f"{version_name} must be a version number, not {version!r}")
     return (
-        None if version is None else int(version),
+        number,
         None if timestamp is None else _milliseconds(timestamp_name, timestamp),
     )
 

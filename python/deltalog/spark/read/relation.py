@@ -14,7 +14,7 @@ from deltalog.spark import protocol_properties
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import Location, last_location, location_of, uri_of
-from deltalog.spark.options import Options
+from deltalog.spark.options import Options, whole_number
 from deltalog.spark.read.format import file_format
 from deltalog.spark.read.planner import ChangesPlanner, Planner, key_of, register
 from deltalog.spark.schema import CHANGE_FIELDS, bare_columns, feed_schema, of_query, with_fields
@@ -166,9 +166,10 @@ def _version(options: Options, name: str = "versionAsOf") -> int | None:
     text = options.values.get(name.lower())
     if text is None:
         return None
-    if not text.strip().isdigit():
+    version = whole_number(text)
+    if version is None:
         raise InvalidArgumentError(f"{name} must be a version number, not {text!r}")
-    return int(text)
+    return version
 
 
 def bound_of(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:

@@ -8,7 +8,7 @@ from deltalog.arguments import StoreOptions
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import location_of
-from deltalog.spark.options import Options
+from deltalog.spark.options import LARGEST_NUMBER, Options, whole_number
 from deltalog.spark.streams.known_options import ensure_known
 from deltalog.table.stream import StreamArguments, StreamLimits, Tracking
 
@@ -178,21 +178,23 @@ def limits_of(options: Options) -> StreamLimits:
     """Returns the limits of a batch that the options set."""
     files, size = (options.values.get(name) for name in ("maxfilespertrigger", "maxbytespertrigger"))
     return StreamLimits(
-        None if files is None else _positive("maxFilesPerTrigger", files, _count(files), "a number of files"),
+        None
+        if files is None
+        else _positive("maxFilesPerTrigger", files, whole_number(files), "a number of files"),
         None if size is None else _positive("maxBytesPerTrigger", size, _bytes(size), "a size such as 10g"),
     )
 
 
 def _positive(name: str, text: str, value: int | None, expected: str) -> int:
     if not value:
-        raise InvalidArgumentError(f"{name} must be {expected}, at least 1, not {text!r}")
+        raise InvalidArgumentError(f"{name} must be {expected}, from 1 to 2^63 - 1, not {text!r}")
     return value
-
-
-def _count(text: str) -> int | None:
-    return int(text) if text.strip().isdecimal() else None
 
 
 def _bytes(text: str) -> int | None:
     found = _SIZE.fullmatch(text)
-    return None if found is None else int(found[1]) << _UNITS[found[2].lower()]
+    number = None if found is None else whole_number(found[1])
+    if found is None or number is None:
+        return None
+    size = number << _UNITS[found[2].lower()]
+    return size if size <= LARGEST_NUMBER else None
