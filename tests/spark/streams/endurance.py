@@ -22,6 +22,8 @@ from deltalog import write_deltalake
 
 SAMPLES = 6
 FEW = "20"
+# Spark's usual one starts twenty processes for each batch where Hadoop has no native library.
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 KEPT = (
     "spark.sql.streaming.numRecentProgressUpdates",
     "spark.sql.streaming.minBatchesToRetain",
@@ -42,6 +44,7 @@ def main(directory: Path, batches: int) -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     for name in KEPT:
         builder = builder.config(name, FEW)
+    builder = builder.config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINTS)
     spark = deltalog.spark.enable(builder.config("spark.ui.showConsoleProgress", "false").getOrCreate())
     spark.sparkContext.setLogLevel("OFF")
     runtime = spark._jvm.java.lang.Runtime.getRuntime()  # type: ignore[union-attr]
