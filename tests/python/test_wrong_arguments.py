@@ -11,6 +11,7 @@ import inspect
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -178,7 +179,7 @@ def calls(module: ModuleType = deltalog, prefix: str = "") -> Iterator[tuple[str
             yield from calls(kind, f"{path}.")
         elif isinstance(kind, FunctionType):
             yield path, ""
-        elif isinstance(kind, type) and not issubclass(kind, BaseException):
+        elif isinstance(kind, type) and not issubclass(kind, (BaseException, Enum)):
             if path not in RETURNED:
                 yield path, "__init__"
             if not path.startswith("storage."):
