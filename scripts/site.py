@@ -123,6 +123,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
             "ConversionPlan",
             "Difference",
             "Metadata",
+            "Progress",
             "Protocol",
             "StreamBacklog",
             "TableFeatures",
@@ -145,7 +146,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "errors": ("Errors", []),
-    "stores": ("Stores and background work", ["storage", "upkeep"]),
+    "stores": ("Stores and background work", ["storage", "upkeep", "progress"]),
     "spark": ("Spark", ["spark.configure", "spark.enable", "spark.DeltaTable"]),
 }
 """The pages of the reference: title, and names in the package. The page of errors has all classes of errors."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         UnsupportedFeatureError,
         VersionNotFoundError,
     )
+    from deltalog.observing import Progress, progress
     from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
     from deltalog.table import DeltaTable, Metadata, Protocol
     from deltalog.table.alter import TableAlterer
@@ -88,6 +89,7 @@ __all__ = [
     "MissingFileError",
     "NotATableError",
     "PrimitiveType",
+    "Progress",
     "Protocol",
     "ScanTask",
     "Schema",
@@ -118,6 +120,7 @@ __all__ = [
     "convert_to_deltalake",
     "exceptions",
     "plan_conversion",
+    "progress",
     "sql",
     "storage",
     "upkeep",
@@ -170,6 +173,10 @@ _NAMES = {
         "UnknownCommitInterrupt",
         "UnsupportedFeatureError",
         "VersionNotFoundError",
+    ),
+    "observing": (
+        "Progress",
+        "progress",
     ),
     "schema": (
         "ArrayType",

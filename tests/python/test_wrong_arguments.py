@@ -148,6 +148,7 @@ RETURNED = {
     "Difference",
     "DistributedWrite",
     "Metadata",
+    "Progress",
     "Protocol",
     "ScanTask",
     "StreamBacklog",

@@ -31,6 +31,7 @@
 //! | `optimize` | OPTIMIZE |
 //! | `panics` | panics as `InternalError` |
 //! | `parquet_file` | rows of a file that belongs to no table |
+//! | `progress` | the progress of long operations, as numbers |
 //! | `repair` | FSCK: `check_files`, `repair` |
 //! | `restore` | RESTORE |
 //! | `several` | rows from lists and generators of batches |
@@ -90,6 +91,7 @@ mod manifest;
 mod optimize;
 mod panics;
 mod parquet_file;
+mod progress;
 mod repair;
 mod restore;
 mod several;
@@ -144,6 +146,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<batch::ArrowBatch>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_class::<decoder::Decoder>()?;
+    module.add_class::<progress::ProgressObserver>()?;
     module.add_function(wrap_pyfunction!(parquet_file::read_parquet, module)?)?;
     module.add_class::<table_stream::TableStream>()?;
     module.add_class::<alter::TableChange>()?;

@@ -148,6 +148,7 @@ pub use protocol::{
 };
 pub use runtime::background::Background;
 pub use runtime::environment::{AutoCompaction, ColumnFormat, Environment, FileFormat};
+pub use runtime::progress::{ProgressObserver, ProgressReport};
 pub use scan::changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::history::HistoryEntry;

@@ -54,6 +54,7 @@ from deltalog._internal.log_store import register_log_store as register_log_stor
 from deltalog._internal.manifest import generate_manifests as generate_manifests
 from deltalog._internal.optimize import optimize as optimize
 from deltalog._internal.parquet_file import read_parquet as read_parquet
+from deltalog._internal.progress import ProgressObserver as ProgressObserver
 from deltalog._internal.repair import check_files as check_files
 from deltalog._internal.repair import repair as repair
 from deltalog._internal.restore import restore as restore
@@ -104,6 +105,7 @@ __all__ = [
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
+    "ProgressObserver",
     "Recent",
     "SchemaMismatchError",
     "Snapshot",

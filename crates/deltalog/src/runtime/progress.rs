@@ -1,25 +1,155 @@
-//! The progress of long operations, for people who wait for them: events of the level INFO with the target
-//! `deltalog::progress`.
+//! The progress of long operations, for people who wait for them.
 //!
-//! There is an event every few seconds, so that an operation which takes less has none.
+//! ```text
+//! operation ── add ── add ──► Progress ──► an event of the level INFO every few seconds (`deltalog::progress`)
+//!                                │
+//!                                └───────► every ProgressObserver, which asks for reports when it wants them
+//! ```
+//!
+//! - An operation that takes less than a few seconds has no event. Observers see it nevertheless.
+//! - Observers belong to the process: each sees the operations of all threads that begin while it lives. A forked child
+//!   has none of its parent's.
+//! - Operations never wait for an observer and never call it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use super::per_process::PerProcess;
 
 /// The time between two events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The progress of one operation, on which several threads may work.
+/// The maximum number of operations that an observer remembers between two calls of [`ProgressObserver::reports`].
+const MOST_OPERATIONS: usize = 1024;
+
+/// The observers of this process.
+static OBSERVERS: PerProcess<Mutex<Vec<Weak<Seen>>>> = PerProcess::new();
+
+/// The operations that an observer has seen.
+type Seen = Mutex<Vec<Arc<Work>>>;
+
+/// What an operation has done so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgressReport {
+    /// A number that no other operation of the process has.
+    pub id: u64,
+    /// The name of the operation, such as `OPTIMIZE`.
+    pub operation: &'static str,
+    /// The location of the table.
+    pub table: String,
+    /// How much is done.
+    pub done: u64,
+    /// The total amount of work, if it is known. It may be an estimate.
+    pub all: Option<u64>,
+    /// What is counted: `bytes`, `files`, `rows`, `footers` or `actions`.
+    pub unit: &'static str,
+    /// Whether the operation has ended, successfully or not.
+    pub is_finished: bool,
+}
+
+/// Watches the long operations of this process, of all threads, that begin while it lives.
+///
+/// ```
+/// use deltalog::{ProgressObserver, Snapshot, TableScan};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let observer = ProgressObserver::new();
+/// let rows: usize = TableScan::new(&Snapshot::open(&storage, None)?)
+///     .read()?
+///     .map(|batch| Ok(batch?.num_rows()))
+///     .sum::<deltalog::Result<_>>()?;
+/// // Usually, another thread asks now and then, and draws a bar.
+/// let reports = observer.reports();
+/// assert!(reports.iter().any(|report| report.operation == "SCAN" && report.unit == "files"));
+/// # assert!(rows > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct ProgressObserver(Arc<Seen>);
+
+impl ProgressObserver {
+    /// Begins to watch.
+    #[must_use]
+    pub fn new() -> Self {
+        let seen = Arc::new(Seen::default());
+        let mut observers = locked(OBSERVERS.get());
+        observers.retain(|observer| observer.strong_count() > 0);
+        observers.push(Arc::downgrade(&seen));
+        Self(seen)
+    }
+
+    /// Returns a report of each operation that has begun, in the order of their beginnings. An operation that has ended
+    /// is reported once more, and then forgotten.
+    pub fn reports(&self) -> Vec<ProgressReport> {
+        let mut seen = locked(&self.0);
+        let reports: Vec<ProgressReport> = seen.iter().map(|work| work.report()).collect();
+        let mut finished = reports.iter().map(|report| report.is_finished);
+        seen.retain(|_| !finished.next().unwrap_or(false));
+        reports
+    }
+}
+
+impl Default for ProgressObserver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The work of an operation, on which several threads may work.
+#[derive(Debug)]
+struct Work {
+    id: u64,
     operation: &'static str,
     table: String,
     /// The counted units.
     unit: &'static str,
     all: Option<u64>,
     done: AtomicU64,
+    is_finished: AtomicBool,
+}
+
+impl Work {
+    fn report(&self) -> ProgressReport {
+        // What was done before the end is seen with the end.
+        let is_finished = self.is_finished.load(Ordering::Acquire);
+        ProgressReport {
+            id: self.id,
+            operation: self.operation,
+            table: self.table.clone(),
+            done: self.done.load(Ordering::Relaxed),
+            all: self.all,
+            unit: self.unit,
+            is_finished,
+        }
+    }
+
+    /// Makes all observers see it.
+    fn show(self: &Arc<Self>) {
+        let mut observers = locked(OBSERVERS.get());
+        observers.retain(|observer| {
+            let Some(seen) = observer.upgrade() else { return false };
+            let mut seen = locked(&seen);
+            if seen.len() >= MOST_OPERATIONS {
+                seen.retain(|work| !work.is_finished.load(Ordering::Relaxed));
+            }
+            if seen.len() < MOST_OPERATIONS {
+                seen.push(self.clone());
+            }
+            true
+        });
+    }
+}
+
+/// The progress of one operation. The operation has ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    work: Arc<Work>,
     clock: Clock,
 }
 
@@ -39,38 +169,56 @@ impl Progress {
         all: impl Into<Option<u64>>,
         unit: &'static str,
     ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let now = Instant::now();
         let clock = Clock { begun: now, last: Mutex::new(now), interval: INTERVAL };
-        Self { operation, table, unit, all: all.into(), done: AtomicU64::new(0), clock }
+        let work = Arc::new(Work {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            operation,
+            table,
+            unit,
+            all: all.into(),
+            done: AtomicU64::new(0),
+            is_finished: AtomicBool::new(false),
+        });
+        work.show();
+        Self { work, clock }
     }
 
     /// Counts what was done.
     pub(crate) fn add(&self, count: u64) {
-        self.done.fetch_add(count, Ordering::Relaxed);
+        self.work.done.fetch_add(count, Ordering::Relaxed);
         if let Some(seconds) = self.clock.due(Instant::now()) {
             tracing::info!(target: "deltalog::progress", "{self} after {seconds} s");
         }
     }
 }
 
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.work.is_finished.store(true, Ordering::Release);
+    }
+}
+
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (operation, done) = (self.operation, self.done.load(Ordering::Relaxed));
-        match self.all {
+        let Work { operation, ref table, unit, all, ref done, .. } = *self.work;
+        let done = done.load(Ordering::Relaxed);
+        match all {
             Some(all) => {
                 let percent = done.min(all).saturating_mul(100) / all.max(1);
-                write!(f, "{operation}: {done} of {all} {} ({percent} %)", self.unit)?;
+                write!(f, "{operation}: {done} of {all} {unit} ({percent} %)")?;
             }
-            None => write!(f, "{operation}: {done} {}", self.unit)?,
+            None => write!(f, "{operation}: {done} {unit}")?,
         }
-        write!(f, " of the table {}", self.table)
+        write!(f, " of the table {table}")
     }
 }
 
 impl Clock {
     /// Returns the seconds since the beginning if an event is due.
     fn due(&self, now: Instant) -> Option<u64> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&self.last);
         if now.saturating_duration_since(*last) < self.interval {
             return None;
         }
@@ -79,13 +227,18 @@ impl Clock {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_event_is_due_every_few_seconds() {
-        let Progress { clock, .. } = Progress::new("VACUUM", "file:///t".to_owned(), 4, "files");
+        let progress = Progress::new("VACUUM", "file:///t".to_owned(), 4, "files");
+        let clock = &progress.clock;
         let after = |seconds: u64| clock.due(clock.begun + Duration::from_secs(seconds));
         let due: Vec<Option<u64>> = [0, 4, 5, 6, 9, 10, 31, 35].map(after).into();
         assert_eq!(due, [None, None, Some(5), None, None, Some(10), Some(31), None]);
@@ -104,5 +257,42 @@ mod tests {
             Progress::new("OPTIMIZE", "t".to_owned(), 0, "bins").to_string(),
             "OPTIMIZE: 0 of 0 bins (0 %) of the table t"
         );
+    }
+
+    /// Tests run at the same time, so operations are told apart by their tables.
+    fn seen(observer: &ProgressObserver, table: &str) -> Vec<(u64, bool)> {
+        let reports = observer.reports().into_iter().filter(|report| report.table == table);
+        reports.map(|report| (report.done, report.is_finished)).collect()
+    }
+
+    #[test]
+    fn an_observer_sees_each_operation_up_to_its_end() {
+        let unseen = Progress::new("SCAN", "seen".to_owned(), None, "files");
+        let (observer, other) = (ProgressObserver::new(), ProgressObserver::new());
+        assert!(seen(&observer, "seen").is_empty());
+        let first = Progress::new("SCAN", "seen".to_owned(), 9, "files");
+        std::thread::scope(|scope| scope.spawn(|| first.add(2)).join().unwrap());
+        let second = Progress::new("SCAN", "seen".to_owned(), 9, "files");
+        assert_eq!(seen(&observer, "seen"), [(2, false), (0, false)]);
+        second.add(9);
+        drop((second, unseen));
+        assert_eq!(seen(&observer, "seen"), [(2, false), (9, true)]);
+        assert_eq!(seen(&observer, "seen"), [(2, false)]);
+        drop(observer);
+        drop(first);
+        assert_eq!(seen(&other, "seen"), [(2, true), (9, true)]);
+        assert!(seen(&other, "seen").is_empty());
+    }
+
+    #[test]
+    fn an_observer_that_never_asks_remembers_a_limited_number() {
+        let observer = ProgressObserver::new();
+        for _ in 0..3 * MOST_OPERATIONS {
+            Progress::new("SCAN", "many".to_owned(), None, "files");
+        }
+        assert!(locked(&observer.0).len() <= MOST_OPERATIONS);
+        let last = Progress::new("SCAN", "last".to_owned(), None, "files");
+        assert_eq!(seen(&observer, "last"), [(0, false)]);
+        drop(last);
     }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::Predicate;
 use crate::log::replay::{DeletionVectorColumn, FileColumn};
 use crate::protocol::{MaterializedRowTracking, PathResolver};
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 
 /// A scan of a snapshot's rows.
@@ -100,7 +101,9 @@ impl TableScan {
         } else {
             DataFiles::new(snapshot, listing)?
         };
-        Ok(scan.in_any_order().read(files))
+        let all = if self.predicate.is_none() { snapshot.known_files() } else { None };
+        let progress = Progress::new("SCAN", snapshot.storage().url(), all, "files");
+        Ok(scan.in_any_order().read(Counted { files, progress, has_begun: false }))
     }
 
     /// Returns the schema of the rows.
@@ -188,6 +191,26 @@ impl Iterator for DataFiles {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+/// Reports the files of a scan. A file counts as read when the next one is taken.
+struct Counted {
+    files: DataFiles,
+    progress: Progress,
+    has_begun: bool,
+}
+
+impl Iterator for Counted {
+    type Item = Result<DataFile>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_begun {
+            self.progress.add(1);
+        }
+        let next = self.files.next();
+        self.has_begun = next.is_some();
+        next
     }
 }
 

@@ -332,6 +332,13 @@ impl Snapshot {
         Ok(*self.0.facts.totals.get_or_init(|| totals))
     }
 
+    /// Returns the number of live files if it is known without reading anything.
+    pub(crate) fn known_files(&self) -> Option<u64> {
+        let facts = &self.0.facts;
+        let checksum = || facts.checksum.get()?.as_ref().map(|checksum| checksum.num_files);
+        facts.totals.get().map(|totals| totals.files).or_else(checksum)
+    }
+
     /// Returns the version's checksum file, if it has one that can be trusted. It is read only once.
     fn checksum(&self) -> Result<Option<&VersionChecksum>> {
         if self.0.facts.checksum.get().is_none() {

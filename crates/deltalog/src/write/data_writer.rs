@@ -26,6 +26,7 @@ use crate::expression::constraints::{Constraints, Identities};
 use crate::protocol::Add;
 use crate::runtime::environment::Environment;
 use crate::runtime::interrupt;
+use crate::runtime::progress::Progress;
 use crate::runtime::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
@@ -77,6 +78,7 @@ pub struct DataWriter {
     /// The number of partitions that have been added.
     known: usize,
     has_failed: bool,
+    progress: Option<Progress>,
 }
 
 impl DataWriter {
@@ -110,6 +112,7 @@ impl DataWriter {
             inbox: Inbox::default(),
             known: 0,
             has_failed: false,
+            progress: None,
         })
     }
 
@@ -146,7 +149,17 @@ impl DataWriter {
                 }
             }
         }
+        if let Some(progress) = &self.progress {
+            progress.add(batch.num_rows() as u64);
+        }
         Ok(())
+    }
+
+    /// Reports the rows that are written from now on.
+    #[must_use]
+    pub(crate) fn with_progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
     }
 
     /// Completes all files and returns the actions that add them, in the order in which the files were

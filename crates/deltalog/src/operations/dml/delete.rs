@@ -21,6 +21,7 @@ use super::run::{Request, condition_of_statement, run, take_rows};
 use super::statement::Statement;
 use crate::error::Result;
 use crate::operations::rewrite::{Candidate, Finder, RowWriter, candidates, live_rows, read_file};
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 
 /// Deletes the rows of `base` for which `predicate`, a condition in Spark's SQL, is true, or all rows if there is no
@@ -41,7 +42,8 @@ pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Res
             candidates(base, &condition, finder.condition())?
                 .into_iter()
                 .partition(|candidate| candidate.matches_whole);
-        let found = finder.find_all(&others)?;
+        let progress = Progress::new("DELETE", base.storage().url(), others.len() as u64, "files");
+        let found = finder.find_all(&others, &progress)?;
         let found = others.into_iter().zip(found).filter(|(_, found)| !found.rows.is_empty());
         let (emptied, partial): (Vec<_>, Vec<_>) = found.partition(|(_, found)| found.is_whole());
         let mut counts = RowCounts { deleted: Some(0), ..RowCounts::default() };

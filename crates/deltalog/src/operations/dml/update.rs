@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::expression::constraints::ensure_bytes;
 use crate::expression::predicate::Scope;
 use crate::operations::rewrite::{Candidate, Finder, RowWriter, candidates};
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
@@ -49,9 +50,10 @@ pub fn update(
         let mut counts = RowCounts::default();
         let limits = base.storage().batch_bytes();
         let candidates = candidates(base, &condition, finder.condition())?;
+        let progress = Progress::new("UPDATE", base.storage().url(), candidates.len() as u64, "files");
         for some in candidates.chunks(base.storage().most_readers()) {
             let started_ms = environment.now_ms();
-            let found = finder.find_all(some)?;
+            let found = finder.find_all(some, &progress)?;
             counts.scan_ms += environment.ms_since(started_ms);
             let found_ms = environment.now_ms();
             for (Candidate { listed, .. }, found) in some.iter().zip(found) {

@@ -44,6 +44,7 @@ use crate::operations::insert::write_request::{WriteRequest, check_existing, evo
 use crate::protocol::TableHeader;
 use crate::protocol::{Metadata, Protocol, SetTransaction, StructType, path};
 use crate::runtime::environment::{AutoCompaction, Environment};
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::{DataWriter, Reported, TableWriteSpec, WriteOptions, reported, reported_paths};
@@ -343,7 +344,8 @@ impl PendingWrite {
     /// `InvalidArgument` if a partition column is not in the schema.
     pub fn writer(&self) -> Result<DataWriter> {
         let options = WriteOptions::new(self.environment.clone());
-        DataWriter::new(self.storage.clone(), self.spec.clone(), options)
+        let progress = Progress::new("WRITE", self.storage.url(), None, "rows");
+        Ok(DataWriter::new(self.storage.clone(), self.spec.clone(), options)?.with_progress(progress))
     }
 
     /// Returns what the tasks of an engine report to have written (`write::task_report`), after making their files

@@ -17,6 +17,7 @@ use crate::expression::predicate::{BoundColumn, BoundPredicate, Predicate, filte
 use crate::log::deletion_vector::DeletionVectors;
 use crate::protocol::DeletionVectorDescriptor;
 use crate::runtime::parallel;
+use crate::runtime::progress::Progress;
 use crate::scan::{DataFile, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
@@ -119,7 +120,7 @@ impl<'a> Finder<'a> {
     ///
     /// # Errors
     /// `InvalidArgument` for a row for which the condition has no value; `CorruptData`, and errors of the store.
-    pub(crate) fn find_all(&self, candidates: &[Candidate]) -> Result<Vec<Found>> {
+    pub(crate) fn find_all(&self, candidates: &[Candidate], progress: &Progress) -> Result<Vec<Found>> {
         let (scan, readers) = match candidates.len() >= parallel::cores() {
             true => (self.scan.clone().with_threads(1), self.base.storage().readers(candidates.len())),
             false => (self.scan.clone(), 1),
@@ -131,6 +132,7 @@ impl<'a> Finder<'a> {
                 (true, Some(all)) => self.whole(listed, all),
                 _ => self.find_by(&scan, listed),
             };
+            progress.add(1);
             found.map_err(|error| error.at_path(&listed.add.path))
         })
     }

@@ -13,6 +13,7 @@ use super::action_file::ActionRows;
 use super::adds::AddColumns;
 use crate::error::{Error, Result};
 use crate::log::replay::{FileAction, FileColumns, remove_fields};
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 
 /// The maximum number of rows of a batch.
@@ -23,6 +24,7 @@ pub(super) struct FileActions {
     adds: AddColumns,
     /// Tombstones that are older have expired.
     expired_ms: i64,
+    progress: Progress,
 }
 
 impl FileActions {
@@ -35,7 +37,8 @@ impl FileActions {
         let retention = snapshot.deleted_file_retention().ok();
         let retention = retention.and_then(|retention| i64::try_from(retention.as_millis()).ok());
         let expired_ms = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));
-        Ok(Self { adds: AddColumns::of(snapshot)?, expired_ms })
+        let progress = Progress::new("CHECKPOINT", snapshot.storage().url(), snapshot.known_files(), "files");
+        Ok(Self { adds: AddColumns::of(snapshot)?, expired_ms, progress })
     }
 
     /// Returns the columns of the file actions.
@@ -69,9 +72,11 @@ impl FileActions {
         &self,
         files: impl Iterator<Item = Result<RecordBatch>>,
     ) -> impl Iterator<Item = Result<ActionRows>> {
-        files
-            .flat_map(pieces)
-            .map(move |batch| Ok(ActionRows { kind: FileAction::Add, column: self.adds.convert(&batch?)? }))
+        files.flat_map(pieces).map(move |batch| {
+            let column = self.adds.convert(&batch?)?;
+            self.progress.add(column.len() as u64);
+            Ok(ActionRows { kind: FileAction::Add, column })
+        })
     }
 
     /// Converts the `remove` actions that have not expired, in the form of the log.

@@ -61,6 +61,7 @@ use crate::operations::rewrite::{Candidate, RowWriter, candidates};
 use crate::protocol::StructType;
 use crate::runtime::environment::Environment;
 use crate::runtime::parallel;
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 
 /// A MERGE into a table.
@@ -126,11 +127,14 @@ pub fn merge(
             RowCounts { source: source.num_rows() as u64, deleted: Some(0), ..RowCounts::default() };
         let mut matched = RoaringBitmap::new();
         let candidates = candidates(base, &condition, &bound)?;
+        let progress = Progress::new("MERGE", base.storage().url(), candidates.len() as u64, "files");
         for some in candidates.chunks(base.storage().most_readers()) {
             let started_ms = environment.now_ms();
             let found = parallel::each(some, some.len(), |candidate| {
                 let file = &candidate.listed;
-                matcher.find(file).map_err(|error| error.at_path(&file.add.path))
+                let found = matcher.find(file).map_err(|error| error.at_path(&file.add.path));
+                progress.add(1);
+                found
             })?;
             counts.scan_ms += environment.ms_since(started_ms);
             let found_ms = environment.now_ms();

@@ -15,6 +15,7 @@ use crate::log::replay::{
 };
 use crate::protocol::{LogPath, tracks_rows};
 use crate::runtime::parallel;
+use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::write::row_counts::{Counted, with_certain_counts};
 
@@ -57,10 +58,13 @@ impl FileChanges {
     pub(super) fn without_missing(mut self, earlier: &Snapshot, may_ignore: bool) -> Result<Self> {
         let mut missing = HashSet::new();
         let mut kept = Vec::with_capacity(self.adds.len());
+        let files = self.adds.iter().map(RecordBatch::num_rows).sum::<usize>() as u64;
+        let progress = Progress::new("RESTORE", earlier.storage().url(), files, "files");
         for batch in self.adds {
             let files = needed_files(earlier, &batch)?;
             let threads = earlier.storage().readers(files.len());
             let is_there = parallel::each(&files, threads, |needed| {
+                progress.add(1);
                 needed
                     .iter()
                     .try_fold(true, |all, path| Ok::<_, Error>(all && earlier.storage().has_log_path(path)?))
