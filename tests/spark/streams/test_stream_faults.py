@@ -231,6 +231,20 @@ def test_a_stored_start_does_not_apply_to_a_replaced_table(
     assert "begin with a new checkpoint" in shown
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"tableId": "1", "version": -1}'])
+def test_a_stored_start_that_is_damaged_is_an_error(
+    spark: SparkSession, tmp_path: Path, path: str, text: str
+) -> None:
+    append(spark, path, range(1))
+    assert batches(stream(spark, path, startingVersion="latest"), tmp_path / "cp") == []
+    source = tmp_path / "cp" / "sources" / "0"
+    (source / ".deltalog-start.json.crc").unlink()
+    (source / "deltalog-start.json").write_text(text)
+    error, shown = failure(stream(spark, path, startingVersion="latest"), tmp_path / "cp")
+    assert isinstance(error, InvalidArgumentError)
+    assert "begin with a new checkpoint" in shown
+
+
 def test_plans_and_progress_of_a_stream_contain_no_secrets(
     spark: SparkSession, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,8 @@ import json
 from typing import NamedTuple
 
 from deltalog._internal import TableStream
-from deltalog.errors import TableReplacedError, hinted
+from deltalog.arguments import whole_argument
+from deltalog.errors import InvalidArgumentError, TableReplacedError, hinted
 from deltalog.spark.options import Options
 from deltalog.table.stream import StreamArguments
 
@@ -28,10 +29,17 @@ class KeptStart(NamedTuple):
         return json.dumps({**self.asked, "tableId": self.table_id, "version": self.version})
 
     @classmethod
-    def of_json(cls, text: str) -> "KeptStart":
-        parts = json.loads(text)
-        asked = {name: parts[name] for name in _OPTIONS if name in parts}
-        return cls(asked, parts["tableId"], parts["version"])
+    def of_json(cls, text: str, uri: str) -> "KeptStart":
+        """Parses the saved start of a stream of the table `uri`."""
+        try:
+            parts = json.loads(text)
+            asked = {name: parts[name] for name in _OPTIONS if name in parts}
+            return cls(asked, parts["tableId"], whole_argument(parts["version"], "version", "a version", 0))
+        except (LookupError, TypeError, ValueError) as failure:
+            error = InvalidArgumentError(
+                f"deltalog-start.json in the checkpoint does not contain the start of a stream (table {uri}): {text!r}"
+            )
+            raise hinted(error, "begin with a new checkpoint, or restore the file") from failure
 
     @classmethod
     def found(cls, stream: TableStream, options: Options, text: str | None) -> "KeptStart | None":
@@ -43,7 +51,7 @@ class KeptStart(NamedTuple):
         asked = {name: options.values[name.lower()] for name in _OPTIONS if name.lower() in options.values}
         snapshot = stream.snapshot
         if text is not None:
-            kept = cls.of_json(text)
+            kept = cls.of_json(text, snapshot.uri)
             if kept.asked == asked:
                 kept._ensure_of(snapshot.uri, snapshot.table_id)
                 return kept
