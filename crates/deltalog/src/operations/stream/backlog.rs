@@ -22,7 +22,7 @@ impl TableStream {
         let state = self.state();
         let next = state.commits.newest_version() + 1;
         // The files of the snapshot are counted from `state.initial`, so its commit is left out.
-        let first = offset.version() + u64::from(offset.is_initial());
+        let first = offset.version().saturating_add(u64::from(offset.is_initial()));
         let mut backlog =
             StreamBacklog { versions: next.saturating_sub(offset.version()), ..StreamBacklog::default() };
         let mut add = |sizes: &[u64], done: usize| {

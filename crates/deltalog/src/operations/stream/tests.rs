@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::offset::Index;
 use super::sorted::{SortedFiles, Sorter};
 use super::{
     ChangeHandling, StreamBacklog, StreamLimits, StreamOffset, StreamOptions, StreamStart, TableStream,
@@ -364,6 +365,8 @@ fn the_backlog_counts_what_follows_an_offset() {
     let backlog = stream.backlog(&first);
     assert_eq!((backlog.versions, backlog.files, backlog.bytes), (2, 3, 3 * size));
     assert_eq!(stream.backlog(&last), StreamBacklog::default());
+    let largest = StreamOffset::new(stream.table_id(), u64::MAX, Index::File(0), true);
+    assert_eq!(stream.backlog(&largest), StreamBacklog::default());
     assert_eq!(stream.newest(), last);
 }
 
