@@ -89,6 +89,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
             "TableAlterer",
             "TableStream",
             "StreamBatch",
+            "ScanSize",
             "ScanTask",
             "Transaction",
         ],

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from deltalog.table.merge import TableMerger
     from deltalog.table.optimize import TableOptimizer
     from deltalog.table.stream import StreamBacklog, StreamBatch, TableStream
-    from deltalog.table.tasks import ScanTask
+    from deltalog.table.tasks import ScanSize, ScanTask
     from deltalog.table.vacuum import VacuumPlan, VacuumResult
     from deltalog.verification import Difference, Verification
     from deltalog.writer import write_deltalake
@@ -91,6 +91,7 @@ __all__ = [
     "PrimitiveType",
     "Progress",
     "Protocol",
+    "ScanSize",
     "ScanTask",
     "Schema",
     "SchemaMismatchError",
@@ -202,7 +203,7 @@ _NAMES = {
         "StreamBatch",
         "TableStream",
     ),
-    "table.tasks": ("ScanTask",),
+    "table.tasks": ("ScanSize", "ScanTask"),
     "table.vacuum": (
         "VacuumPlan",
         "VacuumResult",

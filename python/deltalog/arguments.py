@@ -146,6 +146,11 @@ def limit_argument(limit: int | None, name: str = "limit") -> int | None:
     return None if limit is None else whole_argument(limit, name, "a whole number from 0", 0)
 
 
+def count_argument(count: int | None, name: str) -> int | None:
+    """Checks and returns a number that is at least 1."""
+    return None if count is None else whole_argument(count, name, "a whole number from 1", 1)
+
+
 def size_argument(size: int | None, name: str) -> int | None:
     """Returns the size of a file, or of something else, in bytes."""
     return None if size is None else whole_argument(size, name, "a whole number of bytes from 1", 1)

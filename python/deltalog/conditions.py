@@ -54,10 +54,16 @@ class Rows(NamedTuple):
         condition: str | None,
         *,
         limit: int | None = None,
+        ordered: bool = False,
+        batch_rows: int | None = None,
+        threads: int | None = None,
         view_types: bool = True,
     ) -> _internal.ArrowStream:
         """Returns the rows for which the condition is true. By default strings have the Arrow type `string_view`."""
-        return self.snapshot.scan(columns, condition, False, view_types, self.is_pinned, limit)
+        pinned = self.is_pinned
+        return self.snapshot.scan(
+            columns, condition, False, view_types, pinned, limit, ordered, batch_rows, threads
+        )
 
     def empty(self, *, view_types: bool = True) -> _internal.ArrowStream:
         """Returns a stream without rows that has the schema of the table. Does not list files."""

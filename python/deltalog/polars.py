@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltalog import _internal
+from deltalog.arguments import count_argument
+from deltalog.checked import checked
 from deltalog.conditions import Location, Rows, translated
 from deltalog.extras import required
 from deltalog.polars_conditions import conjuncts, sql
@@ -24,21 +26,34 @@ _ROWS = 1 << 17
 """The minimum number of rows in a frame that is passed to Polars, which is slow if there are many small frames."""
 
 
-def scan(table: Location, *, storage_options: Mapping[str, str] | None = None) -> "polars.LazyFrame":
+@checked
+def scan(
+    table: Location,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    ordered: bool = False,
+    threads: int | None = None,
+) -> "polars.LazyFrame":
     """Returns the rows of a table as a lazy frame of Polars.
 
     The frame always has the rows of the same version: the newest one when it is created, or the version of the
-    `DeltaTable`. Files and pages without rows that a filter selects are not read. The order of the rows is not defined.
+    `DeltaTable`. Files and pages without rows that a filter selects are not read.
 
     Args:
         table: a `DeltaTable`, which may be opened at any version, or the path or URL of a table.
         storage_options: the options of the store, if `table` is a path or URL.
+        ordered: whether the rows have the same order whenever the frame is computed, so that `slice` and
+            `with_row_index` always return the same rows. Otherwise the order is not defined, which may be faster.
+        threads: the maximum number of threads that read files. The default is one for each processor, and more for a
+            remote store.
 
     Raises:
         ExtraRequiredError: Polars is not installed.
-        InvalidArgumentError: `storage_options` were passed with a `DeltaTable`, which has its own.
+        InvalidArgumentError: `storage_options` were passed with a `DeltaTable`, which has its own, or `threads` is not
+            a whole number from 1.
         NotATableError: there is no table.
     """
+    readers = count_argument(threads, "threads")
     pl: Any = required("polars", "deltalog.polars", _INSTALL)
     plugins: Any = required("polars.io.plugins", "deltalog.polars", _INSTALL)
     rows = Rows.of(table, storage_options)
@@ -52,7 +67,9 @@ def scan(table: Location, *, storage_options: Mapping[str, str] | None = None) -
             condition, others = translated(conjuncts(predicate), lambda node: sql(node, pl, schema), rows)
             is_whole = not others
         left = n_rows
-        for frame in _frames(pl, rows.read(with_columns, condition), min(batch_size or _ROWS, _ROWS), left):
+        limit = n_rows if is_whole else None
+        stream = rows.read(with_columns, condition, limit=limit, ordered=ordered, threads=readers)
+        for frame in _frames(pl, stream, min(batch_size or _ROWS, _ROWS), left):
             kept = frame if is_whole else frame.filter(predicate)
             if left is not None:
                 kept = kept.head(left)

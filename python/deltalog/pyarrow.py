@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["dataset"]
 
 _INSTALL = "pip install pyarrow"
+_BATCH_ROWS = 1 << 16
+"""The maximum number of rows of a batch, unless a smaller number is requested. pyarrow is slow with many small ones."""
 
 
 def dataset(table: Location, *, storage_options: Mapping[str, str] | None = None) -> pyarrow.dataset.Dataset:
@@ -157,7 +159,12 @@ def _table_dataset() -> Any:
             selection = self._both(expression)
             scan = self._scan(columns, selection)
             return pyarrow.dataset.Scanner.from_batches(
-                self._batches(scan, limit if scan.is_whole else None, options.get("batch_size")),
+                self._batches(
+                    scan,
+                    limit=limit if scan.is_whole else None,
+                    batch_rows=max(1, min(options.get("batch_size", _BATCH_ROWS), _BATCH_ROWS)),
+                    threads=None if options.get("use_threads", True) else 1,
+                ),
                 schema=pyarrow.schema([self.schema.field(name) for name in scan.columns]),
                 columns=scan.columns if columns is None else columns,
                 filter=None if scan.is_whole else selection,
@@ -202,12 +209,9 @@ def _table_dataset() -> Any:
             except NotTranslated:
                 return set(self.schema.names)
 
-        def _batches(self, scan: _Scan, limit: int | None, most: int | None) -> Iterator[Any]:
-            """Yields the batches of the scan, each with at most `most` rows."""
-            for batch in self._rows.read(scan.columns, scan.condition, limit=limit, view_types=False):
-                rows = pyarrow.record_batch(batch)
-                step = max(1, most or rows.num_rows)
-                yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
+        def _batches(self, scan: _Scan, **options: Any) -> Iterator[Any]:
+            for batch in self._rows.read(scan.columns, scan.condition, view_types=False, **options):
+                yield pyarrow.record_batch(batch)
 
     return TableDataset
 

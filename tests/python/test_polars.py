@@ -173,6 +173,28 @@ def test_the_first_rows_end_the_scan(tmp_path: Path) -> None:
     assert frame.filter(c("a") > 998).head(7).collect()["a"].to_list() == [999]
 
 
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_rows_in_order(tmp_path: Path, engine: Any) -> None:
+    """A frame has the same rows at the same places each time."""
+    path = str(tmp_path / "table")
+    for number in range(40):
+        rows = pl.DataFrame({"a": range(number * 1000, number * 1000 + 1000), "s": "x" * 100})
+        write_deltalake(path, rows, mode="append")
+    frame = deltalog.polars.scan(path, ordered=True, threads=4)
+    places = frame.with_row_index("place").select("place", "a").collect(engine=engine)
+    assert places["place"].to_list() == list(range(40_000))
+    every = places["a"]
+    assert sorted(every) == list(range(40_000))
+    assert frame.slice(12_345, 10_000).collect(engine=engine)["a"].equals(every[12_345:22_345])
+    assert frame.head(1500).collect(engine=engine)["a"].equals(every[:1500])
+    matching = frame.filter(c("a") % 7 == 0).slice(100, 1000).collect(engine=engine)["a"]
+    assert matching.equals(every.filter(every % 7 == 0)[100:1100])
+    with pytest.raises(InvalidArgumentError, match="threads cannot be 0"):
+        deltalog.polars.scan(path, threads=0)
+    with pytest.raises(InvalidArgumentError, match="ordered cannot be 1"):
+        deltalog.polars.scan(path, ordered=1)  # type: ignore[arg-type]
+
+
 def test_a_frame_keeps_its_version(tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     write_deltalake(path, pl.DataFrame({"a": [1]}))

@@ -1,17 +1,17 @@
-"""Scans in parts that other processes read, limits, and streams without an Arrow library."""
+"""Scans in parts that other processes read."""
 
 from __future__ import annotations
 
 import multiprocessing
 import pickle
-import shutil
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from deltalog import DeltaTable, InvalidArgumentError, MissingFileError, ScanTask, write_deltalake
+from deltalog import DeltaTable, InvalidArgumentError, MissingFileError, ScanSize, ScanTask, write_deltalake
 from tests.stores.s3_server import S3Server
 
 
@@ -72,6 +72,48 @@ def test_a_task_reads_other_columns(table: DeltaTable) -> None:
     assert sum(len(batch) for task in tasks for batch in task.read(columns=[])) == expected.num_rows
     with pytest.raises(InvalidArgumentError, match="there is no column 'nope'"):
         tasks[0].read(columns=["nope"])
+
+
+def test_tasks_in_order(table: DeltaTable) -> None:
+    """One after another they have the rows in the order of an ordered scan."""
+    for count in (1, 2, 3, 100):
+        tasks = table.scan_tasks(count, predicate="i % 7 < 3", ordered=True)
+        expected = pa.table(table.to_arrow(predicate="i % 7 < 3", ordered=True))
+        assert read(tasks) == expected.to_pylist()
+        assert len(tasks) == min(count, 6)
+
+
+def test_the_size_of_a_scan(table: DeltaTable) -> None:
+    sizes = pa.table(table.files(columns=["size"]))["size"].to_pylist()
+    assert table.scan_size() == ScanSize(6, sum(sizes), 540)
+    some = table.scan_size("i < 150")
+    assert (some.num_files, some.num_rows) == (2, 180)
+    one = table.scan_size("day = DATE'1970-01-01' AND i < 150")
+    assert (one.num_files, one.num_rows) == (1, 90)
+    assert table.scan_size("i > 1000") == ScanSize(0, 0, 0)
+    with pytest.raises(InvalidArgumentError, match="nope"):
+        table.scan_size("nope = 1")
+
+
+def test_bounds_of_several_columns(table: DeltaTable, tmp_path: Path) -> None:
+    for numbers in ([3, None, 5], [1, 4, 4]):
+        rows = pa.table({"a": numbers, "b": [{"c": number} for number in numbers], "f": [0.5, 1.5, 2.5]})
+        write_deltalake(tmp_path / "two", rows, mode="append")
+    bounds = DeltaTable(tmp_path / "two").bounds(["b.c", "f", "a"])
+    assert bounds == {"b.c": (1, 5), "f": None, "a": (1, 5)}
+    days = (date(1970, 1, 1), date(1970, 1, 2))
+    names = ["i", "day", "words", "i"]
+    expected = {name: table.min_max(name) for name in names}
+    assert table.bounds(names) == expected
+    assert (expected["day"], expected["words"]) == (days, None)
+    first = table.bounds(["day", "i"], "day = DATE'1970-01-01'")
+    assert first == {"day": (days[0], days[0]), "i": table.min_max("i", "day = DATE'1970-01-01'")}
+    assert table.bounds(["i", "day"], "i > 3") == {"i": None, "day": None}
+    assert table.bounds([]) == {}
+    with pytest.raises(InvalidArgumentError, match="nope"):
+        table.bounds(["i", "nope"])
+    with pytest.raises(InvalidArgumentError, match=r"columns cannot be 'i'.*\['i'\]"):
+        table.bounds("i")  # type: ignore[arg-type]
 
 
 def test_what_a_task_says(table: DeltaTable) -> None:
@@ -156,52 +198,3 @@ def test_wrong_arguments(table: DeltaTable) -> None:
     for predicate in ("nope = 1", "i >", "i = 'a' AND"):
         with pytest.raises(InvalidArgumentError):
             table.scan_tasks(2, predicate=predicate)
-
-
-@pytest.mark.parametrize("limit", [0, 1, 99, 300, 540, 10_000])
-def test_a_limit(table: DeltaTable, limit: int) -> None:
-    rows = pa.table(table.to_arrow(limit=limit))
-    assert rows.num_rows == min(limit, 540)
-    assert rows.schema.names == ["day", "i", "words"]
-    every = in_order(pa.table(table.to_arrow()).to_pylist())
-    assert set(in_order(rows.to_pylist())) <= set(every)
-    some = pa.table(table.to_arrow(["i"], "i >= 500", limit=limit))["i"].to_pylist()
-    assert len(some) == min(limit, 90)
-    assert all(i >= 500 for i in some)
-
-
-@pytest.mark.parametrize("limit", [-1, 1.5, "2", True])
-def test_limits_that_are_none(table: DeltaTable, limit: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="limit"):
-        table.to_arrow(limit=limit)
-
-
-def test_batches_without_an_arrow_library(table: DeltaTable) -> None:
-    stream = table.to_arrow(["i"])
-    assert stream.column_names == ["i"]
-    first = next(stream)
-    assert first.column_names == ["i"]
-    assert first.texts()[0][0] == str(pa.record_batch(first)["i"][0].as_py())
-    assert first.slice(2, 3).texts() == [first.texts()[0][2:5]]
-    rest = pa.table(stream).num_rows
-    assert len(first) + rest == 540
-    with pytest.raises(ValueError, match="already read"):
-        next(stream)
-    stream = table.to_arrow()
-    assert sum(len(batch) for batch in stream) == 540
-    assert list(stream) == []
-
-
-def test_a_failure_of_a_batch_is_an_error_of_ours(tmp_path: Path) -> None:
-    """Not an error of the library that reads the stream."""
-    for number in range(80):
-        write_deltalake(tmp_path / "t", pa.table({"i": [number]}), mode="append")
-    table = DeltaTable(tmp_path / "t")
-    stream = table.to_arrow()
-    next(stream)
-    for file in (tmp_path / "t").glob("*.parquet"):
-        file.unlink()
-    with pytest.raises(MissingFileError):
-        list(stream)
-    assert list(stream) == []
-    shutil.rmtree(tmp_path / "t")

@@ -150,6 +150,7 @@ RETURNED = {
     "Metadata",
     "Progress",
     "Protocol",
+    "ScanSize",
     "ScanTask",
     "StreamBacklog",
     "StreamBatch",

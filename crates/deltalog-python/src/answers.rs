@@ -5,7 +5,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use arrow::util::display::array_value_to_string;
-use deltalog::engine::scan::Answers;
+use deltalog::engine::scan::{Answers, MinMax};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,6 +24,14 @@ pub(crate) fn of(
         Some(predicate) => Answers::new(snapshot).predicate(&predicate),
         None => Ok(Answers::new(snapshot)),
     }
+}
+
+/// The minimum and the maximum of a column.
+pub(crate) type Bounds<'py> = Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// Returns bounds as values of Python.
+pub(crate) fn bounds_to_python<'py>(py: Python<'py>, bounds: Option<&MinMax>) -> PyResult<Bounds<'py>> {
+    bounds.map(|bounds| Ok((to_python(py, &bounds.min)?, to_python(py, &bounds.max)?))).transpose()
 }
 
 /// Returns the first value of an array: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`,

@@ -1,47 +1,24 @@
-//! Fragments of scans, serialized for other processes such as Spark's Python workers.
-//!
-//! A fragment of a scan has the table's location, the schema of its version, and some of its files. It contains
-//! no credentials.
+//! Parts of scans for other processes such as Spark's Python workers: a task of the core, and numbers of its files.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, AsArray, MapArray, RecordBatch};
-use arrow::datatypes::Int64Type;
 use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::dml::{FileNumbers, NumberedFile, NumberedRows};
 use deltalog::engine::predicate::{ParseMode, Predicate, parse};
-use deltalog::engine::protocol::{
-    ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking,
-    PartitionColumnBuilder, PathResolver, StructType,
-};
-use deltalog::engine::replay::DeletionVectorColumn;
-use deltalog::engine::scan::{
-    DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking,
-};
-use deltalog::engine::storage::parse_location;
-use deltalog::{Error, Result, Snapshot, StreamBatch, TableScan};
+use deltalog::engine::scan::FileListing;
+use deltalog::{Error, Result, ScanTask, Snapshot, StreamBatch, TableScan};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
+use crate::snapshot::user_predicate;
 use crate::store_options::{StoreOptions, open_storage};
 use crate::stream::ArrowStream;
 
 #[derive(Serialize, Deserialize)]
 struct Fragment {
-    uri: String,
-    allowed_roots: Vec<String>,
-    schema: String,
-    column_mapping: ColumnMappingMode,
-    partition_columns: Vec<String>,
-    /// The hidden columns with row ids and row commit versions, if they are requested.
-    row_ids: Option<[String; 2]>,
-    /// The columns to read; all if it is missing.
-    columns: Option<Vec<String>>,
-    /// The rows to return; all if it is missing. Times without a zone are in UTC.
+    task: ScanTask,
+    /// The numbers of the files, if rows are requested with their positions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    predicate: Option<String>,
-    files: Vec<FragmentFile>,
+    numbers: Option<Vec<u32>>,
 }
 
 /// A part of a scan, in the form in which another process reads it.
@@ -53,22 +30,6 @@ pub(crate) struct Part {
     pub(crate) size: u64,
     /// The rows of its files that are not deleted, if the log has the number for all of them.
     pub(crate) rows: Option<u64>,
-}
-
-/// A file, with its path and partition values as in the log.
-#[derive(Clone, Serialize, Deserialize)]
-struct FragmentFile {
-    path: String,
-    size: i64,
-    partition_values: Vec<Option<String>>,
-    deletion_vector: Option<DeletionVectorDescriptor>,
-    base_row_id: Option<i64>,
-    default_row_commit_version: Option<i64>,
-    /// The file's number, if rows are requested with their positions.
-    number: Option<u32>,
-    /// The rows that are not deleted, if the log has their number. A reader does not need it.
-    #[serde(skip)]
-    rows: Option<u64>,
 }
 
 /// Describes what a scan has to return.
@@ -92,14 +53,6 @@ pub(crate) fn scan_partitions(
     n: usize,
     wanted: &Wanted,
 ) -> Result<Vec<Vec<u8>>> {
-    let row_ids = match wanted.row_ids {
-        true => {
-            let tracking = MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata());
-            let tracking = tracking.map_err(|error| snapshot.located(error))?;
-            Some([tracking.row_id, tracking.row_commit_version])
-        }
-        false => None,
-    };
     let pushed = Some((filter_sql, "UTC"));
     let condition = wanted.condition.as_ref().map(|(sql, time_zone)| (sql.as_str(), time_zone.as_str()));
     let given = pushed.into_iter().chain(condition).filter(|(sql, _)| !sql.trim().is_empty());
@@ -109,161 +62,60 @@ pub(crate) fn scan_partitions(
     if !filters.is_empty() {
         listing = listing.pruning(&Predicate::And(filters));
     }
-    let mut files = listed(snapshot, listing, row_ids.is_some(), false)?;
-    if wanted.positions {
-        let numbers = FileNumbers::of(snapshot)?;
-        for file in &mut files {
-            file.number = numbers.number(&file.path);
-        }
+    let mut scan = TableScan::new(snapshot);
+    if let Some(columns) = &wanted.columns {
+        scan = scan.columns(columns.clone());
     }
-    fragments(packed(snapshot, files, n, row_ids, wanted.columns.as_deref(), None)?)
+    if wanted.row_ids {
+        scan = scan.row_ids();
+    }
+    let numbers = wanted.positions.then(|| FileNumbers::of(snapshot)).transpose()?;
+    let fragment = |task: ScanTask| {
+        let number = |numbers: &FileNumbers| task.files().map(|(path, _)| numbers.number(path)).collect();
+        let numbers = numbers.as_ref().and_then(number);
+        packed(&Fragment { task, numbers })
+    };
+    scan.tasks_of(listing, n)?.into_iter().map(fragment).collect()
 }
 
 /// Distributes the files of a batch of a stream of rows over at most `n` fragments of about the same size in bytes.
 pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<u8>>> {
-    let snapshot = batch.snapshot();
-    fragments(packed(snapshot, listed(snapshot, batch.listing(None)?, false, false)?, n, None, None, None)?)
+    let tasks = TableScan::new(batch.snapshot()).tasks_of(batch.listing(None)?, n)?;
+    tasks.into_iter().map(|task| packed(&Fragment { task, numbers: None })).collect()
 }
 
-/// Distributes the files that may contain rows for which `predicate` is true over at most `n` parts of about the same
-/// size.
-/// Each part returns exactly these rows.
+/// Divides a scan into at most `n` parts. Each returns exactly the rows of its files for which `predicate` is true.
 ///
 /// # Errors
-/// As for a scan of the table: unknown columns, and a predicate that does not match the schema.
+/// As [`TableScan::tasks`].
 pub(crate) fn scan_tasks(
     snapshot: &Snapshot,
     n: usize,
     columns: Option<Vec<String>>,
     predicate: Option<&str>,
+    ordered: bool,
 ) -> Result<Vec<Part>> {
-    if let Some(columns) = &columns {
-        TableScan::new(snapshot).columns(columns.clone()).schema()?;
+    let mut scan = TableScan::new(snapshot);
+    if let Some(columns) = columns {
+        scan = scan.columns(columns);
     }
-    let mut listing = FileListing::new(snapshot);
-    if let Some(sql) = predicate {
-        listing = listing.predicate(&parse(sql, "UTC", ParseMode::Strict)?)?;
+    if let Some(predicate) = user_predicate(predicate)? {
+        scan = scan.predicate(predicate);
     }
-    packed(snapshot, listed(snapshot, listing, false, true)?, n, None, columns.as_deref(), predicate)
-}
-
-fn fragments(parts: Vec<Part>) -> Result<Vec<Vec<u8>>> {
-    Ok(parts.into_iter().map(|part| part.fragment).collect())
-}
-
-fn packed(
-    snapshot: &Snapshot,
-    mut files: Vec<FragmentFile>,
-    n: usize,
-    row_ids: Option<[String; 2]>,
-    columns: Option<&[String]>,
-    predicate: Option<&str>,
-) -> Result<Vec<Part>> {
-    // Add each file, largest first, to the smallest part.
-    files.sort_by_key(|file| std::cmp::Reverse(file.size));
-    let mut parts: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
-    for file in files {
-        if let Some((bytes, part)) = parts.iter_mut().min_by_key(|(bytes, _)| *bytes) {
-            *bytes += file.size.max(1);
-            part.push(file);
-        }
+    if ordered {
+        scan = scan.in_order();
     }
-    let pack = |files: Vec<FragmentFile>| {
-        let rows = files.iter().map(|file| file.rows).sum();
-        let size = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
-        let count = files.len();
-        let fragment = Fragment {
-            uri: snapshot.storage().url(),
-            allowed_roots: snapshot.resolver().allowed_roots().collect(),
-            schema: snapshot.metadata().schema_string.clone(),
-            column_mapping: snapshot.mapped_schema().mode(),
-            partition_columns: snapshot.metadata().partition_columns.clone(),
-            row_ids: row_ids.clone(),
-            columns: columns.map(<[String]>::to_vec),
-            predicate: predicate.map(str::to_owned),
-            files,
-        };
-        serde_json::to_vec(&fragment)
-            .map(|fragment| Part { fragment, files: count, size, rows })
-            .map_err(|error| Error::invalid_argument("the scan cannot be serialized").with_source(error))
+    let part = |task: ScanTask| {
+        let (files, size, rows) = (task.num_files(), task.size_in_bytes(), task.num_rows());
+        let fragment = packed(&Fragment { task, numbers: None })?;
+        Ok(Part { fragment, files, size, rows })
     };
-    parts.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
+    scan.tasks(n)?.into_iter().map(part).collect()
 }
 
-fn listed(
-    snapshot: &Snapshot,
-    listing: FileListing,
-    row_ids: bool,
-    counts_rows: bool,
-) -> Result<Vec<FragmentFile>> {
-    let mut files = Vec::new();
-    let mut columns =
-        vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
-    if counts_rows {
-        columns.push(ListColumn::NumRecords);
-    }
-    if row_ids {
-        columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
-    }
-    let schema = snapshot.mapped_schema();
-    let partition_columns: Vec<&str> =
-        snapshot.metadata().partition_columns.iter().filter_map(|name| schema.physical_name(name)).collect();
-    for batch in listing.columns(columns).kept()? {
-        let batch = batch?;
-        let column = |name: &str| {
-            batch
-                .column_by_name(name)
-                .ok_or_else(|| Error::corrupt_log(format!("the file actions lack the column '{name}'")))
-        };
-        let (paths, sizes) =
-            (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
-        let values = column("partitionValues")?.as_map();
-        let vectors = DeletionVectorColumn::of_log(&batch)?;
-        let stats = batch.column_by_name("stats").and_then(|stats| stats.as_string_opt::<i32>());
-        for row in 0..batch.num_rows() {
-            let vector = vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?;
-            let records =
-                stats.filter(|stats| stats.is_valid(row)).and_then(|stats| records_of(stats.value(row)));
-            files.push(FragmentFile {
-                path: paths.value(row).to_owned(),
-                size: sizes.value(row),
-                partition_values: partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
-                rows: records.and_then(|records| {
-                    let deleted =
-                        vector.as_ref().map_or(Some(0), |vector| u64::try_from(vector.cardinality).ok())?;
-                    records.checked_sub(deleted)
-                }),
-                deletion_vector: vector,
-                base_row_id: number(&batch, "baseRowId", row),
-                default_row_commit_version: number(&batch, "defaultRowCommitVersion", row),
-                number: None,
-            });
-        }
-    }
-    Ok(files)
-}
-
-/// Returns the number of rows in statistics of the log, including deleted rows.
-fn records_of(stats: &str) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Count {
-        #[serde(rename = "numRecords")]
-        num_records: Option<u64>,
-    }
-
-    serde_json::from_str::<Count>(stats).ok()?.num_records
-}
-
-fn number(batch: &RecordBatch, column: &str, row: usize) -> Option<i64> {
-    let numbers = batch.column_by_name(column)?.as_primitive_opt::<Int64Type>()?;
-    numbers.is_valid(row).then(|| numbers.value(row))
-}
-
-fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
-    let entries = values.value(row);
-    let (keys, texts) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
-    let at = (0..keys.len()).find(|at| keys.value(*at) == name)?;
-    texts.is_valid(at).then(|| texts.value(at).to_owned())
+fn packed(fragment: &Fragment) -> Result<Vec<u8>> {
+    serde_json::to_vec(fragment)
+        .map_err(|error| Error::invalid_argument("the scan cannot be serialized").with_source(error))
 }
 
 /// Reads the rows of a fragment. The fragment contains no credentials, so the store's credentials are passed as
@@ -277,71 +129,25 @@ pub(crate) fn read_fragment(
     columns: Option<Vec<String>>,
 ) -> PyResult<ArrowStream> {
     let (schema, rows) = call(py, || {
-        let fragment: Fragment = serde_json::from_slice(fragment)
+        let Fragment { task, numbers } = serde_json::from_slice(fragment)
             .map_err(|error| Error::invalid_argument("the scan fragment is malformed").with_source(error))?;
-        let storage = open_storage(&fragment.uri, storage_options)?;
-        let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
-        let own = PathResolver::new(storage.root())?;
-        let resolver = fragment
-            .allowed_roots
-            .iter()
-            .try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
-        let mut scan = RowScan::new(storage.clone(), schema.arrow(), &fragment.partition_columns)?
-            .with_physical_schema(schema.physical_arrow())?;
-        if let Some(columns) = columns.as_ref().or(fragment.columns.as_ref()) {
-            scan = scan.with_projection(columns)?;
-        }
-        if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {
-            scan = scan.with_row_ids(&MaterializedRowTracking { row_id, row_commit_version })?;
-        }
-        if let Some(predicate) = &fragment.predicate {
-            scan = scan.with_predicate(&parse(predicate, "UTC", ParseMode::Strict)?.bind(schema.arrow())?)?;
-        }
-        let files = data_files(&fragment, &schema, &resolver)?;
-        let scan = scan.with_resolver(resolver.clone());
-        let numbers: Option<Vec<u32>> = fragment.files.iter().map(|file| file.number).collect();
+        let storage = open_storage(task.table_url(), storage_options)?;
+        let task = match columns {
+            Some(columns) => task.columns(columns),
+            None => task,
+        };
         let Some(numbers) = numbers else {
-            let rows = scan.read(files.into_iter().map(Ok));
+            let rows = task.read(&storage)?;
             return Ok((rows.schema(), Box::new(rows) as Box<dyn Iterator<Item = _> + Send>));
         };
+        let (scan, files, resolver) = task.opened(&storage)?;
         let numbered = numbers
             .into_iter()
             .zip(files)
-            .zip(fragment.files)
-            .map(|((number, file), about)| NumberedFile { number, file, vector: about.deletion_vector });
+            .zip(task.files())
+            .map(|((number, file), (_, vector))| NumberedFile { number, file, vector: vector.cloned() });
         let rows = NumberedRows::new(scan, DeletionVectors::new(storage, resolver), numbered.collect())?;
         Ok((rows.schema(), Box::new(rows) as _))
     })?;
     ArrowStream::start(py, schema, rows)
-}
-
-fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolver) -> Result<Vec<DataFile>> {
-    let columns = PartitionColumns::new(schema, &fragment.partition_columns)?;
-    let mut arrays = Vec::new();
-    for (index, name) in fragment.partition_columns.iter().enumerate() {
-        let primitive = schema.logical().field(name).and_then(|field| field.data_type.as_primitive());
-        let primitive = primitive.ok_or_else(|| {
-            Error::corrupt_log(format!("the partition column '{name}' does not have a primitive type"))
-        })?;
-        let mut builder = PartitionColumnBuilder::new(name, primitive);
-        for file in &fragment.files {
-            builder.append(file.partition_values.get(index).and_then(Option::as_deref))?;
-        }
-        arrays.push(builder.finish());
-    }
-    let values = columns.assemble(arrays, fragment.files.len())?;
-    let values = Arc::new(values);
-    let file = |(row, file): (usize, &FragmentFile)| {
-        Ok(DataFile {
-            row_tracking: RowTracking {
-                base_row_id: file.base_row_id,
-                default_row_commit_version: file.default_row_commit_version,
-            },
-            path: resolver.resolve(&file.path)?,
-            size: u64::try_from(file.size).unwrap_or_default(),
-            partition_values: PartitionRow::new(Arc::clone(&values), row)?,
-            rows: file.deletion_vector.clone().into(),
-        })
-    };
-    fragment.files.iter().enumerate().map(file).collect()
 }

@@ -28,7 +28,7 @@ use crate::handle::Commits;
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::store_options::StoreOptions;
-use crate::stream::{ArrowStream, Origin, first_rows};
+use crate::stream::{ArrowStream, Origin};
 use crate::upkeep;
 
 /// Parses the predicate of a user. Timestamps without a zone are in UTC.
@@ -461,7 +461,15 @@ impl Snapshot {
     }
 
     #[pyo3(signature = (
-        columns = None, predicate = None, row_ids = false, view_types = false, is_chosen = false, limit = None
+        columns = None,
+        predicate = None,
+        row_ids = false,
+        view_types = false,
+        is_chosen = false,
+        limit = None,
+        ordered = false,
+        batch_rows = None,
+        threads = None,
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn scan(
@@ -473,6 +481,9 @@ impl Snapshot {
         view_types: bool,
         is_chosen: bool,
         limit: Option<u64>,
+        ordered: bool,
+        batch_rows: Option<usize>,
+        threads: Option<usize>,
     ) -> PyResult<ArrowStream> {
         let predicate = call(py, || user_predicate(predicate))?;
         let origin = Origin {
@@ -494,15 +505,16 @@ impl Snapshot {
             if view_types {
                 scan = scan.view_types();
             }
+            if ordered {
+                scan = scan.in_order();
+            }
+            scan = limit.into_iter().fold(scan, TableScan::limit);
+            scan = batch_rows.into_iter().fold(scan, TableScan::batch_rows);
+            scan = threads.into_iter().fold(scan, TableScan::threads);
             scan.read()
         })?;
         let schema = describe_rows(self.0.schema(), &rows.schema());
-        let schema = Arc::new(schema);
-        let stream = match limit {
-            Some(limit) => ArrowStream::start(py, schema, first_rows(rows, limit))?,
-            None => ArrowStream::start(py, schema, rows)?,
-        };
-        Ok(stream.of(origin))
+        Ok(ArrowStream::start(py, Arc::new(schema), rows)?.of(origin))
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
@@ -528,11 +540,29 @@ impl Snapshot {
         column: &str,
         predicate: Option<&str>,
         time_zone: &str,
-    ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    ) -> PyResult<answers::Bounds<'py>> {
         let bounds = call(py, || answers::of(&self.0, predicate, time_zone)?.min_max(column))?;
-        bounds
-            .map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?)))
-            .transpose()
+        answers::bounds_to_python(py, bounds.as_ref())
+    }
+
+    #[pyo3(signature = (columns, predicate = None))]
+    fn bounds<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<String>,
+        predicate: Option<&str>,
+    ) -> PyResult<Vec<answers::Bounds<'py>>> {
+        let found = call(py, || answers::of(&self.0, predicate, "UTC")?.bounds(&columns))?;
+        found.iter().map(|bounds| answers::bounds_to_python(py, bounds.as_ref())).collect()
+    }
+
+    #[pyo3(signature = (predicate = None))]
+    fn scan_size(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<(u64, u64, Option<u64>)> {
+        let size = call(py, || {
+            let scan = TableScan::new(&self.0);
+            user_predicate(predicate)?.into_iter().fold(scan, TableScan::predicate).size()
+        })?;
+        Ok((size.files, size.bytes, size.rows))
     }
 
     #[pyo3(signature = (versions, columns = None, predicate = None, allow_out_of_range = false))]
@@ -590,15 +620,16 @@ impl Snapshot {
         Ok(fragments.iter().map(|fragment| PyBytes::new(py, fragment)).collect())
     }
 
-    #[pyo3(signature = (n, columns = None, predicate = None))]
+    #[pyo3(signature = (n, columns = None, predicate = None, ordered = false))]
     fn scan_tasks<'py>(
         &self,
         py: Python<'py>,
         n: usize,
         columns: Option<Vec<String>>,
         predicate: Option<&str>,
+        ordered: bool,
     ) -> PyResult<Vec<ScanPart<'py>>> {
-        let parts = call(py, || fragment::scan_tasks(&self.0, n, columns, predicate))?;
+        let parts = call(py, || fragment::scan_tasks(&self.0, n, columns, predicate, ordered))?;
         let part =
             |part: fragment::Part| (PyBytes::new(py, &part.fragment), part.files, part.size, part.rows);
         Ok(parts.into_iter().map(part).collect())

@@ -111,29 +111,6 @@ impl ArrowStream {
     }
 }
 
-/// Returns the first `limit` rows, and ends what produces them after these.
-pub(crate) fn first_rows(
-    rows: impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static,
-    limit: u64,
-) -> impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static {
-    let (mut rows, mut left) = (Some(rows), limit);
-    std::iter::from_fn(move || {
-        if left == 0 {
-            rows = None;
-        }
-        let batch = match rows.as_mut()?.next()? {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(error)),
-        };
-        let kept = usize::try_from(left).unwrap_or(usize::MAX).min(batch.num_rows());
-        left -= kept as u64;
-        if left == 0 {
-            rows = None;
-        }
-        Some(Ok(batch.slice(0, kept)))
-    })
-}
-
 /// Opens an object with `__arrow_c_stream__` or `__arrow_c_array__`, or several of them. Our own errors, which a table
 /// as the source may raise, are returned unchanged.
 pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {

@@ -8,6 +8,7 @@
 //! | read its rows as a stream, batch by batch, each once | [`TableStream`] |
 //! | list its files | [`FileListing`] |
 //! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
+//! | read its rows by several processes | [`TableScan::tasks`], [`ScanTask`] |
 //! | ask the log for counts and bounds | [`Answers`] |
 //! | choose rows | [`parse_predicate`], [`col`] and [`lit`] |
 //! | compute values of SQL expressions | [`Expression`] |
@@ -150,7 +151,9 @@ pub use runtime::background::Background;
 pub use runtime::environment::{AutoCompaction, ColumnFormat, Environment, FileFormat};
 pub use runtime::progress::{ProgressObserver, ProgressReport};
 pub use scan::changes::{ChangeBound, ChangeFeed, ChangePlan};
-pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
+pub use scan::{
+    Answers, FileList, FileListing, FileRows, ListColumn, MinMax, RowStream, ScanSize, ScanTask, TableScan,
+};
 pub use snapshot::history::HistoryEntry;
 pub use snapshot::table::Table;
 pub use snapshot::verify::{Difference, Verification};

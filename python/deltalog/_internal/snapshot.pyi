@@ -149,6 +149,9 @@ class Snapshot:
         view_types: bool = False,
         is_chosen: bool = False,
         limit: int | None = None,
+        ordered: bool = False,
+        batch_rows: int | None = None,
+        threads: int | None = None,
     ) -> ArrowStream:
         """Returns the rows; see `DeltaTable.to_arrow`.
 
@@ -165,6 +168,10 @@ class Snapshot:
         self, column: str, predicate: str | None = None, time_zone: str = "UTC"
     ) -> tuple[Any, Any] | None:
         """Returns the minimum and the maximum of a column if the log has them; see `DeltaTable.min_max`."""
+    def bounds(self, columns: Sequence[str], predicate: str | None = None) -> list[tuple[Any, Any] | None]:
+        """Returns the minimum and the maximum of each column; see `DeltaTable.bounds`."""
+    def scan_size(self, predicate: str | None = None) -> tuple[int, int, int | None]:
+        """Returns the number of files, bytes and rows to read; see `DeltaTable.scan_size`."""
     def changes(
         self,
         versions: ChangeRange,
@@ -209,7 +216,11 @@ class Snapshot:
         location, schema and files, but no credentials.
         """
     def scan_tasks(
-        self, n: int, columns: Sequence[str] | None = None, predicate: str | None = None
+        self,
+        n: int,
+        columns: Sequence[str] | None = None,
+        predicate: str | None = None,
+        ordered: bool = False,
     ) -> list[tuple[bytes, int, int, int | None]]:
         """Returns a scan in at most `n` parts; see `DeltaTable.scan_tasks`.
 

@@ -10,7 +10,9 @@ from deltalog.arguments import (
     ChangeRange,
     Names,
     columns_argument,
+    count_argument,
     limit_argument,
+    names_argument,
     timestamp_argument,
     version_argument,
     whole_argument,
@@ -19,7 +21,7 @@ from deltalog.checked import checks_arguments
 from deltalog.errors import UnsupportedFeatureError, hinted, wrong_argument
 from deltalog.filters import Filter
 from deltalog.table.handle import TableHandle
-from deltalog.table.tasks import ScanTask, tasks_of
+from deltalog.table.tasks import ScanSize, ScanTask, tasks_of
 
 if TYPE_CHECKING:
     import pandas
@@ -104,6 +106,9 @@ class TableRows(TableHandle):
         row_ids: bool = False,
         view_types: bool = False,
         limit: int | None = None,
+        ordered: bool = False,
+        batch_rows: int | None = None,
+        threads: int | None = None,
     ) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
@@ -123,9 +128,16 @@ class TableRows(TableHandle):
         yet.)
 
         The rows of a file are returned in their order. Files are returned in any order, because several are read at
-        once. (A few small files are read in the order of the list.)
+        once. (A few small files are read in the order of the list.) With `ordered`, they are returned in the order of
+        `files()`, so that each call at a version of this object returns the rows in the same order; this may take
+        longer.
 
-        With `limit`, at most so many rows are returned. They may be any of the rows, and the scan ends after them.
+        With `limit`, at most so many rows are returned, and the scan ends after them. With `ordered` they are the
+        first rows; otherwise they may be any.
+
+        A batch has at most `batch_rows` rows, by default 8,192, and fewer if they are wide. At most `threads` threads
+        read, by default one for each processor, and more for a remote store; with 1, the thread that consumes the
+        stream reads.
 
         The first batch is read by this call, so that most failures are raised here as a `DeltaError`. A later failure
         is raised by the library that consumes the stream, as its own exception with the same message; with pyarrow a
@@ -139,11 +151,25 @@ class TableRows(TableHandle):
         """
         condition = self._filter(predicate)
         rows, is_pinned = self._rows, self._opened.is_pinned
-        most = limit_argument(limit)
-        return rows.scan(columns_argument(columns), condition, row_ids, view_types, is_pinned, most)
+        return rows.scan(
+            columns_argument(columns),
+            condition,
+            row_ids,
+            view_types,
+            is_pinned,
+            limit_argument(limit),
+            ordered,
+            count_argument(batch_rows, "batch_rows"),
+            count_argument(threads, "threads"),
+        )
 
     def scan_tasks(
-        self, count: int, columns: Names | None = None, predicate: Filter | None = None
+        self,
+        count: int,
+        columns: Names | None = None,
+        predicate: Filter | None = None,
+        *,
+        ordered: bool = False,
     ) -> list[ScanTask]:
         """Returns the rows as tasks for other processes, such as the workers of `multiprocessing`, Dask or Ray.
 
@@ -158,13 +184,14 @@ class TableRows(TableHandle):
             count: how many tasks there are at most.
             columns: as in `to_arrow`.
             predicate: as in `to_arrow`.
+            ordered: whether the rows of the tasks, one task after another, are in the order of an ordered `to_arrow`.
 
         Raises:
             InvalidArgumentError: there is no such column, or the predicate does not fit the schema.
         """
         number = whole_argument(count, "count", "a whole number from 1", 1)
         condition = self._filter(predicate)
-        return tasks_of(self._rows, number, columns_argument(columns), condition)
+        return tasks_of(self._rows, number, columns_argument(columns), condition, ordered=ordered)
 
     def scan(self, columns: Names | None = None, predicate: Filter | None = None) -> _internal.ArrowStream:
         """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
@@ -256,6 +283,25 @@ class TableRows(TableHandle):
             InvalidArgumentError: there is no such column.
         """
         return self._rows.min_max(column, self._filter(predicate))
+
+    def bounds(self, columns: Names, predicate: Filter | None = None) -> dict[str, tuple[Any, Any] | None]:
+        """Returns the minimum and the maximum of each of several columns, as `min_max` does, and reads the log once.
+
+        Raises:
+            InvalidArgumentError: there is no such column.
+        """
+        names = names_argument(columns, "columns")
+        return dict(zip(names, self._rows.bounds(names, self._filter(predicate)), strict=True))
+
+    def scan_size(self, predicate: Filter | None = None) -> ScanSize:
+        """Returns what a scan has to read: the files that may have rows for which the predicate is true.
+
+        Only the log is read.
+
+        Raises:
+            InvalidArgumentError: the predicate does not fit the schema.
+        """
+        return ScanSize(*self._rows.scan_size(self._filter(predicate)))
 
     def load_cdf(
         self,

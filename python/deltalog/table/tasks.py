@@ -1,4 +1,4 @@
-"""A scan in parts that other processes read."""
+"""The size of a scan, and a scan in parts that other processes read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,21 @@ from deltalog.arguments import Names, columns_argument, store_argument
 from deltalog.checked import checks_arguments
 from deltalog.credentials import CredentialProvider
 
-__all__ = ["ScanTask", "tasks_of"]
+__all__ = ["ScanSize", "ScanTask", "tasks_of"]
+
+
+@dataclass(frozen=True)
+class ScanSize:
+    """What a scan has to read; see `DeltaTable.scan_size`."""
+
+    num_files: int
+    """The number of files that may have such rows."""
+    size_in_bytes: int
+    """The size of these files."""
+    num_rows: int | None
+    """The rows of these files that are not deleted, before the predicate; None if the log does not have the number for
+    all of them.
+    """
 
 
 @checks_arguments
@@ -59,8 +73,13 @@ class ScanTask:
 
 
 def tasks_of(
-    snapshot: _internal.Snapshot, count: int, columns: list[str] | None, predicate: str | None
+    snapshot: _internal.Snapshot,
+    count: int,
+    columns: list[str] | None,
+    predicate: str | None,
+    *,
+    ordered: bool = False,
 ) -> list[ScanTask]:
     """Returns the rows of a version as at most `count` tasks; see `DeltaTable.scan_tasks`."""
-    parts = snapshot.scan_tasks(count, columns, predicate)
+    parts = snapshot.scan_tasks(count, columns, predicate, ordered)
     return [ScanTask(snapshot.uri, files, size, rows, fragment) for fragment, files, size, rows in parts]

@@ -11,6 +11,7 @@ pub(crate) mod environment;
 pub(crate) mod interrupt;
 pub(crate) mod panics;
 pub(crate) mod parallel;
+pub(crate) mod passed_text;
 pub(crate) mod per_process;
 pub(crate) mod progress;
 pub(crate) mod row_bytes;

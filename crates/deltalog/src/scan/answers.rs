@@ -16,6 +16,8 @@
 mod extremes;
 mod partition_counts;
 
+use std::collections::BTreeSet;
+
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
@@ -223,35 +225,46 @@ impl Answers {
     /// # Errors
     /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].
     pub fn min_max(&self, column: &str) -> Result<Option<MinMax>> {
-        let column = self.column(col(column))?;
-        if self.condition_of_rows().is_some() {
-            return Ok(None);
-        }
-        let mut extremes = Extremes::new(&column.data_type);
+        Ok(self.bounds(&[column])?.into_iter().next().flatten())
+    }
+
+    /// Returns the minimum and maximum of each of `columns`, as [`Answers::min_max`] does, and reads the log only once.
+    ///
+    /// ```
+    /// use arrow::array::{ArrayRef, Int64Array};
+    /// use deltalog::{Answers, Snapshot};
+    ///
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+    /// # fn main() -> deltalog::Result<()> {
+    /// # let (_directory, storage) = example_table()?;
+    /// let snapshot = Snapshot::open(&storage, None)?;
+    /// let bounds = Answers::new(&snapshot).bounds(&["id"])?;
+    /// let id = bounds[0].as_ref().expect("the bounds of whole numbers are known");
+    /// let number = |number: i64| std::sync::Arc::new(Int64Array::from(vec![number])) as ArrayRef;
+    /// assert_eq!((&id.min, &id.max), (&number(1), &number(3)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].
+    pub fn bounds<S: AsRef<str>>(&self, columns: &[S]) -> Result<Vec<Option<MinMax>>> {
+        let columns =
+            columns.iter().map(|name| self.column(col(name.as_ref()))).collect::<Result<Vec<_>>>()?;
         let partitions = &self.snapshot.metadata().partition_columns;
-        if let [name] = column.path.parts()
-            && partitions.contains(name)
-        {
-            self.each_batch(&[], |files| {
-                let values = files
-                    .partition_values
-                    .column_by_name(name)
-                    .ok_or_else(|| Error::corrupt_log("a partition column is missing"))?;
-                extremes.add(values, values, |file| {
-                    files.rows.get(file).is_some_and(|rows| *rows > 0).then_some(0)
-                })
-            })?;
-            return extremes.finish(&[0]).map(Some);
+        let mut bounds: Vec<ColumnBounds> =
+            columns.iter().map(|column| ColumnBounds::new(column, partitions)).collect();
+        if self.condition_of_rows().is_some() || !bounds.iter().any(|bounds| bounds.is_known) {
+            return Ok(vec![None; bounds.len()]);
         }
-        if !has_exact_bounds(&column.data_type) {
-            return Ok(None);
-        }
-        let mut known = true;
-        self.each_batch(std::slice::from_ref(&column.path), |files| {
-            known = known && files.add_extremes(&column.path, &mut extremes, |_| Some(0))?;
-            Ok(())
-        })?;
-        if known { extremes.finish(&[0]).map(Some) } else { Ok(None) }
+        let statistics: BTreeSet<&ColumnPath> = bounds
+            .iter()
+            .filter(|bounds| bounds.is_known && !bounds.is_partition)
+            .map(|bounds| &bounds.column)
+            .collect();
+        let statistics: Vec<ColumnPath> = statistics.into_iter().cloned().collect();
+        self.each_batch(&statistics, |files| bounds.iter_mut().try_for_each(|bounds| bounds.add(files)))?;
+        bounds.into_iter().map(ColumnBounds::finish).collect()
     }
 
     fn column(&self, column: Expr) -> Result<BoundColumn> {
@@ -424,6 +437,47 @@ impl Files {
         }
         extremes.add(min, max, |file| if has_values(file) { group(file) } else { None })?;
         Ok(true)
+    }
+}
+
+/// The bounds of a column in the files so far.
+struct ColumnBounds {
+    column: ColumnPath,
+    is_partition: bool,
+    /// Whether the log has had them for all files so far.
+    is_known: bool,
+    extremes: Extremes,
+}
+
+impl ColumnBounds {
+    fn new(column: &BoundColumn, partitions: &[String]) -> Self {
+        let is_partition = matches!(column.path.parts(), [name] if partitions.contains(name));
+        Self {
+            column: column.path.clone(),
+            is_partition,
+            is_known: is_partition || has_exact_bounds(&column.data_type),
+            extremes: Extremes::new(&column.data_type),
+        }
+    }
+
+    fn add(&mut self, files: &Files) -> Result<()> {
+        if !self.is_known {
+            return Ok(());
+        }
+        if !self.is_partition {
+            self.is_known = files.add_extremes(&self.column, &mut self.extremes, |_| Some(0))?;
+            return Ok(());
+        }
+        let name = self.column.parts().first();
+        let values = name
+            .and_then(|name| files.partition_values.column_by_name(name))
+            .ok_or_else(|| Error::corrupt_log("a partition column is missing"))?;
+        self.extremes
+            .add(values, values, |file| files.rows.get(file).is_some_and(|rows| *rows > 0).then_some(0))
+    }
+
+    fn finish(self) -> Result<Option<MinMax>> {
+        if self.is_known { self.extremes.finish(&[0]).map(Some) } else { Ok(None) }
     }
 }
 

@@ -152,6 +152,7 @@ pub struct RowScan {
     batch_rows: usize,
     batch_bytes: BatchBytes,
     threads: usize,
+    limit: Option<u64>,
     in_any_order: bool,
     has_views: bool,
     /// The maximum number of files, and their maximum total size, that the caller's thread reads alone.
@@ -185,6 +186,7 @@ impl RowScan {
             batch_rows: 8192,
             batch_bytes,
             threads,
+            limit: None,
             in_any_order: false,
             has_views: false,
             small_read,
@@ -282,6 +284,29 @@ impl RowScan {
         self
     }
 
+    /// Ends the scan after `rows` rows.
+    #[must_use]
+    pub fn with_limit(mut self, rows: u64) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Returns a scan that decodes no more rows than it returns, and does not read ahead on a local disk, if its limit
+    /// is less than a batch and each row counts.
+    fn for_few_rows(mut self) -> Self {
+        let few =
+            self.limit.and_then(|rows| usize::try_from(rows).ok()).filter(|rows| *rows < self.batch_rows);
+        if let Some(rows) = few
+            && self.columns.row_predicate.is_none()
+        {
+            self.batch_rows = rows.max(1);
+            if !self.storage.waits() {
+                self.threads = 1;
+            }
+        }
+        self
+    }
+
     /// Allows batches of several files to be interleaved, which keeps all threads busy. The rows of each file
     /// are still returned in order, and a few small files one after another.
     #[must_use]
@@ -329,6 +354,8 @@ fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
 
 #[cfg(test)]
 mod bloom_tests;
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod row_ids_tests;
 #[cfg(test)]

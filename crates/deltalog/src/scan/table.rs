@@ -9,11 +9,14 @@ use super::files::{FileList, FileListing, ListColumn, partition_map, required};
 use super::partitions::PartitionColumns;
 use super::rows::{DataFile, PartitionRow, RowScan, RowStream, RowTracking, with_row_ids};
 use crate::error::{Error, Result};
-use crate::expression::predicate::Predicate;
+use crate::expression::predicate::{BoundPredicate, Predicate};
 use crate::log::replay::{DeletionVectorColumn, FileColumn};
 use crate::protocol::{MaterializedRowTracking, PathResolver};
 use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
+
+/// The most threads of a scan.
+const MOST_THREADS: usize = 1024;
 
 /// A scan of a snapshot's rows.
 ///
@@ -34,17 +37,31 @@ use crate::snapshot::Snapshot;
 /// ```
 #[derive(Debug, Clone)]
 pub struct TableScan {
-    snapshot: Snapshot,
-    columns: Option<Vec<String>>,
-    predicate: Option<Predicate>,
-    row_ids: bool,
-    view_types: bool,
+    pub(super) snapshot: Snapshot,
+    pub(super) columns: Option<Vec<String>>,
+    pub(super) predicate: Option<Predicate>,
+    pub(super) row_ids: bool,
+    pub(super) view_types: bool,
+    pub(super) threads: Option<usize>,
+    pub(super) batch_rows: Option<usize>,
+    pub(super) in_order: bool,
+    pub(super) limit: Option<u64>,
 }
 
 impl TableScan {
     /// Creates a scan of all rows and columns.
     pub fn new(snapshot: &Snapshot) -> Self {
-        Self { snapshot: snapshot.clone(), columns: None, predicate: None, row_ids: false, view_types: false }
+        Self {
+            snapshot: snapshot.clone(),
+            columns: None,
+            predicate: None,
+            row_ids: false,
+            view_types: false,
+            threads: None,
+            batch_rows: None,
+            in_order: false,
+            limit: None,
+        }
     }
 
     /// Reads only these top-level columns, in this order.
@@ -76,34 +93,79 @@ impl TableScan {
         self
     }
 
-    /// Starts reading, with files in any order and rows in the order of their file.
+    /// Sets the maximum number of threads that read. The default is the number of processors, and more for a store that
+    /// answers over the network. 0 counts as 1, with which the caller's thread reads, and more than 1,024 as 1,024.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.min(MOST_THREADS));
+        self
+    }
+
+    /// Sets the maximum number of rows per batch; wide rows make smaller batches. The default is 8192; 0 counts as 1.
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = Some(rows);
+        self
+    }
+
+    /// Returns the files in the order of the file list, so that each read of a snapshot returns the rows in the same
+    /// order. By default files that are read at the same time are interleaved, which keeps all threads busy.
+    ///
+    /// ```
+    /// use deltalog::{Snapshot, TableScan};
+    ///
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+    /// # fn main() -> deltalog::Result<()> {
+    /// # let (_directory, storage) = example_table()?;
+    /// let scan = TableScan::new(&Snapshot::open(&storage, None)?).in_order().batch_rows(1).threads(2);
+    /// let rows = |scan: TableScan| scan.read()?.collect::<deltalog::Result<Vec<_>>>();
+    /// let all = rows(scan.clone())?;
+    /// assert_eq!(all.len(), 3);
+    /// // With an order, a limit returns the first rows.
+    /// assert_eq!(rows(scan.limit(2))?, all[..2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.in_order = true;
+        self
+    }
+
+    /// Ends the scan after `rows` rows. Without [`TableScan::in_order`] they may be any of the rows.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Starts reading. The rows of a file are returned in their order, and files in any order unless
+    /// [`TableScan::in_order`] was called.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown column, for a predicate that does not match the schema, and for row
     /// ids of a table without row tracking. Errors while reading are returned with the batches.
     pub fn read(self) -> Result<RowStream> {
-        let snapshot = &self.snapshot;
         let mut scan = self.scan()?;
-        let mut listing = FileListing::new(snapshot);
-        if let Some(predicate) = &self.predicate {
-            let schema = if self.row_ids {
-                with_row_ids(snapshot.arrow_schema())
-            } else {
-                Arc::clone(snapshot.arrow_schema())
-            };
-            let bound = predicate.bind(&schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
-            scan = scan.with_predicate(&bound)?;
-            // The file list has no statistics of row ids, which the files may store themselves.
-            listing = if self.row_ids { listing.pruning(predicate) } else { listing.predicate(predicate)? };
+        if let Some(predicate) = self.bound_predicate()? {
+            scan = scan.with_predicate(&predicate)?;
         }
+        let listing = self.listing()?;
         let files = if self.row_ids {
-            DataFiles::with_row_tracking(snapshot, listing)?
+            DataFiles::with_row_tracking(&self.snapshot, listing)?
         } else {
-            DataFiles::new(snapshot, listing)?
+            DataFiles::new(&self.snapshot, listing)?
         };
+if !self.in_order {
+            scan = scan.in_any_order();
+        }
+        if let Some(rows) = self.limit {
+            scan = scan.with_limit(rows);
+        }
+        let snapshot = &self.snapshot;
         let all = if self.predicate.is_none() { snapshot.known_files() } else { None };
         let progress = Progress::new("SCAN", snapshot.storage().url(), all, "files");
-        Ok(scan.in_any_order().read(Counted { files, progress, has_begun: false }))
+        Ok(scan.read(Counted { files, progress, has_begun: false }))
     }
 
     /// Returns the schema of the rows.
@@ -114,8 +176,29 @@ impl TableScan {
         Ok(self.scan()?.schema())
     }
 
-    /// Creates the scan without the predicate.
-    fn scan(&self) -> Result<RowScan> {
+    /// Returns the predicate for the columns of the rows.
+    pub(super) fn bound_predicate(&self) -> Result<Option<BoundPredicate>> {
+        let schema = match self.row_ids {
+            true => with_row_ids(self.snapshot.arrow_schema()),
+            false => Arc::clone(self.snapshot.arrow_schema()),
+        };
+        let bound = self.predicate.as_ref().map(|predicate| predicate.bind(&schema)).transpose();
+        bound.map_err(|error| error.in_table(self.snapshot.storage().url()))
+    }
+
+    /// Returns the request for the files that may have such rows.
+    pub(super) fn listing(&self) -> Result<FileListing> {
+        let listing = FileListing::new(&self.snapshot);
+        match &self.predicate {
+            // The file list has no statistics of row ids, which the files may store themselves.
+            Some(predicate) if self.row_ids => Ok(listing.pruning(predicate)),
+            Some(predicate) => listing.predicate(predicate),
+            None => Ok(listing),
+        }
+    }
+
+    /// Creates the scan without the predicate, the order and the limit.
+    pub(super) fn scan(&self) -> Result<RowScan> {
         let mut scan = RowScan::of(&self.snapshot)?;
         if let Some(columns) = &self.columns {
             scan = scan.with_projection(columns)?;
@@ -123,14 +206,25 @@ impl TableScan {
         if self.view_types {
             scan = scan.with_view_types();
         }
-        if self.row_ids {
-            let located = |error: Error| self.snapshot.located(error);
-            let materialized =
-                MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata())
-                    .map_err(located)?;
-            scan = scan.with_row_ids(&materialized)?;
+        if let Some(threads) = self.threads {
+            scan = scan.with_threads(threads);
+        }
+        if let Some(rows) = self.batch_rows {
+            scan = scan.with_batch_rows(rows);
+        }
+        if let Some(columns) = self.row_tracking_columns()? {
+            scan = scan.with_row_ids(&columns)?;
         }
         Ok(scan)
+    }
+
+    /// Returns the columns of files for row ids, if they are requested.
+    pub(super) fn row_tracking_columns(&self) -> Result<Option<MaterializedRowTracking>> {
+        if !self.row_ids {
+            return Ok(None);
+        }
+        let columns = MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata());
+        columns.map(Some).map_err(|error| self.snapshot.located(error))
     }
 }
 

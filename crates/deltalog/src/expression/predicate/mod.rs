@@ -48,6 +48,7 @@ mod parse_value;
 mod place;
 mod prune;
 mod prune_constants;
+mod saved;
 mod scope;
 mod size;
 mod stack;
@@ -72,6 +73,7 @@ pub(crate) use parse_function::function_changes;
 #[doc(hidden)]
 pub use parse_function::function_names;
 pub use prune::{FileBounds, prune};
+pub(crate) use saved::SavedPredicate;
 pub(crate) use scope::{Scope, ScopedValue};
 pub(crate) use values::{normal, null_safe_equal};
 pub(crate) use zone::Clock as ZoneClock;

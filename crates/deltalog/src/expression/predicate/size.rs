@@ -13,7 +13,7 @@ pub(super) enum Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// Calls `visit` for each part of the next level.
-    fn visit(self, mut visit: impl FnMut(Self)) {
+    pub(super) fn visit(self, mut visit: impl FnMut(Self)) {
         match self {
             Self::Value(value) => match value {
                 Expr::Call(_, of) => visit(Self::Value(of)),

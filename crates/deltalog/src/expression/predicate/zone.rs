@@ -63,6 +63,17 @@ impl Clock {
         }
     }
 
+    /// Returns a name of the zone.
+    pub(super) fn name(self) -> String {
+        match self.0 {
+            Zone::Region(region) => region.name().to_owned(),
+            Zone::Fixed(seconds) => {
+                let (sign, total) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs());
+                format!("{sign}{:02}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60)
+            }
+        }
+    }
+
     /// Returns the clock's offset from UTC in microseconds.
     fn offset(self, instant: i64) -> Option<i64> {
         match self.0 {

@@ -47,6 +47,8 @@ type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 /// The rows of data files, from [`RowScan::read`]. No batch is empty.
 pub struct RowStream {
     schema: SchemaRef,
+    /// The number of rows that may still be returned, if there is a limit.
+    left: Option<u64>,
     state: State,
 }
 
@@ -67,7 +69,12 @@ enum Task {
 
 impl RowStream {
     pub(super) fn new(scan: RowScan, files: Files) -> Self {
-        Self { schema: scan.schema(), state: State::New(Box::new(scan), files) }
+        let scan = scan.for_few_rows();
+        let state = match scan.limit {
+            Some(0) => State::Done,
+            _ => State::New(Box::new(scan.clone()), files),
+        };
+        Self { schema: scan.schema(), left: scan.limit, state }
     }
 
     /// Returns the schema of the batches.
@@ -116,7 +123,18 @@ impl Iterator for RowStream {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch().transpose()
+        let batch = self.next_batch();
+        match (batch.transpose()?, &mut self.left) {
+            (Ok(batch), Some(left)) => {
+                let rows = usize::try_from(*left).unwrap_or(usize::MAX).min(batch.num_rows());
+                *left -= rows as u64;
+                if *left == 0 {
+                    self.state = State::Done;
+                }
+                Some(Ok(batch.slice(0, rows)))
+            }
+            (batch, _) => Some(batch),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::expression::constraints::Counted;
 use crate::protocol::Add;
+use crate::runtime::passed_text::check_format;
 use crate::values::stats::num_records;
 
 /// The files that one worker has written for a write.
@@ -64,7 +65,7 @@ impl Fragment {
     /// # Errors
     /// `InvalidArgument` for any other text, also for a text of another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a fragment of a write")?;
+        check_format(json, "a fragment of a write", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
             Error::invalid_argument("the text is not a fragment of a write")
                 .with_source(error)
@@ -122,24 +123,4 @@ impl FragmentFile {
             partition_values: add.partition_values.into_iter().collect(),
         })
     }
-}
-
-/// Refuses a text in another version of the format before its other fields are read.
-pub(super) fn check_format(json: &str, what: &str) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Head {
-        format: u32,
-    }
-    let head: Head = serde_json::from_str(json)
-        .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))
-        .map_err(|error| error.with_hint("pass what to_json has returned"))?;
-    if head.format == Fragment::FORMAT {
-        return Ok(());
-    }
-    Err(Error::invalid_argument(format!(
-        "{what} has the form {}, but this version of deltalog has the form {}",
-        head.format,
-        Fragment::FORMAT
-    ))
-    .with_hint("install the same version of deltalog for the coordinator and all workers"))
 }

@@ -9,10 +9,11 @@ use crate::operations::insert::replacement::ReplaceWhere;
 use crate::operations::insert::write_request::checking;
 use crate::protocol::{Metadata, Protocol};
 use crate::runtime::environment::{Environment, FileFormat};
+use crate::runtime::passed_text::check_format;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-use super::fragment::{Fragment, check_format};
+use super::fragment::Fragment;
 
 /// A description of a write for the processes that write its files: schema, partition columns, rules, statistics and
 /// sizes, derived from the protocol and metadata of the table. It holds no credentials.
@@ -71,7 +72,7 @@ impl WriteTask {
     /// # Errors
     /// `InvalidArgument` for any other text, also for a text of another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
-        check_format(json, "a task of a write")?;
+        check_format(json, "a task of a write", Fragment::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
             Error::invalid_argument("the text is not a task of a write")
                 .with_source(error)

@@ -1,0 +1,24 @@
+//! Texts that one process passes to another, each with the number of its format.
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+
+/// Refuses a text in another version of the format before its other fields are read. `what` is what the text should be.
+pub(crate) fn check_format(json: &str, what: &str, format: u32) -> Result<()> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+    }
+    let head: Head = serde_json::from_str(json)
+        .map_err(|error| Error::invalid_argument(format!("the text is not {what}")).with_source(error))
+        .map_err(|error| error.with_hint("pass what to_json has returned"))?;
+    if head.format == format {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!(
+        "{what} has the form {}, but this version of deltalog has the form {format}",
+        head.format
+    ))
+    .with_hint("install the same version of deltalog for the coordinator and all workers"))
+}
