@@ -2,8 +2,8 @@
 //!
 //! - They are deleted if the commit is known to have failed, and kept while its outcome is unknown.
 //! - A commit with an unknown outcome may have succeeded. If its writer repeats it with the same files, and the
-//!   repetition fails or has no effect, the files may be part of the table. So the table is searched for them before
-//!   they are deleted.
+//!   repetition fails or has no effect, the files may be part of the table, or of an older version of it. So its files
+//!   and tombstones are searched for them before they are deleted.
 //! - The files are deleted even if the call was interrupted.
 //! - Hadoop keeps the checksum of a local file in a hidden file next to it, which is deleted as well.
 
@@ -65,13 +65,12 @@ impl OwnFiles {
         discard_unused(result, is_used, || self.delete())
     }
 
-    /// Deletes the data files that the newest version does not use, and the change data files that no version after the
-    /// base has. Files that cannot be deleted are left for VACUUM without an error, so that the caller reports the
+    /// Deletes the data files that no version uses, and the change data files that no version after the base has. Files that cannot be deleted are left for VACUUM without an error, so that the caller reports the
     /// outcome of the commit.
     pub(crate) fn delete(self) {
         let Self { storage, base, data, changes } = &self;
         interrupt::shielded(|| {
-            delete_unused(storage, data, |paths| live(storage, paths));
+            delete_unused(storage, data, |paths| known(storage, paths));
             if let Some(base) = base {
                 delete_unused(storage, changes, |paths| recorded(base, paths));
             }
@@ -140,8 +139,9 @@ fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String
     }
 }
 
-/// Returns for each path whether a file of the newest version uses it.
-fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
+/// Returns for each path whether the newest version has it, or a tombstone of it. An older version may use a file with a
+/// tombstone.
+fn known(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let newest = match Snapshot::open(storage, None) {
         Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),
         opened => opened?,
@@ -150,7 +150,7 @@ fn live(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let paths = paths.iter().map(|path| resolver.parse(path)).collect::<Result<Vec<LogPath>>>()?;
     let given: HashSet<&LogPath> = paths.iter().collect();
     let mut found = HashSet::new();
-    for batch in newest.replay_files(FileColumns::of(&[FileColumn::Path]))? {
+    for batch in newest.replay_files(FileColumns::of(&[FileColumn::Path]))?.chain(newest.replay_removes()?) {
         let batch = batch?;
         let column = batch.column_by_name(FileColumn::Path.name());
         for path in column.and_then(|column| column.as_string_opt::<i32>()).into_iter().flatten().flatten() {

@@ -336,6 +336,10 @@ fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeate
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     // The file of the append remains until VACUUM. The file that only the second overwrite had was deleted.
     assert_eq!((data_files(&storage), rows()), (2, 1));
+    // An older version has it, which the append made.
+    let outcome = begin_as(&storage, SaveMode::Append, 1).commit(appended, Operation::new("WRITE")).unwrap();
+    assert!(matches!(outcome, WriteOutcome::AlreadyApplied(_)));
+    assert_eq!((data_files(&storage), rows()), (2, 1));
 }
 
 /// Engines leave out commits that contain no change, as the JVM connector does.
