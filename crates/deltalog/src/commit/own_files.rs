@@ -65,8 +65,9 @@ impl OwnFiles {
         discard_unused(result, is_used, || self.delete())
     }
 
-    /// Deletes the data files that no version uses, and the change data files that no version after the base has. Files that cannot be deleted are left for VACUUM without an error, so that the caller reports the
-    /// outcome of the commit.
+    /// Deletes the data files that no version uses, and the change data files that no version after the base has. Files
+    /// that cannot be deleted are left for VACUUM without an error, so that the caller reports the outcome of the
+    /// commit.
     pub(crate) fn delete(self) {
         let Self { storage, base, data, changes } = &self;
         interrupt::shielded(|| {
@@ -139,8 +140,8 @@ fn delete_unused(storage: &Storage, paths: &[String], find: impl FnOnce(&[String
     }
 }
 
-/// Returns for each path whether the newest version has it, or a tombstone of it. An older version may use a file with a
-/// tombstone.
+/// Returns for each path whether the newest version has the file or a tombstone of it. An older version may use a file
+/// that has a tombstone.
 fn known(storage: &Storage, paths: &[String]) -> Result<Vec<bool>> {
     let newest = match Snapshot::open(storage, None) {
         Err(error) if error.kind() == ErrorKind::NotATable => return Ok(vec![false; paths.len()]),
