@@ -1,7 +1,7 @@
 """What a release consists of, and the commands that build it.
 
-- All wheels are built from the source archive, which thereby is complete.
-- The binary holds no paths of this machine, and the files in a wheel have the time of the commit.
+- All wheels are built from the source archive, which shows that the archive is complete.
+- The binary contains no paths of the build machine, and the files in a wheel have the time of the commit.
 """
 
 from __future__ import annotations

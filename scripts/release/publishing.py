@@ -37,7 +37,7 @@ def check(root: Path, directory: Path, version: Version) -> None:
     if not (directory / checksums.NAME).is_file():
         raise RefusedError(f"there is no release in {directory}: make it first")
     if wrong := checksums.verify(directory):
-        raise RefusedError(f"the files in {directory} are not what was made: {'; '.join(wrong)}")
+        raise RefusedError(f"the files in {directory} have changed since they were made: {'; '.join(wrong)}")
     if problem := checksums.signature_problem(directory / checksums.NAME, root / checksums.SIGNERS):
         raise RefusedError(f"{checksums.NAME} has no valid signature, and is not published: {problem}")
 

@@ -3,10 +3,11 @@
 - A wheel for glibc is installed with pip into a bare root of Debian's Python (scripts/release/roots.py), without an
   index, and works on a table there. The root has no shell, no /proc and no /dev.
 - A wheel for musl is loaded by musl's own loader, into a program that has the symbols of Python and does nothing else.
-- QEMU runs those for another processor.
+- Wheels for another processor run in QEMU.
 
-The oldest glibc that Debian still offers is newer than 2.17. That a wheel needs no symbol of a newer one is checked in
-its binary (scripts/release/library.py): the symbols of glibc have versions, which its loader compares.
+The wheels must also work with glibc 2.17, which is older than any glibc that Debian still offers. Therefore the binary
+is checked instead (scripts/release/library.py): the symbols of glibc have versions, and a wheel must need none that is
+newer than 2.17.
 """
 
 from __future__ import annotations

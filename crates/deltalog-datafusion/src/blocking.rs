@@ -73,7 +73,7 @@ pub(crate) async fn call<T: Send + 'static>(
     })?;
     answered
         .await
-        .map_err(|_| internal_datafusion_err!("the thread of a table has ended without an answer"))?
+        .map_err(|_| internal_datafusion_err!("the thread that works on the table ended without returning a result"))?
 }
 
 /// Returns the batches that `read` yields, on a thread of its own.

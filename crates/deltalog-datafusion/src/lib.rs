@@ -1,8 +1,9 @@
 //! Delta tables in DataFusion 55: [`DeltaTableProvider`] over a [`deltalog::Snapshot`].
 //!
-//! Filters, projections and limits are evaluated by the scan, which skips files, row groups and pages. Deletion
-//! vectors, column mapping, type widening and partitions are the scan's, so that a table with any supported feature can
-//! be queried. Counts come from the log. `INSERT INTO` and `INSERT OVERWRITE` are transactions of deltalog.
+//! The scan of deltalog evaluates filters, projections and limits, and skips files, row groups and pages. It also
+//! handles deletion vectors, column mapping, type widening and partitions, so tables with any supported feature can be
+//! queried. DataFusion answers `count(*)`, `min` and `max` from the log where it has exact values. `INSERT INTO` and
+//! `INSERT OVERWRITE` commit through deltalog's transactions.
 //!
 //! ```ignore
 //! let snapshot = Snapshot::open(&Storage::open("trips", [])?, None)?;

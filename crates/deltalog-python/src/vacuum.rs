@@ -60,7 +60,8 @@ impl VacuumPlan {
         ArrowStream::start(py, CorePlan::schema(), batches.into_iter())
     }
 
-    /// Returns the number of deleted files, their size, the number of removed directories, and the version.
+    /// Returns the number of deleted files, their size in bytes, the number of removed directories, and the version of
+    /// the commit `VACUUM END`.
     fn delete(&self, py: Python<'_>) -> PyResult<(u64, u64, u64, u64)> {
         let vacuumed = call_that_commits(py, || self.0.delete())?;
         Ok((vacuumed.files, vacuumed.bytes, vacuumed.removed_directories, vacuumed.version))

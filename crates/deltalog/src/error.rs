@@ -43,8 +43,8 @@ pub enum ErrorKind {
     SchemaMismatch,
     /// Another writer's commit makes this one impossible; nothing was committed.
     CommitConflict,
-    /// The store's answer was lost and the commit could not be read back: it may or may not be in the log.
-    /// [`Error::transaction_id`] names it, and [`find_commit`](crate::commit::find_commit) finds out.
+    /// The store's answer was lost and the commit could not be read back: it may or may not be in the log. To find out,
+    /// pass [`Error::transaction_id`] to [`find_commit`](crate::commit::find_commit).
     CommitStateUnknown,
     /// The store refused or failed a request; the same call may succeed later.
     Unavailable,

@@ -21,9 +21,9 @@ _WIDTH = 9.0
 _BAR = 0.27
 """The height of a bar with its label."""
 _LONGEST = 40
-"""The most characters of a label."""
+"""The maximum number of characters in a label."""
 _LONGEST_NAME = 20
-"""The most characters of a name in a legend."""
+"""The maximum number of characters of a name in a legend."""
 _MOST_TICKS = 12
 
 

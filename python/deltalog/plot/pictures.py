@@ -105,7 +105,7 @@ def growth_picture(numbers: list[Size], name: str) -> Picture:
     rows = "an unknown number of rows" if newest.rows is None else counted(newest.rows, "row")
     summary = (
         f"{rows[0].upper()}{rows[1:]} in {counted(newest.files, 'file')} of {size(newest.size_in_bytes)} at version "
-        f"{newest.version}. The commits since version {first.version} have {size(newest.log_bytes)}."
+        f"{newest.version}. The commits since version {first.version} take up {size(newest.log_bytes)}."
     )
     xs = [each.version for each in numbers]
     panels = [

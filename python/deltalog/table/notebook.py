@@ -1,6 +1,7 @@
 """A table as HTML, for notebooks.
 
-Texts of the table are escaped, as it may come from a stranger. The page loads nothing from elsewhere.
+Texts from the table are escaped, because the table may come from an untrusted source. The HTML loads nothing from
+other places.
 """
 
 from typing import TYPE_CHECKING

@@ -10,13 +10,13 @@
 pub(super) struct Records {
     delimiter: u8,
     state: State,
-    /// The values of the present record, one after the other.
+    /// The concatenated values of the current record, without delimiters.
     text: Vec<u8>,
     /// Where each value ends, and whether it was in quotes.
     ends: Vec<(usize, bool)>,
-    /// Whether the present value is in quotes.
+    /// Whether the current value is in quotes.
     is_quoted: bool,
-    /// The present line, and that in which the present record begins.
+    /// The current line, and the line in which the current record begins.
     line: usize,
     begun: usize,
 }

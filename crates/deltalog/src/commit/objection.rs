@@ -29,12 +29,12 @@ impl Objection {
         Self { what, check: Box::new(check) }
     }
 
-    /// Returns the description of the files.
+    /// Returns the description of the files that other writers must not add.
     pub(super) fn what(&self) -> &str {
         &self.what
     }
 
-    /// Returns the path of the first file of `adds` that the objection is about.
+    /// Returns the path of the first file of `adds` that other writers must not add.
     pub(super) fn find(&self, adds: &RecordBatch) -> Result<Option<String>> {
         if adds.num_rows() == 0 { Ok(None) } else { (self.check)(adds) }
     }

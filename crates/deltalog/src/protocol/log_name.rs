@@ -60,7 +60,7 @@ pub enum LogFileName {
     },
     /// The checksum of a version.
     Checksum(u64),
-    /// The hint at the newest checkpoint.
+    /// `_last_checkpoint`, which helps readers to find the newest checkpoint.
     LastCheckpoint,
     /// A file with file actions of a V2 checkpoint.
     Sidecar(String),

@@ -54,10 +54,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::log_name::{LOG_DIRECTORY, LogFileName};
 use crate::runtime::interrupt;
 
-/// How often an entry or a file is put if it is missing afterwards. After that, the commit rule tries the whole commit
-/// again.
+/// The maximum number of attempts to put an entry or a file that is missing afterwards. After that, the commit rule
+/// tries the whole commit again.
 const TRIES: u32 = 3;
-/// The first pause before such a repetition. Each later pause is twice as long.
+/// The pause after the first of these attempts. Each later pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The coordinator that decides the commits of a table.

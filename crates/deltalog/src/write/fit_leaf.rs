@@ -91,7 +91,7 @@ pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
             )
         }
         (_, DataType::Null) => {
-            error.with_hint("merge the schema, by which the column gets the type of the data")
+            error.with_hint("merge the schema, so that the column gets the type of the data")
         }
         _ => error.with_hint(format!("cast the column to {}", type_name(to))),
     }

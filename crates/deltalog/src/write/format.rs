@@ -339,8 +339,8 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
         .with_hint(format!("the columns are {}", columns.join(", ")))
 }
 
-/// Returns the physical path of the column at the logical path `path`: the fields of both lists correspond to each
-/// other. `names` are the names of `logical`.
+/// Returns the physical path of the column at the logical path `path`. `logical` and `physical` are the same fields in
+/// the same order, with logical and physical names. `names` finds the fields of `logical` by name.
 fn physical_path(
     names: &FieldNames,
     logical: &Fields,

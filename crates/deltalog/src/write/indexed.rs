@@ -19,8 +19,8 @@ const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
 pub(crate) const NAMES: &str = "delta.dataSkippingStatsColumns";
 
-/// Returns the columns that the table properties `configuration` select from `schema`, and those at the logical paths
-/// `clustering`, by their physical names.
+/// Returns the physical paths of the columns that get statistics: the columns of `schema` that the table properties
+/// `configuration` select, and the clustering columns, whose logical paths are `clustering`.
 ///
 /// # Errors
 /// `CorruptLog` naming the property if its value is invalid.

@@ -105,7 +105,7 @@ pub(super) struct Plan {
     pub(super) latency_ms: u64,
     pub(super) bytes_per_second: Option<u64>,
     pub(super) fault: Option<Fault>,
-    /// The numbers of the rules that apply.
+    /// The indexes of the rules that apply to the request.
     pub(super) rules: Vec<usize>,
 }
 

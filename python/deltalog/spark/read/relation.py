@@ -76,7 +76,7 @@ def changes_relation(session: Any, changes: SparkChanges) -> str:
 
 
 def snapshot_relation(session: Any, snapshot: Snapshot) -> str:
-    """Describes a relation of the rows of `snapshot`."""
+    """Returns the description, as JSON, of the relation that reads the rows of `snapshot`."""
     return json.dumps(_rows(session, snapshot))
 
 

@@ -39,7 +39,7 @@ def file_rows(request: WriteRequest, pending: SparkWrite) -> FileRows:
         names = schema.field_names(pending.table_schema_json)
         parts["numbers"] = numbers(counted, names)
     fit.check_partitions(pending, names)
-    # A new table has no rules of its own yet, but an overwrite of some rows may add one.
+    # Also for a new table, which has no constraints yet: with replaceWhere, the new rows must meet its condition.
     parts["rules"] = rules.enforced(pending, names, missing)
     parts["files"] = fit.file_columns(pending, names)
     parts["balance"] = balance(request.options, request.settings, pending)

@@ -17,7 +17,7 @@ pub(crate) enum Replayed {
     Compaction(Compaction),
 }
 
-/// A compaction. It is not a commit, so that nothing that needs each commit can take it for one.
+/// A log compaction. It has its own type, so that code that needs every single commit cannot mistake it for a commit.
 #[derive(Debug, Clone)]
 pub(crate) struct Compaction {
     start: u64,

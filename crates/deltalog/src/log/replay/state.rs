@@ -287,7 +287,7 @@ fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile)
         Ok(commit)
     } else {
         Err(Error::corrupt_log(
-            "the compaction is not reconciled: it has two actions for the same file or name",
+            "the compaction is not reconciled: it repeats a file, application, domain, metadata or protocol",
         ))
     }
 }

@@ -200,8 +200,8 @@ pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<Re
         .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
-/// An iterator over the live files of a version, as batches in the form of the log: first from the
-/// commits, then from the checkpoint.
+/// An iterator over the live files of a version, first from the commits, then from the checkpoint. Yields batches of
+/// `add` actions with the log's own columns (`path`, `partitionValues`, `stats`, …).
 pub struct FileReplay {
     storage: Storage,
     tail: Arc<Tail>,

@@ -1,5 +1,5 @@
-//! Gives numbers to files, and reads rows with their positions, for an engine whose tasks find rows in several
-//! processes.
+//! Numbers the files of a version and reads rows with their positions in these files. This is for engines whose tasks
+//! find the rows of a statement in several processes.
 //!
 //! - The number of a file is its index in the sorted paths of all files of a version. Every process therefore computes
 //!   the same numbers, whichever files it reads and however the log is stored.

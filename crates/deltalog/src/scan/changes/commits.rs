@@ -32,7 +32,7 @@ pub(super) enum FeedActions {
 /// File actions of one kind.
 #[derive(Debug)]
 pub(super) struct FileActions {
-    /// The actions in the form of the log, with the required columns.
+    /// The actions as Arrow rows, with the required columns of the log (`path`, `size`, …).
     pub(super) batch: RecordBatch,
     /// The actions that may contain a requested change: an inserted row for an `add` action, a deleted row for a
     /// `remove` action. The others stay in `batch`, because both actions of a path are compared.

@@ -6,9 +6,9 @@
 //!                                        └─> other columns of these rows, if any ─────┴──> rows
 //! ```
 //!
-//! The predicate is evaluated on a whole row group before its first row is returned. Only the values in matching rows
-//! are kept, and only for the columns of the predicate that are returned. If these are large, they are read again
-//! together with the others.
+//! The predicate is evaluated on a whole row group before its first row is returned. If a column of the predicate is
+//! also returned, its values in the matching rows are kept. If these values are large, they are not kept, but read
+//! again together with the other columns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -27,7 +27,7 @@ struct Held {
 }
 
 impl Waiting {
-    /// Counts a batch of `bytes` bytes when there is room for it, or when the caller is gone.
+    /// Adds a batch of `bytes` bytes to the waiting ones. Blocks until there is room for it or the caller is gone.
     pub(super) fn enter(&self, bytes: usize, is_stopped: &AtomicBool) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         while held.batches >= WAITING_BATCHES
@@ -41,7 +41,7 @@ impl Waiting {
         held.bytes = held.bytes.saturating_add(bytes);
     }
 
-    /// Stops counting a batch of `bytes` bytes.
+    /// Removes a batch of `bytes` bytes from the waiting ones, because the caller takes it.
     pub(super) fn leave(&self, bytes: usize) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.batches = held.batches.saturating_sub(1);

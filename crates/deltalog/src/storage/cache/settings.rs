@@ -1,5 +1,5 @@
-//! Reads where the user wants a cache and how large, from the options `cache_dir` and `cache_size` of a store, or the
-//! variables `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
+//! Reads the directory and the size of the cache from the options `cache_dir` and `cache_size` of a store, or from the
+//! environment variables `DELTALOG_CACHE_DIR` and `DELTALOG_CACHE_SIZE`.
 
 use std::path::PathBuf;
 

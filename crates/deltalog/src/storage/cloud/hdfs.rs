@@ -244,7 +244,7 @@ impl Patience {
 /// A file system in which a file appears only when it is complete.
 #[derive(Debug)]
 struct Store {
-    /// The corresponding error of `object_store`, except for puts.
+    /// The store for `object_store`, which handles all requests except simple puts.
     files: HdfsObjectStore,
     client: hdfs_native::Client,
     patience: Patience,

@@ -45,7 +45,7 @@ use crate::storage::runtime;
 /// The time after which temporary credentials without a known end are read again.
 const UNKNOWN_END: Duration = Duration::from_secs(5 * 60);
 
-/// The reason of an error that only means that a profile has no credentials.
+/// The [`Error::reason`] of an error that only means that a profile has no credentials.
 const NONE: &str = "no_credentials";
 
 /// A profile of AWS's configuration files. It need not exist, unless the user has named it.

@@ -11,11 +11,11 @@ use super::super::remote::{Remote, WeakRemote};
 use super::options::{Options, environment};
 use crate::runtime::per_process::PerProcess;
 
-/// The identity of a store: scheme and bucket, options, the address of the provider of credentials, and everything else
-/// it depends on, which are environment variables and the times of files. It is only kept in memory, because it
-/// contains secrets.
+/// The identity of a store: scheme and bucket, options, the memory address of the provider of credentials, and the
+/// environment variables and file times that the store depends on. It is only kept in memory, because it contains
+/// secrets.
 ///
-/// No other provider can have the same address, because a store that is in use keeps its provider alive.
+/// The address identifies the provider, because a store that is in use keeps its provider alive.
 type Key = (String, Options, Option<usize>, Vec<(String, String)>);
 
 static KNOWN: PerProcess<Mutex<HashMap<Key, WeakRemote>>> = PerProcess::new();

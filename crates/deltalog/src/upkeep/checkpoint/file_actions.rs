@@ -67,7 +67,7 @@ impl FileActions {
         Ok(self.adds(adds).chain(self.removes(removes)))
     }
 
-    /// Converts `add` actions in the form of the log.
+    /// Converts `add` actions to rows of the checkpoint. `files` are batches with the log's own columns.
     pub(super) fn adds(
         &self,
         files: impl Iterator<Item = Result<RecordBatch>>,
@@ -79,7 +79,8 @@ impl FileActions {
         })
     }
 
-    /// Converts the `remove` actions that have not expired, in the form of the log.
+    /// Converts `remove` actions to rows of the checkpoint, except for the expired ones. `tombstones` are batches with
+    /// the log's own columns.
     pub(super) fn removes(
         &self,
         tombstones: impl Iterator<Item = Result<RecordBatch>>,

@@ -1,4 +1,4 @@
-//! Which floating-point columns of a Parquet file have no NaN, by its footer.
+//! Finds the floating-point columns of a Parquet file that have no NaN, from the footer of the file.
 //!
 //! The bounds of a column chunk leave NaN out, so that a maximum bounds the rows only if the column has no NaN: Spark
 //! orders NaN above all other numbers. Two writers let this be known:
@@ -66,7 +66,7 @@ impl KnownNans {
         }
     }
 
-    /// Returns whether the writer is one whose footers show it.
+    /// Returns whether the file's writer is known, so that the footer shows which columns have no NaN.
     pub(crate) fn is_of_known_writer(&self) -> bool {
         *self != Self::Nothing
     }

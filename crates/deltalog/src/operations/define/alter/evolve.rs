@@ -3,8 +3,8 @@
 //!
 //! - *Merge*: columns and fields that the data has and the table lacks are added at the end of the table or of a nested
 //!   struct, also inside arrays and maps. They are nullable, because rows of older files have NULL there. Types become
-//!   wider if the table allows it and, for a table with Iceberg compatibility, if Iceberg has the change. A void column
-//!   gets the type of the data. Nothing else changes, and the data is converted to the types of the table.
+//!   wider if the table allows it and, for a table with Iceberg compatibility, if Iceberg supports the change. A void
+//!   column gets the type of the data. Nothing else changes, and the data is converted to the types of the table.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
 //!   and type keeps its metadata, except for its recorded type changes, because no file with an older type remains.
 //!   CHECK constraints and generated columns must still apply. If the write does not name partition columns, the table

@@ -189,8 +189,8 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files that the engine has copied exist and are durable. Also copies the files with
-    /// deletion vectors.
+    /// Makes sure that the data files that the engine has copied exist and are durable. Then copies the deletion vector
+    /// files, which the engine does not copy.
     ///
     /// # Errors
     /// As [`Storage::sync_reported`] and [`copy_all`].

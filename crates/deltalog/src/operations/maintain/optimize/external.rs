@@ -167,7 +167,7 @@ impl OptimizePlan {
         Ok(version)
     }
 
-    /// Returns what was done, after the last batch.
+    /// Returns the commits and the metrics. Must be called after the last batch.
     pub fn finish(self) -> Optimized {
         Optimized { commits: self.commits, metrics: self.metrics.ended(self.environment.now_ms()) }
     }

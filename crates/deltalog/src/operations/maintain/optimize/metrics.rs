@@ -26,7 +26,7 @@ impl FileSizes {
         self.0.len() as u64
     }
 
-    /// Returns their size in bytes.
+    /// Returns the total size of the files in bytes.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -81,7 +81,7 @@ pub struct ClusteringStats {
     pub output_cubes: u64,
 }
 
-/// The metrics of an OPTIMIZE, including a dry run.
+/// The metrics of an OPTIMIZE, or of a dry run of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct OptimizeMetrics {

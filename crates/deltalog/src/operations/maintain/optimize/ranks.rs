@@ -24,7 +24,8 @@ use crate::runtime::parallel;
 /// The number of rows of the sample.
 const SAMPLE: usize = 1 << 16;
 
-/// The number of bytes of a value that count: 32 characters, as in statistics, in Arrow's row format.
+/// The number of leading bytes of a value that are compared. In Arrow's row format, this is room for the 32
+/// characters that statistics keep of a string.
 const PREFIX: usize = 160;
 
 /// The least number of rows for which computing positions in another thread pays off.

@@ -51,7 +51,7 @@ pub(super) fn schema() -> SchemaRef {
 /// Returns the report as one batch: first the files of the log in their order, then the unreferenced files by path.
 ///
 /// # Errors
-/// `CorruptData` if it is larger than an Arrow array can be.
+/// `CorruptData` if the report is too large for an Arrow array.
 pub(super) fn batch(check: &FileCheck) -> Result<RecordBatch> {
     let (mut paths, mut problems, mut details) =
         (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());

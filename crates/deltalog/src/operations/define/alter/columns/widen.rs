@@ -109,7 +109,7 @@ fn not_wider(path: &ColumnPath, from: &str, to: &str) -> Error {
         .with_hint("write the rows to a new column or table with that type")
 }
 
-/// Splits a path into the path of the innermost field and the remaining path into arrays and maps.
+/// Splits a path after its innermost field. The second part leads into arrays and maps, such as `element`.
 fn nearest_field<'a>(schema: &StructType, path: &'a ColumnPath) -> Result<(ColumnPath, &'a [String])> {
     let parts = path.parts();
     for length in (1..=parts.len()).rev() {
