@@ -156,7 +156,7 @@ impl TableScan {
         } else {
             DataFiles::new(&self.snapshot, listing)?
         };
-if !self.in_order {
+        if !self.in_order {
             scan = scan.in_any_order();
         }
         if let Some(rows) = self.limit {
