@@ -71,9 +71,9 @@ pub(crate) async fn call<T: Send + 'static>(
             let _ = answer.send(worked);
         }
     })?;
-    answered
-        .await
-        .map_err(|_| internal_datafusion_err!("the thread that works on the table ended without returning a result"))?
+    answered.await.map_err(|_| {
+        internal_datafusion_err!("the thread that works on the table ended without returning a result")
+    })?
 }
 
 /// Returns the batches that `read` yields, on a thread of its own.

@@ -90,7 +90,9 @@ impl InsertExec {
         let identities = rules.identity_columns().into_iter().map(|(name, _)| name);
         if let Some(name) = defaults.chain(identities).next() {
             return unsupported(
-                format!("column '{name}' has a default or identity value, for which DataFusion would insert NULL"),
+                format!(
+                    "column '{name}' has a default or identity value, for which DataFusion would insert NULL"
+                ),
                 "write to the table with deltalog",
             );
         }
