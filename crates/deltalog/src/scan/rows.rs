@@ -284,6 +284,26 @@ impl RowScan {
         self
     }
 
+    /// Applies what a scan of a table and its tasks have in common. `None` stands for the default.
+    #[must_use]
+    pub(super) fn with_settings(
+        mut self,
+        view_types: bool,
+        threads: Option<usize>,
+        batch_rows: Option<usize>,
+    ) -> Self {
+        if view_types {
+            self = self.with_view_types();
+        }
+        if let Some(threads) = threads {
+            self = self.with_threads(threads);
+        }
+        if let Some(rows) = batch_rows {
+            self = self.with_batch_rows(rows);
+        }
+        self
+    }
+
     /// Ends the scan after `rows` rows.
     #[must_use]
     pub fn with_limit(mut self, rows: u64) -> Self {

@@ -15,7 +15,7 @@ use crate::protocol::{MaterializedRowTracking, PathResolver};
 use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 
-/// The most threads of a scan.
+/// The maximum number of threads of a scan.
 const MOST_THREADS: usize = 1024;
 
 /// A scan of a snapshot's rows.
@@ -203,15 +203,7 @@ impl TableScan {
         if let Some(columns) = &self.columns {
             scan = scan.with_projection(columns)?;
         }
-        if self.view_types {
-            scan = scan.with_view_types();
-        }
-        if let Some(threads) = self.threads {
-            scan = scan.with_threads(threads);
-        }
-        if let Some(rows) = self.batch_rows {
-            scan = scan.with_batch_rows(rows);
-        }
+        scan = scan.with_settings(self.view_types, self.threads, self.batch_rows);
         if let Some(columns) = self.row_tracking_columns()? {
             scan = scan.with_row_ids(&columns)?;
         }

@@ -235,15 +235,7 @@ impl ScanTask {
         if let Some(saved) = &self.predicate {
             scan = scan.with_predicate(&saved.predicate()?.bind(&columns)?)?;
         }
-        if self.view_types {
-            scan = scan.with_view_types();
-        }
-        if let Some(threads) = self.threads {
-            scan = scan.with_threads(threads);
-        }
-        if let Some(rows) = self.batch_rows {
-            scan = scan.with_batch_rows(rows);
-        }
+        scan = scan.with_settings(self.view_types, self.threads, self.batch_rows);
         let files = data_files(&self.files, &schema, &self.partition_columns, &resolver)?;
         Ok((scan, files, resolver))
     }
