@@ -16,6 +16,7 @@ __all__ = [
     "Parser",
     "Verb",
     "add_limit",
+    "add_pairs",
     "add_table",
     "add_version",
     "columns_of",
@@ -56,14 +57,11 @@ class Verb(NamedTuple):
 def add_table(parser: Parser, help_text: str = "the path or URL of the table") -> None:
     """Adds the arguments that name a table and say how to open it."""
     parser.add_argument("table", metavar="TABLE", help=help_text)
-    parser.add_argument(
+    add_pairs(
+        parser,
         "-o",
         "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=pair,
-        help="an option of the store, such as aws_region=eu-west-1; set secrets in the environment instead",
+        help_text="an option of the store, such as aws_region=eu-west-1; set secrets in the environment instead",
     )
     parser.add_argument(
         "--allow-root",
@@ -88,6 +86,11 @@ def add_version(parser: Parser) -> None:
 def add_limit(parser: Parser, default: int | None, help_text: str) -> None:
     """Adds the argument for the maximum number of results."""
     parser.add_argument("-n", "--limit", metavar="N", type=whole, default=default, help=help_text)
+
+
+def add_pairs(parser: Parser, *names: str, help_text: str, metavar: str = "KEY=VALUE") -> None:
+    """Adds an argument that can be given several times, each time a key with its value."""
+    parser.add_argument(*names, metavar=metavar, action="append", default=[], type=pair, help=help_text)
 
 
 def pair(text: str) -> tuple[str, str]:

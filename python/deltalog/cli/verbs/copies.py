@@ -2,7 +2,17 @@
 
 from deltalog.cli.columns import fields_of
 from deltalog.cli.output import Output
-from deltalog.cli.verb import Arguments, Parser, Verb, add_table, add_version, open_table, options_of, pair
+from deltalog.cli.verb import (
+    Arguments,
+    Parser,
+    Verb,
+    add_pairs,
+    add_table,
+    add_version,
+    open_table,
+    options_of,
+    pair,
+)
 from deltalog.words import counted, size
 
 __all__ = ["VERBS"]
@@ -16,14 +26,7 @@ def _define_convert(parser: Parser) -> None:
         help="the partition columns with their types, such as 'day date'; by default they are found in the names of "
         "the directories",
     )
-    parser.add_argument(
-        "--property",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=pair,
-        help="a property of the table",
-    )
+    add_pairs(parser, "--property", help_text="a property of the table")
     parser.add_argument("--name", metavar="NAME", help="the name of the table")
     parser.add_argument("--description", metavar="TEXT", help="the description of the table")
     parser.add_argument("--if-not-exists", action="store_true", help="do nothing if there is already a table")
@@ -72,13 +75,10 @@ def _define_clone(parser: Parser) -> None:
     parser.add_argument(
         "--if-not-exists", action="store_true", help="do nothing if there is already a table at TARGET"
     )
-    parser.add_argument(
+    add_pairs(
+        parser,
         "--property",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=pair,
-        help="a property to set in the clone, in addition to the properties of the table",
+        help_text="a property to set in the clone, in addition to the properties of the table",
     )
     parser.add_argument(
         "--target-option",

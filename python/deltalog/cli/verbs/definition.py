@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltalog.cli.columns import fields_of
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output
-from deltalog.cli.verb import Arguments, Parser, Verb, add_table, columns_of, options_of, pair
+from deltalog.cli.verb import Arguments, Parser, Verb, add_pairs, add_table, columns_of, options_of
 
 if TYPE_CHECKING:
     from deltalog.schema import Schema
@@ -35,21 +35,12 @@ def _define_create(parser: Parser) -> None:
     layout.add_argument(
         "--cluster-by", metavar="NAMES", action="append", help="the clustering columns, at most four"
     )
-    parser.add_argument(
-        "--property",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=pair,
-        help="a property of the table",
-    )
-    parser.add_argument(
+    add_pairs(parser, "--property", help_text="a property of the table")
+    add_pairs(
+        parser,
         "--constraint",
         metavar="NAME=SQL",
-        action="append",
-        default=[],
-        type=pair,
-        help="a CHECK constraint, such as 'positive=price > 0'",
+        help_text="a CHECK constraint, such as 'positive=price > 0'",
     )
     parser.add_argument("--name", metavar="NAME", help="the name of the table")
     parser.add_argument("--description", metavar="TEXT", help="the description of the table")

@@ -2,7 +2,7 @@
 
 from deltalog.cli.failures import UsageError
 from deltalog.cli.output import Output
-from deltalog.cli.verb import Arguments, Parser, Verb, add_limit, options_of, pair
+from deltalog.cli.verb import Arguments, Parser, Verb, add_limit, add_pairs, options_of, pair
 
 __all__ = ["VERBS"]
 
@@ -16,14 +16,11 @@ def _define(parser: Parser) -> None:
         type=pair,
         help="the name that the query uses for a table, and the path or URL of the table",
     )
-    parser.add_argument(
+    add_pairs(
+        parser,
         "-o",
         "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=pair,
-        help="an option of the store, for all tables; set secrets in the environment instead",
+        help_text="an option of the store, for all tables; set secrets in the environment instead",
     )
     add_limit(parser, None, "print at most N rows; by default all")
 
