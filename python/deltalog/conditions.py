@@ -32,6 +32,14 @@ class NotTranslated(Exception):  # noqa: N818 (not an error: the library evaluat
     """A condition has no exact translation."""
 
 
+def opened_table(table: Location, storage_options: Mapping[str, str] | None) -> DeltaTable:
+    """Opens the table at a path or URL. A `DeltaTable`, which has its own options, is returned as it is."""
+    if not isinstance(table, DeltaTable):
+        return DeltaTable(table, storage_options=storage_options)
+    ensure_no_options(storage_options=storage_options)
+    return table
+
+
 class Rows(NamedTuple):
     """The rows of a table at one version. They stay the same if the `DeltaTable` is later updated."""
 
@@ -42,11 +50,8 @@ class Rows(NamedTuple):
     @classmethod
     def of(cls, table: Location, storage_options: Mapping[str, str] | None) -> "Rows":
         """Returns the rows of the version of a `DeltaTable`, or of the newest version at a path or URL."""
-        if isinstance(table, DeltaTable):
-            ensure_no_options(storage_options=storage_options)
-        else:
-            table = DeltaTable(table, storage_options=storage_options)
-        return cls(table._rows, table._opened.is_pinned)
+        opened = opened_table(table, storage_options)
+        return cls(opened._rows, opened._opened.is_pinned)
 
     def read(
         self,

@@ -11,7 +11,7 @@ from daft.schema import Schema
 
 from deltalog.daft_conditions import conjuncts
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltalog.parts import SIZE_OF_PART, Credentials, Parts
+from deltalog.parts import Credentials, Parts
 from deltalog.table.tasks import ScanTask
 
 __all__ = ["TableSource"]
@@ -43,7 +43,7 @@ class TableSource(DataSource):  # type: ignore[misc]
             wanted = {*columns, *pushdowns.filter_required_column_names()}
             columns = [name for name in self._columns.names if name in wanted]
         schema = parts.schema(columns)
-        for task in parts.tasks(max(1, -(-parts.size() // SIZE_OF_PART)), columns):
+        for task in parts.tasks(None, columns):
             yield TableTask(task, schema, parts.credentials)
 
     def _filtered(self, predicate: Any) -> Parts:

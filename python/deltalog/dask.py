@@ -16,7 +16,7 @@ from deltalog.credentials import CredentialProvider
 from deltalog.errors import wrong_argument
 from deltalog.extras import required
 from deltalog.filters import Filter
-from deltalog.parts import SIZE_OF_PART, Credentials, Parts, committed
+from deltalog.parts import Credentials, Parts, committed
 from deltalog.schema import Schema
 from deltalog.table.tasks import ScanTask
 
@@ -66,11 +66,9 @@ def read(
     parts = Parts.of(table, predicate, storage_options, credential_provider)
     names = columns_argument(columns)
     meta = _to_pandas(parts.schema(names).empty_table())
-    if partitions is None:
-        count = max(1, -(-parts.size() // SIZE_OF_PART))
-    else:
-        count = whole_argument(partitions, "partitions", "a whole number from 1", 1)
-    tasks = parts.tasks(count, names)
+    if partitions is not None:
+        partitions = whole_argument(partitions, "partitions", "a whole number from 1", 1)
+    tasks = parts.tasks(partitions, names)
     if not tasks:
         return frames.from_pandas(meta, npartitions=1)
     return frames.from_map(

@@ -18,9 +18,9 @@ from deltalog.table.tasks import ScanTask, tasks_of
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["SIZE_OF_PART", "Credentials", "Parts", "committed"]
+__all__ = ["Credentials", "Parts", "committed"]
 
-SIZE_OF_PART = 64 * 1024 * 1024
+_SIZE_OF_PART = 64 * 1024 * 1024
 """The size of the files of a part in bytes, unless the caller says how many parts there are."""
 
 
@@ -82,16 +82,13 @@ class Parts(NamedTuple):
         empty = self.snapshot.scan(columns, self.condition, False, False, self.is_pinned, 0)
         return pyarrow.schema(empty)
 
-    def size(self) -> int:
-        """Returns the size in bytes of the files that may have such rows."""
-        import pyarrow
-        import pyarrow.compute
-
-        sizes = pyarrow.table(self.snapshot.files(["size"], self.condition))["size"]
-        return int(pyarrow.compute.sum(sizes).as_py() or 0)
-
-    def tasks(self, count: int, columns: list[str] | None) -> list[ScanTask]:
-        """Returns at most `count` tasks, which together read exactly these rows."""
+    def tasks(self, count: int | None, columns: list[str] | None) -> list[ScanTask]:
+        """Returns at most `count` tasks, which together read exactly these rows. By default there is one for each
+        64 MiB of files.
+        """
+        if count is None:
+            _, size, _ = self.snapshot.scan_size(self.condition)
+            count = max(1, -(-size // _SIZE_OF_PART))
         return tasks_of(self.snapshot, count, columns, self.condition)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from urllib.parse import unquote
 
 from deltalog.arguments import limit_argument
-from deltalog.conditions import Location
+from deltalog.conditions import Location, opened_table
 from deltalog.errors import wrong_argument
 from deltalog.escape import visible
 from deltalog.plot import pictures
@@ -21,7 +21,7 @@ from deltalog.plot.numbers.files import file_sizes
 from deltalog.plot.numbers.growth import growth_of
 from deltalog.plot.numbers.overlap import overlap_of
 from deltalog.plot.picture import Picture
-from deltalog.table.delta_table import DeltaTable, ensure_no_options
+from deltalog.table.delta_table import DeltaTable
 
 if TYPE_CHECKING:
     from altair import VConcatChart
@@ -69,7 +69,7 @@ def files(
         InvalidArgumentError: an argument is wrong.
         NotATableError: there is no table.
     """
-    opened = _opened(table, storage_options)
+    opened = opened_table(table, storage_options)
     return _drawn(library, lambda: pictures.files_picture(file_sizes(opened), name_of(opened)))
 
 
@@ -114,7 +114,7 @@ def overlap(
         InvalidArgumentError: there is no such column, its type has no order, or an argument is wrong.
         NotATableError: there is no table.
     """
-    opened = _opened(table, storage_options)
+    opened = opened_table(table, storage_options)
     return _drawn(
         library, lambda: pictures.overlap_picture(overlap_of(opened, column), name_of(opened), _PARTS)
     )
@@ -158,7 +158,7 @@ def growth(
         InvalidArgumentError: an argument is wrong.
         NotATableError: there is no table.
     """
-    opened, last = _opened(table, storage_options), limit_argument(limit)
+    opened, last = opened_table(table, storage_options), limit_argument(limit)
     return _drawn(library, lambda: pictures.growth_picture(growth_of(opened, last), name_of(opened)))
 
 
@@ -203,20 +203,13 @@ def commits(
         InvalidArgumentError: an argument is wrong.
         NotATableError: there is no table.
     """
-    opened, last = _opened(table, storage_options), limit_argument(limit)
+    opened, last = opened_table(table, storage_options), limit_argument(limit)
     return _drawn(library, lambda: pictures.commits_picture(commits_of(opened, last), name_of(opened)))
 
 
 def name_of(table: DeltaTable) -> str:
     """Returns the name of a table, or of its directory."""
     return visible(table.metadata().name or unquote(table.table_uri.rsplit("/", 1)[-1]))
-
-
-def _opened(table: Location, storage_options: Mapping[str, str] | None) -> DeltaTable:
-    if not isinstance(table, DeltaTable):
-        return DeltaTable(table, storage_options=storage_options)
-    ensure_no_options(storage_options=storage_options)
-    return table
 
 
 def _drawn(library: object, picture: Callable[[], Picture]) -> Any:
