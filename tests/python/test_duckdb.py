@@ -44,7 +44,7 @@ ROWS = pa.table(
             [None if n == 2 else dt.datetime(2024, 1, 1, n, 0, 0, 1) for n in range(8)], pa.timestamp("us")
         ),
         "x": column([Decimal("1.50"), Decimal("2.25"), None, *[Decimal("-3.00")] * 5], pa.decimal128(10, 2)),
-        "w": column([Decimal(10) ** 37 + n for n in range(8)], pa.decimal128(38, 0)),
+        "w": column([Decimal(10**37 + n) for n in range(8)], pa.decimal128(38, 0)),
         "odd `name`": column(list("abcdefgh")),
         "st": column([{"a": n, "B": {"c": str(n)}} for n in range(8)]),
     }

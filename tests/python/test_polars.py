@@ -36,7 +36,7 @@ ROWS = pl.DataFrame(
         "x": pl.Series(
             [Decimal("1.50"), Decimal("2.25"), None, *[Decimal("-3.00")] * 5], dtype=pl.Decimal(10, 2)
         ),
-        "w": pl.Series([Decimal(10) ** 37 + n for n in range(8)], dtype=pl.Decimal(38, 0)),
+        "w": pl.Series([Decimal(10**37 + n) for n in range(8)], dtype=pl.Decimal(38, 0)),
         "odd `name`": list("abcdefgh"),
         "st": [{"a": n, "B": str(n)} for n in range(8)],
     }

@@ -10,8 +10,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import pytest
 
 import deltalog
 from deltalog.spark.configuration import jar
-from tests.conftest import missing
+from tests import fetched
 from tests.spark.servers import free_port, running, thrift_command
 
 pytestmark = pytest.mark.newest
@@ -55,17 +53,7 @@ def test_the_page_has_the_project(root: Path) -> None:
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with dbt, and with the PySpark and the deltalog under test."""
-    directory = tmp_path_factory.mktemp("dbt")
-    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
-    made = directory / "bin" / "python"
-    command = [str(made), "-m", "pip", "install", "--quiet", *PACKAGES]
-    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
-    if fetched.returncode != 0:
-        missing(f"dbt cannot be fetched: {fetched.stderr.splitlines()[-1]}")
-    [site] = directory.glob("lib/python*/site-packages")
-    of_tests = [str(Path(deltalog.__file__).parent.parent), sysconfig.get_path("purelib")]
-    (site / "under_test.pth").write_text("\n".join(of_tests))
-    return made
+    return fetched.environment(tmp_path_factory.mktemp("dbt"), PACKAGES)
 
 
 @pytest.fixture
