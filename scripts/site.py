@@ -41,7 +41,7 @@ DOCUMENTS = {
     "docs/orchestration.md": "guides/orchestration.md",
     "docs/tools.md": "guides/tools.md",
     "docs/plots.md": "guides/plots.md",
-    "docs/dask-daft.md": "guides/dask-daft.md",
+    "docs/dask-ray-daft.md": "guides/dask-ray-daft.md",
     "docs/cli.md": "guides/cli.md",
     "MIGRATING.md": "moving/migrating.md",
     "docs/moving/jvm-connector.md": "moving/jvm-connector.md",
@@ -135,7 +135,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     ),
     "plots": ("Plots", ["plot.files", "plot.overlap", "plot.growth", "plot.commits"]),
     "tools": (
-        "Polars, DuckDB, Dask and Daft",
+        "Polars, DuckDB, Dask, Ray and Daft",
         [
             "polars.scan",
             "duckdb.source",
@@ -143,6 +143,8 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
             "sql",
             "dask.read",
             "dask.write",
+            "ray.read",
+            "ray.write",
             "daft.read",
         ],
     ),

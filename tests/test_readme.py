@@ -32,7 +32,7 @@ DOCUMENTS = [
     "docs/stores",
     "docs/streams",
     "docs/tables",
-    "docs/dask-daft",
+    "docs/dask-ray-daft",
     "docs/tools",
     "docs/writes",
 ]

@@ -1,4 +1,4 @@
-"""The rows of a table in parts, which the workers of Dask and Daft read or write."""
+"""The rows of a table in parts, which the workers of Dask, Ray and Daft read or write."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,13 +82,17 @@ class Parts(NamedTuple):
         empty = self.snapshot.scan(columns, self.condition, False, False, self.is_pinned, 0)
         return pyarrow.schema(empty)
 
+    def size(self) -> int:
+        """Returns the size in bytes of the files that may have such rows."""
+        _, size, _ = self.snapshot.scan_size(self.condition)
+        return size
+
     def tasks(self, count: int | None, columns: list[str] | None) -> list[ScanTask]:
         """Returns at most `count` tasks, which together read exactly these rows. By default there is one for each
         64 MiB of files.
         """
         if count is None:
-            _, size, _ = self.snapshot.scan_size(self.condition)
-            count = max(1, -(-size // _SIZE_OF_PART))
+            count = max(1, -(-self.size() // _SIZE_OF_PART))
         return tasks_of(self.snapshot, count, columns, self.condition)
 
 

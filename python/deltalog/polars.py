@@ -68,8 +68,11 @@ def scan(
             is_whole = not others
         left = n_rows
         limit = n_rows if is_whole else None
-        stream = rows.read(with_columns, condition, limit=limit, ordered=ordered, threads=readers)
-        for frame in _frames(pl, stream, min(batch_size or _ROWS, _ROWS), left):
+        wanted = min(batch_size or _ROWS, _ROWS)
+        stream = rows.read(
+            with_columns, condition, limit=limit, ordered=ordered, batch_rows=wanted, threads=readers
+        )
+        for frame in _frames(pl, stream, wanted, left):
             kept = frame if is_whole else frame.filter(predicate)
             if left is not None:
                 kept = kept.head(left)

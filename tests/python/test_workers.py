@@ -1,4 +1,4 @@
-"""Daft and a cluster of Dask, which are fetched from PyPI into a separate environment: they are large."""
+"""Daft, Ray and a cluster of Dask, which are fetched from PyPI into a separate environment because they are large."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.fetched import blocks, environment
 
 pytestmark = [pytest.mark.newest, pytest.mark.thorough, pytest.mark.timeout(900)]
 
-PACKAGES = ("daft>=0.7,<0.8", "dask[dataframe,distributed]>=2025.1")
-SETTINGS = {"DO_NOT_TRACK": "1", "DELTALOG_TESTS": ""}
+PACKAGES = ("daft>=0.7,<0.8", "dask[dataframe,distributed]>=2025.1", "ray[data]>=2.60,<3")
+SETTINGS = {"DO_NOT_TRACK": "1", "RAY_USAGE_STATS_ENABLED": "0", "DELTALOG_TESTS": ""}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("workers"), PACKAGES)
 
 
-@pytest.mark.parametrize("cases", ["daft_cases", "dask_cluster_cases"])
+@pytest.mark.parametrize("cases", ["daft_cases", "dask_cluster_cases", "ray_cases"])
 def test_cases(root: Path, python: Path, cases: str) -> None:
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/python/{cases}.py"]
     done = subprocess.run(
@@ -34,8 +34,8 @@ def test_cases(root: Path, python: Path, cases: str) -> None:
 
 
 def test_the_examples_of_the_page(root: Path, python: Path, tmp_path: Path) -> None:
-    examples = blocks(root / "docs" / "dask-daft.md")
-    assert len(examples) == 3
+    examples = blocks(root / "docs" / "dask-ray-daft.md")
+    assert len(examples) == 4
     program = tmp_path / "example.py"
     program.write_text("\n".join(examples))
     done = subprocess.run(

@@ -1,0 +1,133 @@
+"""The classes by which Ray reads and writes tables. Only `deltalog.ray` imports them, when Ray is there."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import pyarrow
+from ray.data.block import BlockAccessor, BlockMetadata
+from ray.data.datasource import Datasink, Datasource, ReadTask
+
+from deltalog._internal import Fragment, WriteTask
+from deltalog.conditions import NotTranslated, Rows, translated
+from deltalog.parts import Credentials, Parts
+from deltalog.pyarrow_conditions import conjuncts, fields, sql, tree
+from deltalog.table.tasks import ScanTask
+
+__all__ = ["TableDatasink", "TableDatasource"]
+
+
+class _Read(NamedTuple):
+    """The scan that the tasks execute, and what they do with its rows."""
+
+    parts: Parts
+    columns: list[str]
+    """The columns that the scan returns."""
+    filter: Any
+    """The filter that a task applies to these rows, as an expression of pyarrow. None if the scan has applied it."""
+    kept: list[str]
+    """The columns that a task returns."""
+
+
+class TableDatasource(Datasource):  # type: ignore[misc]
+    """The rows of a table at one version, for Ray."""
+
+    def __init__(self, parts: Parts, columns: list[str] | None) -> None:
+        super().__init__()
+        self._parts = parts
+        self._schema = parts.schema(None)
+        self._projection_map = None if columns is None else {name: name for name in columns}
+
+    def get_name(self) -> str:
+        return "Deltalog"
+
+    def supports_projection_pushdown(self) -> bool:
+        return True
+
+    def supports_predicate_pushdown(self) -> bool:
+        """Returns True. Ray passes the parts of a filter that can be an expression of pyarrow, and keeps the rest."""
+        return True
+
+    def estimate_inmemory_data_size(self) -> int:
+        """Returns the size of the files, which are smaller than the rows in memory."""
+        return self._parts.size()
+
+    def get_read_tasks(
+        self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
+    ) -> list[Any]:
+        """Returns at most `parallelism` tasks, which know the columns and the filter that Ray has passed."""
+        read = self._read()
+        schema = pyarrow.schema([self._schema.field(name) for name in read.kept])
+        is_counted = read.parts.condition is None and read.filter is None
+        return [
+            ReadTask(
+                partial(_blocks, read.parts.credentials, task, schema, read.filter),
+                BlockMetadata(
+                    num_rows=task.num_rows if is_counted else None,
+                    size_bytes=task.size_in_bytes,
+                    input_files=None,
+                    exec_stats=None,
+                ),
+                schema=schema,
+                per_task_row_limit=per_task_row_limit,
+            )
+            for task in read.parts.tasks(max(parallelism, 1), read.columns)
+        ]
+
+    def _read(self) -> _Read:
+        parts, known = self._parts, self._schema.names
+        kept = self._get_data_columns()
+        kept = known if kept is None else kept
+        predicate = self.get_current_predicate()
+        if predicate is None:
+            return _Read(parts, kept, None, kept)
+        expression = predicate.to_pyarrow()
+        try:
+            whole = tree(expression)
+        except NotTranslated:
+            return _Read(parts, known, expression, kept)
+        rows = Rows(parts.snapshot, parts.is_pinned)
+        condition, others = translated(conjuncts(whole), lambda node: sql(node, self._schema), rows)
+        both = [text for text in (parts.condition, condition) if text is not None]
+        parts = parts._replace(condition=" AND ".join(f"({text})" for text in both) or None)
+        if not others:
+            return _Read(parts, kept, None, kept)
+        needed = {*kept, *fields(whole)}
+        return _Read(parts, [name for name in known if name in needed], expression, kept)
+
+
+def _blocks(
+    credentials: Credentials, task: ScanTask, schema: pyarrow.Schema, selection: Any
+) -> Iterator[pyarrow.Table]:
+    """Yields the rows of a task. If there are none, yields one table without rows, which shows their columns."""
+    is_empty = True
+    for batch in credentials.batches(task, None):
+        rows = pyarrow.Table.from_batches([batch])
+        if selection is not None:
+            rows = rows.filter(selection)
+        is_empty = False
+        yield rows.select(schema.names)
+    if is_empty:
+        yield schema.empty_table()
+
+
+class TableDatasink(Datasink[Fragment]):  # type: ignore[misc]
+    """Writes blocks as files of a distributed write. The fragments are there when all tasks have ended."""
+
+    def __init__(self, task: WriteTask, credentials: Credentials) -> None:
+        super().__init__()
+        self._task = task
+        self._credentials = credentials
+        self.fragments: list[Fragment] = []
+
+    def get_name(self) -> str:
+        return "Deltalog"
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> Fragment:
+        """Writes the rows of a task, block by block."""
+        return self._task.write(
+            (BlockAccessor.for_block(block).to_arrow() for block in blocks), *self._credentials
+        )
+
+    def on_write_complete(self, write_result: Any) -> None:
+        self.fragments = list(write_result.write_returns)
