@@ -16,6 +16,12 @@ from deltalog.table.tasks import ScanTask
 
 __all__ = ["TableDatasink", "TableDatasource"]
 
+_PLACEHOLDER = pyarrow.schema([pyarrow.field("__bsp_stub", pyarrow.null())])
+"""The column of blocks that need no columns, as for a count: a block of Ray without columns has no rows.
+
+Ray's own sources use this name, which Ray hides from users.
+"""
+
 
 class _Read(NamedTuple):
     """The scan that the tasks execute, and what they do with its rows."""
@@ -57,7 +63,9 @@ class TableDatasource(Datasource):  # type: ignore[misc]
     ) -> list[Any]:
         """Returns at most `parallelism` tasks, which know the columns and the filter that Ray has passed."""
         read = self._read()
-        schema = pyarrow.schema([self._schema.field(name) for name in read.kept])
+        schema = (
+            pyarrow.schema([self._schema.field(name) for name in read.kept]) if read.kept else _PLACEHOLDER
+        )
         is_counted = read.parts.condition is None and read.filter is None
         return [
             ReadTask(
@@ -106,7 +114,10 @@ def _blocks(
         if selection is not None:
             rows = rows.filter(selection)
         is_empty = False
-        yield rows.select(schema.names)
+        if schema == _PLACEHOLDER:
+            yield pyarrow.table([pyarrow.nulls(rows.num_rows)], schema)
+        else:
+            yield rows.select(schema.names)
     if is_empty:
         yield schema.empty_table()
 

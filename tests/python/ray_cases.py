@@ -58,7 +58,8 @@ def values(dataset: Any, column: str = "k") -> list[Any]:
 def test_a_dataset_has_the_rows(path: str) -> None:
     dataset = deltalog.ray.read(path)
     assert dataset.schema().names == ["k", "s"]
-    assert dataset.count() == 7
+    assert dataset.count() == dataset.select_columns([]).count() == 7
+    assert dataset.filter(expr=col("k") % 2 == 1).count() == 3
     assert values(dataset) == [0, 1, 10, 20, 21, 30, 31]
     assert values(deltalog.ray.read(path, ["s"], "k >= 20 AND s IS NOT NULL"), "s") == ["2", "3"]
     assert deltalog.ray.read(path, predicate="k > 1000").count() == 0
@@ -121,6 +122,7 @@ def test_filters_select_the_rows_that_ray_selects(tmp_path: Path, chosen: Any) -
     expected = ray.data.from_arrow(rows).filter(expr=chosen)
     found = deltalog.ray.read(tmp_path / "t").filter(expr=chosen)
     assert sorted(map(str, found.take_all())) == sorted(map(str, expected.take_all()))
+    assert found.count() == expected.count()
     only = deltalog.ray.read(tmp_path / "t").filter(expr=chosen).select_columns(["s"])
     assert sorted(map(str, only.take_all())) == sorted(str({"s": row["s"]}) for row in expected.take_all())
 
