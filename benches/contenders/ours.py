@@ -9,12 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import deltalog
 from benches.contenders import appends, changed, log, ordered, rows, written
 from benches.tables import broad as many_columns
 from benches.tables import littered
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
+
+# By name, because the package loads a module when one of its names is used for the first time.
+from deltalog import DeltaError, DeltaTable, convert_to_delta, upkeep, write_deltalake
 
 COLUMNS = ["path", "size", "partition_values"]
 
@@ -29,7 +31,7 @@ def open_list(
 ) -> dict[str, Any]:
     with watch(lap):
         with watch("open"):
-            opened = deltalog.DeltaTable(table, storage_options=options)
+            opened = DeltaTable(table, storage_options=options)
             opened.protocol(), opened.metadata(), opened.schema()
         files = size = 0
         for batch in pa.RecordBatchReader.from_stream(opened.files(columns=COLUMNS)):
@@ -49,7 +51,7 @@ def store_append(watch: Watch, table: str, options: dict[str, str]) -> dict[str,
 
 def store_scan(watch: Watch, table: str, options: dict[str, str]) -> dict[str, Any]:
     with watch("all columns"):
-        everything = rows.take(deltalog.DeltaTable(table, storage_options=options).to_arrow(view_types=True))
+        everything = rows.take(DeltaTable(table, storage_options=options).to_arrow(view_types=True))
     return {"rows": everything[0], "sum": everything[1]}
 
 
@@ -57,19 +59,19 @@ def list_held(watch: Watch, table: str) -> dict[str, Any]:
     before = peak_bytes()
     with watch("held"):
         # Not `pa.table`, which imports pandas first.
-        files = pa.RecordBatchReader.from_stream(deltalog.DeltaTable(table).files(columns=COLUMNS)).read_all()
+        files = pa.RecordBatchReader.from_stream(DeltaTable(table).files(columns=COLUMNS)).read_all()
     watch.note("held", "heap_bytes", peak_bytes() - before)
     return {"files": files.num_rows, "bytes": pc.sum(files["size"]).as_py()}
 
 
 def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:
     with watch("plan"):
-        files = _count(deltalog.DeltaTable(table).files(predicate=predicate, columns=COLUMNS))
+        files = _count(DeltaTable(table).files(predicate=predicate, columns=COLUMNS))
     return {"files": files}
 
 
 def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, Any]:
-    opened = deltalog.DeltaTable(table)
+    opened = DeltaTable(table)
     with watch("no-op"):
         opened.update_incremental()
     before = opened.version()
@@ -81,14 +83,14 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
 
 def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
     with watch("checkpoint"):
-        opened = deltalog.DeltaTable(table)
+        opened = DeltaTable(table)
         opened.create_checkpoint()
     return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
 
 
 def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
     """The files of the newest version are listed afterwards, from the second checkpoint alone."""
-    opened = deltalog.DeltaTable(table)
+    opened = DeltaTable(table)
     with watch("whole"):
         opened.create_checkpoint()
     log.put_into_place(commits, table)
@@ -96,32 +98,32 @@ def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
     with watch("after five commits"):
         opened.create_checkpoint()
     log.remove_all_but_newest_checkpoint(table)
-    again = deltalog.DeltaTable(table)
+    again = DeltaTable(table)
     return {"version": again.version(), "files": _count(again.files(columns=COLUMNS))}
 
 
 def vacuum(watch: Watch, table: str, copy: str) -> dict[str, Any]:
     with watch("dry run"):
-        found = deltalog.DeltaTable(table).vacuum()
+        found = DeltaTable(table).vacuum()
     with watch("delete"):
-        deleted = deltalog.DeltaTable(copy).vacuum(dry_run=False)
+        deleted = DeltaTable(copy).vacuum(dry_run=False)
     return {"found": littered.count(found), "deleted": littered.count(deleted)}
 
 
 def convert(watch: Watch, table: str) -> dict[str, Any]:
     with watch("convert"):
-        made = deltalog.convert_to_delta(table, partition_by=pa.schema([("part", pa.int32())]))
+        made = convert_to_delta(table, partition_by=pa.schema([("part", pa.int32())]))
     return {"files": len(made.file_uris()), "rows": made.count()}
 
 
 def append(watch: Watch, table: str, options: dict[str, str] | None = None) -> dict[str, Any]:
-    opened, row = deltalog.DeltaTable(table, storage_options=options), appends.row(WIDE)
+    opened, row = DeltaTable(table, storage_options=options), appends.row(WIDE)
 
     def one() -> None:
-        deltalog.write_deltalake(opened, row, mode="append")
+        write_deltalake(opened, row, mode="append")
 
     def settle() -> None:
-        deltalog.upkeep.wait()
+        upkeep.wait()
 
     appends.measure(watch, "one row", one, opened.update_incremental, settle)
     version = opened.version()
@@ -134,13 +136,13 @@ def store_unanswered(
     watch: Watch, table: str, options: dict[str, str], writers: int, each: int
 ) -> dict[str, Any]:
     def writer() -> Callable[[pa.Table], object]:
-        opened = deltalog.DeltaTable(table, storage_options=options)
-        return lambda row: deltalog.write_deltalake(opened, row, mode="append")
+        opened = DeltaTable(table, storage_options=options)
+        return lambda row: write_deltalake(opened, row, mode="append")
 
     def ids() -> pa.Array:
-        return pa.table(deltalog.DeltaTable(table, storage_options=options).to_arrow())["id"]
+        return pa.table(DeltaTable(table, storage_options=options).to_arrow())["id"]
 
-    return appends.unanswered(watch, writers, each, writer, (deltalog.DeltaError,), ids)
+    return appends.unanswered(watch, writers, each, writer, (DeltaError,), ids)
 
 
 def broad(watch: Watch, table: str) -> dict[str, Any]:
@@ -149,14 +151,14 @@ def broad(watch: Watch, table: str) -> dict[str, Any]:
     for which in ("narrow", "broad"):
         path = f"{table}/{which}"
         # Keeping a table in memory is not part of the measurement.
-        added = many_columns.rows(len(deltalog.DeltaTable(path).schema().fields))
+        added = many_columns.rows(len(DeltaTable(path).schema().fields))
         with watch(f"open, {which}"):
-            opened = deltalog.DeltaTable(path)
+            opened = DeltaTable(path)
             opened.schema()
         with watch(f"read one file, {which}"):
             read = pa.RecordBatchReader.from_stream(opened.to_arrow()).read_all().num_rows
         with watch(f"append, {which}"):
-            deltalog.write_deltalake(opened, added, mode="append")
+            write_deltalake(opened, added, mode="append")
         with watch(f"delete, {which}"):
             opened.delete("c1 = 2")
         with watch(f"checkpoint, {which}"):
@@ -173,34 +175,34 @@ def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[st
     row = appends.row(NARROW)
 
     def one() -> None:
-        deltalog.write_deltalake(table, row, mode="append")
+        write_deltalake(table, row, mode="append")
 
     appended = appends.at_once(watch, "per append", one, threads, each)
     return {"appended": log.appended(table, appended)}
 
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
-    return written.measure(watch, table, target, deltalog.write_deltalake)
+    return written.measure(watch, table, target, write_deltalake)
 
 
 def write_partitioned(watch: Watch, table: str, target: str, partitions: int) -> dict[str, Any]:
-    return written.measure_partitioned(watch, table, target, partitions, deltalog.write_deltalake)
+    return written.measure_partitioned(watch, table, target, partitions, write_deltalake)
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
     with watch("filter"):
-        some = rows.take(deltalog.DeltaTable(table).to_arrow(columns=[rows.COLUMN], predicate=rows.PREDICATE))
+        some = rows.take(DeltaTable(table).to_arrow(columns=[rows.COLUMN], predicate=rows.PREDICATE))
     with watch("all columns"):
-        everything = rows.take(deltalog.DeltaTable(table).to_arrow(view_types=True))
+        everything = rows.take(DeltaTable(table).to_arrow(view_types=True))
     with watch("all columns, plain strings"):
-        plain = rows.take(deltalog.DeltaTable(table).to_arrow())
+        plain = rows.take(DeltaTable(table).to_arrow())
     if plain[0] != everything[0]:
         raise ValueError(f"{plain[0]} rows with plain strings, {everything[0]} with views")
     return rows.answer(some, everything)
 
 
 def statements(watch: Watch, table: str) -> dict[str, Any]:
-    opened = deltalog.DeltaTable
+    opened = DeltaTable
 
     def merge(table: str) -> object:
         found = opened(table)
@@ -225,14 +227,14 @@ def statements(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def optimize(watch: Watch, table: str) -> dict[str, Any]:
-    opened = deltalog.DeltaTable(table)
+    opened = DeltaTable(table)
     with watch("optimize"):
         opened.optimize.compact(target_size=ordered.JOINED)
     return ordered.answer(table)
 
 
 def z_order(watch: Watch, table: str) -> dict[str, Any]:
-    opened, size = deltalog.DeltaTable(table), ordered.target_size(table)
+    opened, size = DeltaTable(table), ordered.target_size(table)
     with watch("z-order"):
         opened.optimize.z_order(ordered.COLUMNS, target_size=size)
     return ordered.answer(table)
