@@ -80,8 +80,9 @@ def write(
     """Computes a dataset of Ray and writes its rows as one commit.
 
     Tasks write files, and do not read the log. If anything fails, nothing is committed, and the files are deleted. If
-    Ray runs a task twice, the commit keeps the files of one run and deletes the files of the other. A task that is still
-    running when another task has failed may leave a file that no version contains, until VACUUM deletes it.
+    Ray runs a task twice, the commit keeps the files of one run and deletes those that the other run has written. A
+    task that is still running when another task has failed may leave a file that no version contains, until VACUUM
+    deletes it.
 
     Args:
         dataset: the dataset. Its rows may have been read from the same table.
