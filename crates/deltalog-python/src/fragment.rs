@@ -87,7 +87,7 @@ pub(crate) fn batch_partitions(batch: &StreamBatch, n: usize) -> Result<Vec<Vec<
 /// Divides a scan into at most `n` parts. Each returns exactly the rows of its files for which `predicate` is true.
 ///
 /// # Errors
-/// As [`TableScan::tasks`].
+/// Returns the same errors as [`TableScan::tasks`].
 pub(crate) fn scan_tasks(
     snapshot: &Snapshot,
     n: usize,

@@ -136,7 +136,7 @@ impl Answers {
     /// has one row.
     ///
     /// # Errors
-    /// As [`Answers::count`].
+    /// Returns the same errors as [`Answers::count`].
     pub fn count_by_partition(&self) -> Result<RecordBatch> {
         let partitions = PartitionColumns::of(&self.snapshot)?;
         let mut counts = PartitionCounts::new(&partitions)?;
@@ -162,7 +162,7 @@ impl Answers {
     /// first. Reads only the log. A table without partition columns has one row.
     ///
     /// # Errors
-    /// As [`Answers::count`].
+    /// Returns the same errors as [`Answers::count`].
     #[doc(hidden)]
     pub fn files_by_partition(&self) -> Result<RecordBatch> {
         let partitions = PartitionColumns::of(&self.snapshot)?;
@@ -188,7 +188,7 @@ impl Answers {
     /// statistics or because of a condition on other columns.
     ///
     /// # Errors
-    /// As [`Answers::min_max`].
+    /// Returns the same errors as [`Answers::min_max`].
     #[doc(hidden)]
     pub fn by_partition(&self, columns: &[ColumnPath]) -> Result<Option<RecordBatch>> {
         let columns = columns

@@ -262,7 +262,7 @@ impl FileListing {
     /// Returns the listing in the form of the log: with the log's column names and types.
     ///
     /// # Errors
-    /// As [`FileListing::read`].
+    /// Returns the same errors as [`FileListing::read`].
     pub fn kept(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
         let mut list = self.read()?;
         Ok(std::iter::from_fn(move || list.next_kept()))
@@ -273,7 +273,7 @@ impl FileListing {
     /// Returns the paths of the files, which show whether a file is in the table's directory.
     ///
     /// # Errors
-    /// As [`FileListing::read`].
+    /// Returns the same errors as [`FileListing::read`].
     pub fn paths(self) -> Result<impl Iterator<Item = Result<LogPath>>> {
         let mut list = self.columns([ListColumn::Path]).read()?;
         let batches = std::iter::from_fn(move || {

@@ -31,7 +31,7 @@ impl PartitionColumns {
     /// Creates the columns `names` of `schema`.
     ///
     /// # Errors
-    /// As [`PartitionColumns::of`].
+    /// Returns the same errors as [`PartitionColumns::of`].
     pub fn new(schema: &MappedSchema, names: &[String]) -> Result<Self> {
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for name in names {

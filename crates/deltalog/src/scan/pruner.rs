@@ -37,7 +37,7 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
 /// Returns filters as [`file_filters`] does, but uses only statistics that this crate has computed.
 ///
 /// # Errors
-/// As [`file_filters`].
+/// Returns the same errors as [`file_filters`].
 pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result<Vec<FileFilter>> {
     let certain = |filter: FileFilter| {
         if !filter.columns.contains(FileColumn::Stats) {

@@ -198,7 +198,7 @@ impl RowScan {
     /// Creates a scan of all columns of files of `snapshot`.
     ///
     /// # Errors
-    /// As [`RowScan::new`].
+    /// Returns the same errors as [`RowScan::new`].
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
         let schema = snapshot.mapped_schema();
         let scan =

@@ -171,7 +171,7 @@ impl TableScan {
     /// Returns the schema of the rows.
     ///
     /// # Errors
-    /// As [`TableScan::read`].
+    /// Returns the same errors as [`TableScan::read`].
     pub fn schema(&self) -> Result<SchemaRef> {
         Ok(self.scan()?.schema())
     }
@@ -232,7 +232,7 @@ impl DataFiles {
     /// Lists the files that `listing` of `snapshot` keeps.
     ///
     /// # Errors
-    /// As [`FileListing::read`].
+    /// Returns the same errors as [`FileListing::read`].
     pub fn new(snapshot: &Snapshot, listing: FileListing) -> Result<Self> {
         Self::with_columns(snapshot, listing, &[])
     }
@@ -240,7 +240,7 @@ impl DataFiles {
     /// Lists the files with the fields needed for row ids.
     ///
     /// # Errors
-    /// As [`FileListing::read`].
+    /// Returns the same errors as [`FileListing::read`].
     pub fn with_row_tracking(snapshot: &Snapshot, listing: FileListing) -> Result<Self> {
         Self::with_columns(snapshot, listing, &[ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion])
     }

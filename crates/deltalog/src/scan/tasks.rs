@@ -84,8 +84,9 @@ impl TableScan {
     /// ```
     ///
     /// # Errors
-    /// As [`TableScan::read`]. `InvalidArgument` if `count` is 0, and for a scan with a limit, which tasks cannot keep
-    /// together; `Unsupported` for a condition whose parts were parsed for different time zones.
+    /// Returns the same errors as [`TableScan::read`]. `InvalidArgument` if `count` is 0, and for a scan with a
+    /// limit, which tasks cannot keep together; `Unsupported` for a condition whose parts were parsed for different
+    /// time zones.
     pub fn tasks(&self, count: usize) -> Result<Vec<ScanTask>> {
         if count == 0 {
             return Err(Error::invalid_argument("a scan needs at least one task"));
@@ -102,7 +103,7 @@ impl TableScan {
     /// Divides the files of `listing`, a listing of the snapshot, in the same way, and does not count their rows.
     ///
     /// # Errors
-    /// As [`TableScan::tasks`].
+    /// Returns the same errors as [`TableScan::tasks`].
     #[doc(hidden)]
     pub fn tasks_of(&self, listing: FileListing, count: usize) -> Result<Vec<ScanTask>> {
         self.divided(listing, count, false)
@@ -207,7 +208,7 @@ impl ScanTask {
     /// Returns the scan, its files, and what resolves their paths.
     ///
     /// # Errors
-    /// As [`ScanTask::read`].
+    /// Returns the same errors as [`ScanTask::read`].
     #[doc(hidden)]
     pub fn opened(&self, storage: &Storage) -> Result<(RowScan, Vec<DataFile>, PathResolver)> {
         self.open(storage).map_err(|error| error.in_table(storage.url()).at_version(self.version))

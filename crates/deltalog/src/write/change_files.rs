@@ -49,7 +49,7 @@ impl ChangeFiles {
     /// Creates the writer for the table at `storage`, whose files otherwise follow `spec`.
     ///
     /// # Errors
-    /// As [`ensure_recordable`].
+    /// Returns the same errors as [`ensure_recordable`].
     pub(crate) fn new(storage: &Storage, environment: &Environment, spec: &TableWriteSpec) -> Result<Self> {
         ensure_recordable(spec)?;
         Ok(Self {

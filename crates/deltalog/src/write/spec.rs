@@ -79,7 +79,7 @@ impl TableWriteSpec {
     /// properties. (PROTOCOL, "Writer Requirements for Clustered Table".)
     ///
     /// # Errors
-    /// As [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].
+    /// Returns the same errors as [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
         Self::of_evolved(snapshot, snapshot.protocol(), snapshot.metadata())
     }
@@ -87,7 +87,7 @@ impl TableWriteSpec {
     /// Creates the spec of the table at this version, after a change of its protocol and its metadata.
     ///
     /// # Errors
-    /// As [`TableWriteSpec::of`].
+    /// Returns the same errors as [`TableWriteSpec::of`].
     pub(crate) fn of_evolved(snapshot: &Snapshot, protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let is_clustered = snapshot.protocol().writer_features().contains(&TableFeature::Clustering);
         let columns = if is_clustered { snapshot.clustering_columns()? } else { Vec::new() };
@@ -97,7 +97,7 @@ impl TableWriteSpec {
     /// Creates the spec of a table that is clustered by the columns at these logical paths.
     ///
     /// # Errors
-    /// As [`TableWriteSpec::new`].
+    /// Returns the same errors as [`TableWriteSpec::new`].
     pub(crate) fn clustered(
         protocol: &Protocol,
         metadata: &Metadata,
@@ -367,7 +367,7 @@ impl TableWriteSpec {
     /// none. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
-    /// As [`StructType::try_new`].
+    /// Returns the same errors as [`StructType::try_new`].
     pub(crate) fn counted_metadata(&self, metadata: &Metadata) -> Result<Option<Metadata>> {
         let marked = self.rules.identities.marked(self.schema())?;
         Ok(marked.map(|schema| Metadata { schema_string: schema.to_json(), ..metadata.clone() }))

@@ -15,7 +15,7 @@ pub(super) struct BindSchema<'a> {
 
 impl<'a> BindSchema<'a> {
     /// # Errors
-    /// As [`StructType::to_arrow`].
+    /// Returns the same errors as [`StructType::to_arrow`].
     pub(super) fn of(table: &'a StructType) -> Result<Self> {
         let arrow = table.to_arrow()?;
         let names = FieldNames::new(arrow.fields());
@@ -35,7 +35,7 @@ impl<'a> BindSchema<'a> {
     /// Parses and binds a value.
     ///
     /// # Errors
-    /// As [`Expression::bind`].
+    /// Returns the same errors as [`Expression::bind`].
     pub(super) fn bind(&self, sql: &str, time_zone: &str) -> Result<Expression> {
         Expression::bind_named(sql, &self.arrow, &self.names, time_zone)
     }
@@ -43,7 +43,7 @@ impl<'a> BindSchema<'a> {
     /// Parses and binds a value, and casts it to `to`.
     ///
     /// # Errors
-    /// As [`Expression::bind_as`].
+    /// Returns the same errors as [`Expression::bind_as`].
     pub(super) fn bind_as(&self, sql: &str, time_zone: &str, to: &DataType) -> Result<Expression> {
         Expression::bind_named_as(sql, &self.arrow, &self.names, time_zone, to)
     }

@@ -34,7 +34,7 @@ impl Constraints {
     /// Finds and binds the expressions of a table with this protocol, this metadata and this schema.
     ///
     /// # Errors
-    /// As [`RowRules::of`] and [`RowRules::bind`].
+    /// Returns the same errors as [`RowRules::of`] and [`RowRules::bind`].
     pub fn of(
         protocol: &Protocol,
         metadata: &Metadata,
@@ -61,8 +61,9 @@ impl Constraints {
     /// columns. `rows` have all columns of `table`. Values of type `char` are padded.
     ///
     /// # Errors
-    /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
-    /// and for a string that is too long for its column. InvalidArgument if an identity column has no values left.
+    /// Returns the same errors as [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose
+    /// values are always generated, and for a string that is too long for its column. InvalidArgument if an identity
+    /// column has no values left.
     pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let given = Given::of(given);
         let mut columns = NamedColumns::of(rows);
@@ -88,8 +89,8 @@ impl Constraints {
     /// does not have, from columns in the form in which they will be stored.
     ///
     /// # Errors
-    /// As [`Generated::fill`]. SchemaMismatch if a computed column is NOT NULL and has a NULL, and for a string that is
-    /// too long for its column.
+    /// Returns the same errors as [`Generated::fill`]. SchemaMismatch if a computed column is NOT NULL and has a
+    /// NULL, and for a string that is too long for its column.
     pub(crate) fn generate(
         &self,
         rows: RecordBatch,
@@ -136,7 +137,7 @@ impl Constraints {
     /// Returns the first row that violates a check, or whose value of a generated column in `batch` is wrong.
     ///
     /// # Errors
-    /// As [`Check::violation`] and [`Generated::verify`].
+    /// Returns the same errors as [`Check::violation`] and [`Generated::verify`].
     pub fn violation(&self, batch: &RecordBatch) -> Result<Option<Violation>> {
         if self.checks.is_empty() && self.generated.is_empty() {
             return Ok(None);

@@ -44,7 +44,7 @@ impl Check {
     /// Does the same as [`Check::bind`], for a schema to which other rules are bound, too.
     ///
     /// # Errors
-    /// As [`Check::bind`].
+    /// Returns the same errors as [`Check::bind`].
     pub(super) fn bind_to(schema: &BindSchema<'_>, name: &str, sql: &str, time_zone: &str) -> Result<Self> {
         let hint = "write to the table with Spark, which has more functions";
         Self::bind_or(schema, name, sql, time_zone, hint)

@@ -63,7 +63,8 @@ impl DefaultValue {
     /// Returns the default value as an array with one row, for a write in which all rows have the same value.
     ///
     /// # Errors
-    /// As [`DefaultValue::array`], and InvalidArgument for a value that differs from row to row.
+    /// Returns the same errors as [`DefaultValue::array`], and InvalidArgument for a value that differs from row to
+    /// row.
     #[doc(hidden)]
     pub fn for_all_rows(&self, data_type: &DataType) -> Result<ArrayRef> {
         let value = self.array(data_type, 1)?;

@@ -35,7 +35,7 @@ impl Generated {
     /// Does the same as [`Generated::bind`], for a schema to which other rules are bound, too.
     ///
     /// # Errors
-    /// As [`Generated::bind`].
+    /// Returns the same errors as [`Generated::bind`].
     pub(super) fn bind_to(schema: &BindSchema<'_>, column: &str, sql: &str, time_zone: &str) -> Result<Self> {
         let unusable = |error: Error| {
             error
@@ -83,7 +83,7 @@ impl Generated {
     /// equals NULL.
     ///
     /// # Errors
-    /// As [`Generated::fill`], and SchemaMismatch if `batch` lacks the column.
+    /// Returns the same errors as [`Generated::fill`], and SchemaMismatch if `batch` lacks the column.
     pub fn verify(&self, batch: &RecordBatch) -> Result<Option<Violation>> {
         let expected = self.fill(batch)?;
         let path = ColumnPath::new([&self.column]);

@@ -65,7 +65,7 @@ impl NamedColumns {
     /// Returns the rows with the column at `place` and the columns that an expression reads.
     ///
     /// # Errors
-    /// As [`NamedColumns::read_by`].
+    /// Returns the same errors as [`NamedColumns::read_by`].
     pub(super) fn read_with(&self, place: usize, columns: &[BoundColumn]) -> Result<RecordBatch> {
         let names = columns.iter().filter_map(BoundColumn::top_level);
         let read = names.map(|name| self.place(name));

@@ -95,7 +95,7 @@ impl RowRules {
     /// database, unless a rule has its own.
     ///
     /// # Errors
-    /// As [`Check::bind`] and [`Generated::bind`].
+    /// Returns the same errors as [`Check::bind`] and [`Generated::bind`].
     pub fn bind(&self, schema: &StructType, time_zone: &str) -> Result<Constraints> {
         let nothing = StructType::default();
         let is_read = !(self.checks.is_empty() && self.generated.is_empty());

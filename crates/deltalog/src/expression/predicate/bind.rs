@@ -41,7 +41,7 @@ impl Predicate {
     /// Does the same as [`Predicate::bind`], for a schema whose names are indexed.
     ///
     /// # Errors
-    /// As [`Predicate::bind`].
+    /// Returns the same errors as [`Predicate::bind`].
     pub(super) fn bind_named(&self, schema: &Schema, names: &FieldNames) -> Result<BoundPredicate> {
         Tree::Condition(self).ensure_bounded()?;
         let mut binder = Binder::new(schema, names);

@@ -68,7 +68,7 @@ impl Expression {
     /// Does the same as [`Expression::bind`], for a schema whose names are indexed.
     ///
     /// # Errors
-    /// As [`Expression::bind`].
+    /// Returns the same errors as [`Expression::bind`].
     pub(crate) fn bind_named(
         sql: &str,
         schema: &Schema,
@@ -81,7 +81,7 @@ impl Expression {
     /// Binds a parsed value.
     ///
     /// # Errors
-    /// As [`Expression::bind`].
+    /// Returns the same errors as [`Expression::bind`].
     pub(super) fn of_value(
         parsed: &Expr,
         (schema, names): (&Schema, &FieldNames),
@@ -97,7 +97,7 @@ impl Expression {
     /// Parses and binds as [`Expression::bind`] does, and casts the value to `to`, unless it has that type.
     ///
     /// # Errors
-    /// As [`Expression::bind`], and InvalidArgument if there is no cast.
+    /// Returns the same errors as [`Expression::bind`], and InvalidArgument if there is no cast.
     pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
         Self::bind_named_as(sql, schema, &FieldNames::new(schema.fields()), time_zone, to)
     }
@@ -105,7 +105,7 @@ impl Expression {
     /// Does the same as [`Expression::bind_as`], for a schema whose names are indexed.
     ///
     /// # Errors
-    /// As [`Expression::bind_as`].
+    /// Returns the same errors as [`Expression::bind_as`].
     pub(crate) fn bind_named_as(
         sql: &str,
         schema: &Schema,
@@ -120,7 +120,7 @@ impl Expression {
     /// microseconds since 1970.
     ///
     /// # Errors
-    /// As [`Expression::bind_as`].
+    /// Returns the same errors as [`Expression::bind_as`].
     pub(crate) fn bind_default(sql: &str, time_zone: &str, begun: i64, to: &DataType) -> Result<Self> {
         let parsed = parse_value_at(sql, time_zone, begun)?;
         Self::of_parsed(&parsed, (&Schema::empty(), &FieldNames::default()), time_zone, to, sql)
@@ -129,7 +129,7 @@ impl Expression {
     /// Binds a value that was parsed from `sql`, as [`Expression::bind_as`] does.
     ///
     /// # Errors
-    /// As [`Expression::bind_as`].
+    /// Returns the same errors as [`Expression::bind_as`].
     pub(super) fn of_parsed(
         parsed: &Expr,
         (schema, names): (&Schema, &FieldNames),

@@ -116,7 +116,7 @@ impl Scope {
     /// Parses and binds a condition.
     ///
     /// # Errors
-    /// As [`Scope::parse`] and [`Predicate::bind`].
+    /// Returns the same errors as [`Scope::parse`] and [`Predicate::bind`].
     pub(crate) fn condition(&self, sql: &str) -> Result<BoundPredicate> {
         self.bind(&self.parse(sql)?)
     }
@@ -124,7 +124,7 @@ impl Scope {
     /// Binds a condition that [`Scope::parse`] has returned, or a part of one.
     ///
     /// # Errors
-    /// As [`Predicate::bind`].
+    /// Returns the same errors as [`Predicate::bind`].
     pub(crate) fn bind(&self, condition: &Predicate) -> Result<BoundPredicate> {
         condition.bind_named(&self.schema, &self.names)
     }
@@ -147,7 +147,7 @@ impl Scope {
     /// Binds a value that is a part of a result of [`Scope::parse`].
     ///
     /// # Errors
-    /// As [`Expression::bind`].
+    /// Returns the same errors as [`Expression::bind`].
     pub(crate) fn expression(&self, value: &Expr) -> Result<Expression> {
         Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
     }
@@ -174,8 +174,8 @@ impl Scope {
     /// type; a computed value is cast.
     ///
     /// # Errors
-    /// As [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that `to` cannot represent, and
-    /// for a variant, unless it is NULL.
+    /// Returns the same errors as [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that
+    /// `to` cannot represent, and for a variant, unless it is NULL.
     pub(crate) fn value(&self, sql: &str, to: &Field) -> Result<ScopedValue> {
         let mut value = parse_value_at(sql, &self.time_zone, self.begun)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
@@ -290,7 +290,7 @@ impl ScopedValue {
     /// the index of a column there.
     ///
     /// # Errors
-    /// As [`Expression::evaluate`].
+    /// Returns the same errors as [`Expression::evaluate`].
     pub(crate) fn of(
         &self,
         rows: &RecordBatch,

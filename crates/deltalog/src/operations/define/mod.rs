@@ -236,7 +236,7 @@ impl TableDefinition {
     /// Checks the definition, and returns the partition columns spelled as in the schema.
     ///
     /// # Errors
-    /// As [`TableDefinition::resolve`].
+    /// Returns the same errors as [`TableDefinition::resolve`].
     fn check(&self) -> Result<Vec<String>> {
         ensure_settable(&self.configuration)?;
         check_bloom_filters(&self.configuration, &self.schema)?;
@@ -246,7 +246,7 @@ impl TableDefinition {
     /// Checks names and types of the columns, and returns the partition columns spelled as in the schema.
     ///
     /// # Errors
-    /// As [`TableDefinition::resolve`].
+    /// Returns the same errors as [`TableDefinition::resolve`].
     pub(crate) fn check_columns(&self) -> Result<Vec<String>> {
         if self.schema.fields().is_empty() {
             return Err(Error::schema_mismatch("a table needs at least one column"));

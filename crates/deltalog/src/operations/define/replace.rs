@@ -36,9 +36,9 @@ impl TableDefinition {
     /// Returns the actions of a commit that replaces the table of `base` by the defined one.
     ///
     /// # Errors
-    /// As [`TableDefinition::resolve`]. `InvalidArgument` also if `base` is append-only, or if it is clustered and the
-    /// definition has partition columns, or if Iceberg compatibility forbids its partition columns. `Unsupported` if
-    /// `base` cannot be written.
+    /// Returns the same errors as [`TableDefinition::resolve`]. `InvalidArgument` also if `base` is append-only, or
+    /// if it is clustered and the definition has partition columns, or if Iceberg compatibility forbids its partition
+    /// columns. `Unsupported` if `base` cannot be written.
     pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
         ensure_writable(base.protocol(), base.metadata())?;
         base.ensure_removable()?;

@@ -75,7 +75,7 @@ pub(super) fn run(
 /// Columns of the schema `data` that the table lacks are added to the table.
 ///
 /// # Errors
-/// As [`PendingWrite::on`].
+/// Returns the same errors as [`PendingWrite::on`].
 pub fn files_of_statement(
     base: &Snapshot,
     data: Option<StructType>,

@@ -104,7 +104,7 @@ impl StatementTask {
     /// Parses the text that [`StatementTask::to_json`] has returned.
     ///
     /// # Errors
-    /// As [`WriteTask::from_json`].
+    /// Returns the same errors as [`WriteTask::from_json`].
     pub fn from_json(json: &str) -> Result<Self> {
         WriteTask::from_json(json).map(Self)
     }
@@ -112,7 +112,7 @@ impl StatementTask {
     /// Returns the task as text, for other processes.
     ///
     /// # Errors
-    /// As [`WriteTask::to_json`].
+    /// Returns the same errors as [`WriteTask::to_json`].
     pub fn to_json(&self) -> Result<String> {
         self.0.to_json()
     }
@@ -126,7 +126,7 @@ impl StatementTask {
     /// table tracks rows, their row ids as a scan returns them.
     ///
     /// # Errors
-    /// As [`WriteTask::writer`].
+    /// Returns the same errors as [`WriteTask::writer`].
     pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
         self.0.writer_by(self.spec().map_err(|error| error.in_table(storage.url()))?, storage, environment)
     }
@@ -134,7 +134,7 @@ impl StatementTask {
     /// Returns the result of a task. Without a `writer`, the task has written no rows.
     ///
     /// # Errors
-    /// As [`DataWriter::finish`].
+    /// Returns the same errors as [`DataWriter::finish`].
     pub fn fragment(&self, writer: Option<DataWriter>, report: Vec<u8>) -> Result<StatementFragment> {
         let files = match writer {
             Some(writer) => self.0.fragment(writer)?,

@@ -10,7 +10,7 @@ use crate::storage::Storage;
 /// Returns the newest version; `None` if there is no table.
 ///
 /// # Errors
-/// As [`Snapshot::open`].
+/// Returns the same errors as [`Snapshot::open`].
 pub(crate) fn newest(storage: &Storage) -> Result<Option<Snapshot>> {
     match Snapshot::open(storage, None) {
         Ok(snapshot) => Ok(Some(snapshot)),

@@ -39,7 +39,7 @@ impl PendingWrite {
     /// then, or changed the protocol or the metadata, it is a `CommitConflict`.
     ///
     /// # Errors
-    /// As [`PendingWrite::define`]; also `CommitConflict`.
+    /// Returns the same errors as [`PendingWrite::define`]; also `CommitConflict`.
     pub fn define_on(
         read: &Snapshot,
         definition: &TableDefinition,

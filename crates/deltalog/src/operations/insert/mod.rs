@@ -119,7 +119,7 @@ impl PendingWrite {
     ///   computed from rows of the table ([`WriteRequest::reads`]), it is based on `read` and depends on these rows.
     ///
     /// # Errors
-    /// As [`PendingWrite::begin`].
+    /// Returns the same errors as [`PendingWrite::begin`].
     pub fn begin_on(
         read: &Snapshot,
         request: WriteRequest,
@@ -142,7 +142,7 @@ impl PendingWrite {
     /// Checks the request against exactly `base`; `None` stands for a table that is to be created.
     ///
     /// # Errors
-    /// As [`PendingWrite::begin`].
+    /// Returns the same errors as [`PendingWrite::begin`].
     pub fn on(
         storage: &Storage,
         base: Option<Snapshot>,
@@ -372,7 +372,7 @@ impl PendingWrite {
     /// none. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
-    /// As [`StructType::try_new`].
+    /// Returns the same errors as [`StructType::try_new`].
     #[doc(hidden)]
     pub fn counted_metadata(&self) -> Result<Option<Metadata>> {
         let metadata = match (&self.target, &self.evolved) {

@@ -49,7 +49,7 @@ impl Positions {
     /// Reads the deletion vector of a file.
     ///
     /// # Errors
-    /// As [`DeletionVectors::read`].
+    /// Returns the same errors as [`DeletionVectors::read`].
     pub(crate) fn of(base: &Snapshot, file: &ListedFile) -> Result<Self> {
         Ok(Self { deleted: file.deleted(base)?, next: 0 })
     }
@@ -57,7 +57,7 @@ impl Positions {
     /// Reads the deletion vector of a file, if it has one.
     ///
     /// # Errors
-    /// As [`DeletionVectors::read`].
+    /// Returns the same errors as [`DeletionVectors::read`].
     pub(crate) fn read(
         vectors: &DeletionVectors,
         descriptor: Option<&DeletionVectorDescriptor>,
@@ -140,7 +140,7 @@ impl<'a> Finder<'a> {
     /// Finds rows in one file, which is read.
     ///
     /// # Errors
-    /// As [`Finder::find_all`].
+    /// Returns the same errors as [`Finder::find_all`].
     pub(crate) fn find(&self, file: &ListedFile) -> Result<Found> {
         self.find_by(&self.scan, file)
     }
@@ -184,7 +184,7 @@ pub(crate) fn truth(condition: &BoundPredicate, batch: &RecordBatch) -> Result<B
 /// Returns a scan of the top-level columns `names`, which may be repeated.
 ///
 /// # Errors
-/// As [`RowScan::with_projection`].
+/// Returns the same errors as [`RowScan::with_projection`].
 pub(crate) fn scan_of<'a>(base: &Snapshot, names: impl Iterator<Item = &'a str>) -> Result<RowScan> {
     let mut seen = HashSet::new();
     let columns: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();

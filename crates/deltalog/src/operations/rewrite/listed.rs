@@ -91,7 +91,7 @@ impl ListedFile {
     /// the footer.
     ///
     /// # Errors
-    /// As [`ListedFile::counted_in_footer`].
+    /// Returns the same errors as [`ListedFile::counted_in_footer`].
     pub(crate) fn counted_certainly(&self, base: &Snapshot) -> Result<Add> {
         match has_certain_count(&self.add) {
             true => Ok(self.add.clone()),
@@ -139,7 +139,7 @@ pub fn listed_files(base: &Snapshot, predicate: Option<&Predicate>) -> Result<Ve
 /// trusted.
 ///
 /// # Errors
-/// As [`listed_files`].
+/// Returns the same errors as [`listed_files`].
 pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<Vec<DataFile>> {
     let filters = certain_file_filters(base, predicate).map_err(|error| base.located(error))?;
     let mut found = Vec::new();
@@ -154,7 +154,7 @@ pub(crate) fn files_in_doubt(base: &Snapshot, predicate: &Predicate) -> Result<V
 /// `wanted`.
 ///
 /// # Errors
-/// As [`listed_files`].
+/// Returns the same errors as [`listed_files`].
 pub(crate) fn list(
     base: &Snapshot,
     predicate: Option<&Predicate>,

@@ -110,7 +110,7 @@ impl RowWriter {
     /// Adds rows, which may lack some columns.
     ///
     /// # Errors
-    /// As [`RowWriter::update`].
+    /// Returns the same errors as [`RowWriter::update`].
     pub(crate) fn insert(&mut self, rows: &RecordBatch) -> Result<()> {
         let completion = match &mut self.inserted {
             Some(completion) => completion,

@@ -35,7 +35,7 @@ impl StreamBatch {
     /// parts of the predicate that cannot be evaluated are ignored.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub fn listing(&self, predicate: Option<&Predicate>) -> Result<FileListing> {
         let reads_statistics = predicate.is_some_and(|predicate| self.reads_statistics(predicate));
         let mut files = Vec::new();
@@ -62,7 +62,7 @@ impl StreamBatch {
     /// Returns the number of files, including excluded files. The stream must not be one of the change data feed.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub fn file_count(&self) -> Result<u64> {
         Ok(self.parts()?.iter().map(|part| part.files.len() as u64).sum())
     }
@@ -70,7 +70,7 @@ impl StreamBatch {
     /// Returns the size of the files in bytes.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub fn size_in_bytes(&self) -> Result<u64> {
         let mut size = 0_u64;
         if self.is_change_feed() {
@@ -92,7 +92,7 @@ impl StreamBatch {
     /// the rows.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub fn changes(&self, predicate: Option<&Predicate>) -> Result<ChangePlan> {
         let located = |error: Error| error.in_table(self.snapshot().storage().url());
         if !self.stream.options().is_change_feed {
@@ -118,8 +118,8 @@ impl StreamBatch {
     /// order.
     ///
     /// # Errors
-    /// As [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while reading are returned with the
-    /// batches.
+    /// Returns the same errors as [`TableStream::latest`]; `InvalidArgument` for an unknown column. Errors while
+    /// reading are returned with the batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         if self.stream.options().is_change_feed {
             return self.changes(None)?.read(columns);

@@ -121,7 +121,7 @@ impl Commits {
     /// Looks for new versions. Does nothing if the last call found none and was less than `pause` ago.
     ///
     /// # Errors
-    /// As [`Snapshot::refresh`].
+    /// Returns the same errors as [`Snapshot::refresh`].
     pub(super) fn look(&mut self, environment: &Environment, pause: Duration) -> Result<()> {
         let now = environment.now_ms();
         let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
@@ -178,7 +178,7 @@ impl Commits {
     /// Reads a commit again with the statistics of its files. Returns it without them if its file no longer exists.
     ///
     /// # Errors
-    /// As [`Commits::commit`].
+    /// Returns the same errors as [`Commits::commit`].
     pub(super) fn with_statistics(
         &mut self,
         version: u64,
@@ -214,7 +214,7 @@ impl Commits {
     /// Returns the times of all commits up to the newest version that was seen.
     ///
     /// # Errors
-    /// As [`Snapshot::commit_times`].
+    /// Returns the same errors as [`Snapshot::commit_times`].
     pub(super) fn times(&self) -> Result<CommitTimes> {
         self.newest.commit_times(Some(self.newest.version()))
     }

@@ -12,7 +12,7 @@ impl TableStream {
     /// Checks that all versions up to the position at which a stream continues exist.
     ///
     /// # Errors
-    /// As [`ensure_seen`].
+    /// Returns the same errors as [`ensure_seen`].
     pub(super) fn ensure_reached(&self, state: &mut State, place: Position) -> Result<()> {
         // At the base of a version, nothing of that version has been read yet.
         let is_base = !place.is_initial && place.index <= Some(Index::Base);

@@ -20,7 +20,7 @@ impl TableStream {
     /// Without `patience` it waits without a limit.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub fn wait(
         &self,
         start: Option<&StreamOffset>,

@@ -295,7 +295,7 @@ impl ChangePlan {
     /// again. For engines that filter the rows themselves.
     ///
     /// # Errors
-    /// As [`ChangeFeed::plan`].
+    /// Returns the same errors as [`ChangeFeed::plan`].
     pub fn pruned(&self, predicate: Predicate) -> Result<Self> {
         let Some(versions) = &self.versions else { return Ok(self.clone()) };
         let (start, end) = (ChangeBound::Version(*versions.start()), ChangeBound::Version(*versions.end()));

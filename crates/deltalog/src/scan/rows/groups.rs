@@ -10,7 +10,7 @@ use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune
 /// Returns the row groups of a file that must be read for `predicate`, whose columns are at `places`.
 ///
 /// # Errors
-/// As [`prune`].
+/// Returns the same errors as [`prune`].
 pub(super) fn matching_groups(
     predicate: &BoundPredicate,
     places: &Places,

@@ -11,7 +11,7 @@ use crate::runtime::by_name::names_of;
 /// Returns whether `file` stores a number or a date with a different type than the table's, at any depth.
 ///
 /// # Errors
-/// As [`Opener::open`].
+/// Returns the same errors as [`Opener::open`].
 pub(super) fn converts_numbers(opener: &Opener, file: &DataFile) -> Result<bool> {
     // It does not matter which rows are deleted.
     let all = DataFile { rows: FileRows::All, ..file.clone() };

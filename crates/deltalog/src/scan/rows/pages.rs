@@ -18,7 +18,7 @@ use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune
 /// `None` if that is all rows.
 ///
 /// # Errors
-/// As [`prune`].
+/// Returns the same errors as [`prune`].
 pub(super) fn matching_pages(
     predicate: &BoundPredicate,
     places: &Places,

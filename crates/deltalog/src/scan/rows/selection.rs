@@ -69,7 +69,7 @@ impl SelectedRows {
     /// Reads the vectors of a file with `file_rows` rows.
     ///
     /// # Errors
-    /// As [`DeletionVectors::read`].
+    /// Returns the same errors as [`DeletionVectors::read`].
     pub(super) fn read(rows: &FileRows, vectors: &DeletionVectors, file_rows: u64) -> Result<Self> {
         let read = |descriptor| vectors.read(descriptor, Some(file_rows));
         Ok(match rows {

@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
     /// Returns protocol and metadata of the table as drafted, for a write that sets them together with its rows.
     ///
     /// # Errors
-    /// As [`Draft::finish`].
+    /// Returns the same errors as [`Draft::finish`].
     pub(super) fn into_table(mut self) -> Result<TableHeader> {
         let protocol = self.protocol()?;
         iceberg::follow_up(&mut self, &protocol)?;

@@ -24,7 +24,7 @@ use crate::write::{FOOTER_THREADS, TableWriteSpec, iceberg_fault, read_footer};
 /// Checks the table as drafted, which has `protocol`, and gives ids to parts of arrays and maps.
 ///
 /// # Errors
-/// As [`IcebergCompat::of`] and [`IcebergCompat::check`].
+/// Returns the same errors as [`IcebergCompat::of`] and [`IcebergCompat::check`].
 pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let Some(iceberg) = IcebergCompat::of(protocol, &draft.metadata)? else { return Ok(()) };
     iceberg.check(protocol, &draft.metadata, &draft.schema)?;

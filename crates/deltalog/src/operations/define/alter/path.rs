@@ -57,7 +57,7 @@ pub(super) fn edit_field(
 /// Returns `schema` with the fields of the struct at `parent` replaced by the result of `edit`.
 ///
 /// # Errors
-/// As [`edit_field`]. `InvalidArgument` if there is no struct at `parent`.
+/// Returns the same errors as [`edit_field`]. `InvalidArgument` if there is no struct at `parent`.
 pub(super) fn edit_fields(
     schema: &StructType,
     parent: &[String],

@@ -49,7 +49,7 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
 /// Returns the protocol and metadata of a new table that has the files of `base`, and these properties in addition.
 ///
 /// # Errors
-/// As [`set`], and as [`Draft::finish`].
+/// Returns the same errors as [`set`], and as [`Draft::finish`].
 pub(crate) fn with_properties(
     base: &Snapshot,
     properties: &BTreeMap<String, String>,

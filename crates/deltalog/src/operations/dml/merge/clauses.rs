@@ -240,7 +240,8 @@ impl Clauses {
     /// positions.
     ///
     /// # Errors
-    /// As [`RowWriter::update`]; `InvalidArgument` for a row for which a value cannot be computed.
+    /// Returns the same errors as [`RowWriter::update`]; `InvalidArgument` for a row for which a value cannot be
+    /// computed.
     pub(super) fn apply(
         &self,
         sides: &Sides<'_>,

@@ -178,7 +178,7 @@ impl ClonedFiles {
     /// Copies the files that the target does not have.
     ///
     /// # Errors
-    /// As [`copy_all`].
+    /// Returns the same errors as [`copy_all`].
     pub(super) fn copy(&self, source: &Snapshot, target: &Storage) -> Result<()> {
         let files = self.copies.iter().map(|copy| Copy {
             from: copy.from.clone(),
@@ -193,7 +193,7 @@ impl ClonedFiles {
     /// files, which the engine does not copy.
     ///
     /// # Errors
-    /// As [`Storage::sync_reported`] and [`copy_all`].
+    /// Returns the same errors as [`Storage::sync_reported`] and [`copy_all`].
     pub(super) fn complete(&self, source: &Snapshot, target: &Storage) -> Result<()> {
         let paths: Vec<String> = self.copies.iter().map(DataCopy::path).collect();
         target.sync_reported(paths.iter().map(String::as_str))?;

@@ -80,7 +80,7 @@ pub struct CopiedFile {
 /// Plans a clone of `source` at `target`.
 ///
 /// # Errors
-/// As [`super::clone_table`], without the errors of copies and of the commit.
+/// Returns the same errors as [`super::clone_table`], without the errors of copies and of the commit.
 pub fn plan_clone(
     source: &Snapshot,
     target: &Storage,
@@ -158,7 +158,7 @@ impl ClonePlan {
     /// Copies the files, and commits.
     ///
     /// # Errors
-    /// As [`super::clone_table`].
+    /// Returns the same errors as [`super::clone_table`].
     pub fn execute(self) -> Result<Cloned> {
         self.commit(ClonedFiles::copy)
     }
@@ -166,8 +166,8 @@ impl ClonePlan {
     /// Commits the copies that an engine has made. If the commit fails, the copies are deleted.
     ///
     /// # Errors
-    /// As [`super::clone_table`]. `CorruptData` if a report does not fit the plan; `FileNotFound` if copies are not in
-    /// the clone's location as this process sees it.
+    /// Returns the same errors as [`super::clone_table`]. `CorruptData` if a report does not fit the plan;
+    /// `FileNotFound` if copies are not in the clone's location as this process sees it.
     pub fn commit_copied(mut self, copied: &[CopiedFile]) -> Result<Cloned> {
         let unique = match self.unique_names(copied) {
             Ok(unique) => unique,

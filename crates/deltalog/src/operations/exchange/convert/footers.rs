@@ -61,7 +61,7 @@ impl Footers<'_> {
     /// Returns the columns of the files, the columns that all files have, and the `add` actions of the files.
     ///
     /// # Errors
-    /// As [`super::plan_conversion`].
+    /// Returns the same errors as [`super::plan_conversion`].
     pub(super) fn read(
         &self,
         files: &[FoundFile],

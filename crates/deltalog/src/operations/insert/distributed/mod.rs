@@ -135,7 +135,7 @@ impl DistributedWrite {
     /// or has no effect, all files of the write are deleted; if its outcome is unknown, all are kept.
     ///
     /// # Errors
-    /// As [`PendingWrite::commit`].
+    /// Returns the same errors as [`PendingWrite::commit`].
     pub fn commit(self, fragments: CheckedFragments, operation: Operation) -> Result<WriteOutcome> {
         let CheckedFragments { files, counted, unnamed } = fragments;
         let storage = self.pending.storage().clone();

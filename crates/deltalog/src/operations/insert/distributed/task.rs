@@ -145,7 +145,7 @@ impl WriteTask {
     /// Completes the files of a writer of this task, and returns the fragment that names them.
     ///
     /// # Errors
-    /// As [`DataWriter::finish`]. `InvalidArgument` for a writer that no task has made.
+    /// Returns the same errors as [`DataWriter::finish`]. `InvalidArgument` for a writer that no task has made.
     pub fn fragment(&self, writer: DataWriter) -> Result<Fragment> {
         let identities = writer.identities().clone();
         Fragment::new(&self.write, writer.finish()?, identities.counted())

@@ -25,7 +25,7 @@ pub(super) struct Expected {
 
 impl Expected {
     /// # Errors
-    /// As [`TableWriteSpec::of`].
+    /// Returns the same errors as [`TableWriteSpec::of`].
     pub(super) fn of(base: &Snapshot) -> Result<Self> {
         let spec = TableWriteSpec::of(base)?;
         let mut columns = indexed(&spec.data_schema(), spec.indexed());

@@ -141,7 +141,7 @@ impl Numbers {
     /// Completes the list. A few numbers stay in memory, so that small tables need no temporary file.
     ///
     /// # Errors
-    /// As [`Numbers::extend`].
+    /// Returns the same errors as [`Numbers::extend`].
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.places.is_empty() && self.last.len() <= FEW {
             self.last.shrink_to_fit();

@@ -106,7 +106,7 @@ impl FileChanges {
     /// Returns the same changes for a table with row ids: counts the rows of added files that get new ids.
     ///
     /// # Errors
-    /// As [`with_certain_counts`].
+    /// Returns the same errors as [`with_certain_counts`].
     pub(super) fn with_counted_rows(mut self, earlier: &Snapshot) -> Result<Self> {
         let mut counted = Vec::with_capacity(self.adds.len());
         for batch in &self.adds {

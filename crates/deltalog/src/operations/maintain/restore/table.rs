@@ -147,7 +147,7 @@ fn name_in_files(field: &StructField) -> String {
 /// Returns `schema` with the high water marks of `newest` where they are higher; `None` if none is.
 ///
 /// # Errors
-/// As [`StructType::try_new`].
+/// Returns the same errors as [`StructType::try_new`].
 fn with_farthest_marks(schema: &StructType, newest: &StructType) -> Result<Option<StructType>> {
     let number =
         |field: &StructField, key: &str| field.metadata.entries().get(key).and_then(|value| value.as_i64());

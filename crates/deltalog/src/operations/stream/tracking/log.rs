@@ -48,7 +48,7 @@ impl SchemaLog {
     /// Returns the entry before the last.
     ///
     /// # Errors
-    /// As [`SchemaLog::open`].
+    /// Returns the same errors as [`SchemaLog::open`].
     pub(super) fn previous(&self) -> Result<Option<Entry>> {
         self.previous_number().map_or(Ok(None), |number| self.entry(number))
     }

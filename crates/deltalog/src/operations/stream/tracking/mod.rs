@@ -271,7 +271,7 @@ impl TableStream {
     /// again.
     ///
     /// # Errors
-    /// As [`TableStream::latest`].
+    /// Returns the same errors as [`TableStream::latest`].
     pub(super) fn blocked_at(&self, state: &State, from: Position) -> Result<Option<(u64, Index)>> {
         let Some(tracked) = state.commits.tracked().filter(|tracked| tracked.is_active()) else {
             return Ok(None);

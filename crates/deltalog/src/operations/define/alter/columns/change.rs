@@ -93,7 +93,7 @@ pub(in crate::operations::define::alter) fn set_nullable(
 /// to do if a row does.
 ///
 /// # Errors
-/// As [`set_nullable`].
+/// Returns the same errors as [`set_nullable`].
 pub(super) fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath, hint: &str) -> Result<()> {
     let (parent, _) = split(path)?;
     let mut is_null = vec![];

@@ -47,7 +47,7 @@ impl OlderTypes {
     /// Returns the path of the first file with an older type among the `add` actions of a commit.
     ///
     /// # Errors
-    /// As [`OlderTypes::find`]; `CorruptLog`.
+    /// Returns the same errors as [`OlderTypes::find`]; `CorruptLog`.
     pub(super) fn first_of_commit(&self, adds: &RecordBatch) -> Result<Option<String>> {
         let batch = with_columns(adds, FileColumns::of_removes().iter().map(FileColumn::field).collect())?;
         let files = data_files(&batch, &self.resolver, &self.partitions)?;
