@@ -1,4 +1,4 @@
-//! Everything that is computed from a row: predicates, SQL expressions, and the rules of a table. This layer does no
+//! Everything that is computed from rows: predicates, SQL expressions, and the rules of a table. This layer does no
 //! I/O.
 
 pub(crate) mod constraints;

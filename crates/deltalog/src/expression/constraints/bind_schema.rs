@@ -1,4 +1,4 @@
-//! The schema of a table with an index of its names, so that many rules can be bound to it quickly.
+//! The schema of a table with an index of its column names, so that many rules can be bound to it quickly.
 
 use arrow::datatypes::{DataType, Schema};
 
@@ -22,7 +22,7 @@ impl<'a> BindSchema<'a> {
         Ok(Self { table, arrow, names })
     }
 
-    /// Returns the schema of the table.
+    /// Returns the schema of the table, without the index.
     pub(super) fn table(&self) -> &'a StructType {
         self.table
     }
@@ -32,7 +32,7 @@ impl<'a> BindSchema<'a> {
         Some(self.arrow.fields().get(self.names.exact(column)?)?.data_type())
     }
 
-    /// Parses and binds a value.
+    /// Parses a SQL expression and binds it to the schema.
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::bind`].
@@ -40,7 +40,7 @@ impl<'a> BindSchema<'a> {
         Expression::bind_named(sql, &self.arrow, &self.names, time_zone)
     }
 
-    /// Parses and binds a value, and casts it to `to`.
+    /// Parses a SQL expression, binds it to the schema, and casts its value to the type `to`.
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::bind_as`].

@@ -1,4 +1,4 @@
-//! The rules of a table, bound to its schema, and their application to rows.
+//! The rules of a table, bound to its schema, and the code that applies them to rows.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::rules::RowRules;
 use crate::error::{Error, Result};
 use crate::protocol::{Metadata, Protocol, StructType};
 
-/// All of a table's rules for its rows.
+/// All rules that a table has for its rows.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Constraints {
-    /// CHECK constraints by name, then the invariants of columns.
+    /// The CHECK constraints, by name, followed by the invariants of columns.
     pub checks: Vec<Check>,
-    /// The generated columns, in the order of the schema.
+    /// The generated columns, in the order of the table's schema.
     pub generated: Vec<Generated>,
-    /// The default values of columns, in the order of the schema.
+    /// The default values of columns, in the order of the table's schema.
     pub defaults: Vec<DefaultValue>,
     pub(super) identities: Identities,
     pub(super) lengths: Vec<Length>,
@@ -44,8 +44,8 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns the schema that given rows must fit: the table's schema, in which columns that are not given and will be
-    /// filled are nullable.
+    /// Returns the schema that the rows must fit: the table's schema, in which the columns that `given` lacks and
+    /// that will be filled are nullable.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {
         let (filled, given) = (self.filled(), Given::of(given));
         let fields = table.fields().iter().map(|field| {
@@ -57,13 +57,13 @@ impl Constraints {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// Returns `rows` after filling the columns that `given` does not have with default values and values of identity
-    /// columns. `rows` have all columns of `table`. Values of type `char` are padded.
+    /// Fills the columns that `given` does not have with default values and values of identity columns, pads values
+    /// of type `char`, and returns the result. `rows` must have all columns of `table`.
     ///
     /// # Errors
-    /// Returns the same errors as [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose
-    /// values are always generated, and for a string that is too long for its column. InvalidArgument if an identity
-    /// column has no values left.
+    /// Returns the same errors as [`DefaultValue::array`]. Returns SchemaMismatch if the rows have values for an
+    /// identity column whose values are always generated, and if a string is too long for its column. Returns
+    /// InvalidArgument if an identity column has no values left.
     pub(crate) fn fill(&self, rows: RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let given = Given::of(given);
         let mut columns = NamedColumns::of(rows);
@@ -85,12 +85,13 @@ impl Constraints {
         columns.batch()
     }
 
-    /// Returns `rows`, which [`Constraints::fill`] has returned, after computing the generated columns that `given`
-    /// does not have, from columns in the form in which they will be stored.
+    /// Computes the generated columns that `given` does not have, and returns the completed rows. `rows` must come
+    /// from [`Constraints::fill`]. The columns that are read have already been converted to the types in which they
+    /// will be stored.
     ///
     /// # Errors
-    /// Returns the same errors as [`Generated::fill`]. SchemaMismatch if a computed column is NOT NULL and has a
-    /// NULL, and for a string that is too long for its column.
+    /// Returns the same errors as [`Generated::fill`]. Returns SchemaMismatch if a computed column is NOT NULL and
+    /// has a NULL, and if a string is too long for its column.
     pub(crate) fn generate(
         &self,
         rows: RecordBatch,
@@ -121,7 +122,7 @@ impl Constraints {
         columns.batch_of(table)
     }
 
-    /// Pads strings to the lengths of their columns; refuses longer ones.
+    /// Pads strings of type `char` to the length of their column, and refuses strings that are too long.
     fn pad(&self, columns: &mut NamedColumns) -> Result<()> {
         for length in &self.lengths {
             let at = columns.place(length.column())?;
@@ -134,7 +135,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// Returns the first row that violates a check, or whose value of a generated column in `batch` is wrong.
+    /// Returns the first row that violates a constraint, or has a wrong value in a generated column.
     ///
     /// # Errors
     /// Returns the same errors as [`Check::violation`] and [`Generated::verify`].
@@ -158,7 +159,7 @@ impl Constraints {
         Ok(None)
     }
 
-    /// Returns the names of the columns that are filled if they are not given.
+    /// Returns the names of the columns that are filled if the given rows lack them.
     fn filled(&self) -> HashSet<&str> {
         let computed = self.generated.iter().map(Generated::column);
         let defaults = self.defaults.iter().map(DefaultValue::column);
@@ -166,7 +167,7 @@ impl Constraints {
     }
 }
 
-/// The columns that the given rows have, compared as Spark compares names.
+/// The names of the columns that the given rows have, compared as Spark compares names.
 struct Given(HashSet<String>);
 
 impl Given {

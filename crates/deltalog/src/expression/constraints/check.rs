@@ -1,6 +1,7 @@
 //! Conditions that every row must meet. (PROTOCOL, "CHECK Constraints" and "Column Invariants".)
 //!
-//! A row meets a condition only if the condition is true for it. If it is NULL, that is a violation, unlike in SQL.
+//! A row meets a condition only if the condition is true for it. A condition that is NULL is violated, which differs
+//! from constraints in SQL.
 
 use super::bind_schema::BindSchema;
 use super::collation::ensure_bytes;
@@ -41,7 +42,7 @@ impl Check {
         Self::bind_to(&BindSchema::of(schema)?, name, sql, time_zone)
     }
 
-    /// Does the same as [`Check::bind`], for a schema to which other rules are bound, too.
+    /// Binds a condition as [`Check::bind`] does, to a schema that other rules of the table are bound to as well.
     ///
     /// # Errors
     /// Returns the same errors as [`Check::bind`].
@@ -89,7 +90,7 @@ impl Check {
         self.condition.columns()
     }
 
-    /// Returns the first row for which the condition is not true, that is, false or NULL.
+    /// Returns the first row for which the condition is false or NULL.
     ///
     /// # Errors
     /// InvalidArgument if the condition cannot be evaluated for a row. SchemaMismatch if `batch` lacks a column.
@@ -97,7 +98,7 @@ impl Check {
         let truths = self.condition.evaluate(batch)?;
         let row = match truths.as_boolean_opt() {
             Some(truths) => (0..truths.len()).find(|row| truths.is_null(*row) || !truths.value(*row)),
-            // The condition is NULL for all rows.
+            // The condition is NULL for all rows, so the first row violates it.
             None => (batch.num_rows() > 0).then_some(0),
         };
         row.map(|row| self.violated(batch, row)).transpose()
@@ -113,7 +114,7 @@ impl Check {
     }
 }
 
-/// Returns the text of a column's value in a row.
+/// Returns the column at `path` and its value in `row`, as text.
 pub(super) fn value_of(batch: &RecordBatch, path: &ColumnPath, row: usize) -> Result<(ColumnPath, String)> {
     let array = column_at(batch, path)?;
     let text = match array.is_null(row) {
@@ -133,7 +134,7 @@ pub struct Violation {
     pub rule: String,
     /// The number of the row in its batch, from 0.
     pub row: usize,
-    /// The columns that the rule reads, and their values as text.
+    /// The columns that the rule reads, each with its value in this row as text.
     pub values: Vec<(ColumnPath, String)>,
 }
 

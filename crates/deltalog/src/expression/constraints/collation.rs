@@ -1,8 +1,8 @@
 //! Strings with a collation, which are not compared byte by byte. (Table feature `collations`.)
 //!
-//! - Predicates of scans compare the bytes of such strings, as readers may. But the meaning of a constraint, a
-//!   generated column or the predicate of an overwrite depends on the collation, which only Spark implements, so an
-//!   expression of this kind that reads such a column is refused.
+//! - Predicates of scans compare the bytes of such strings, which the protocol allows readers to do. But the meaning
+//!   of a constraint, a generated column or the predicate of an overwrite depends on the collation, and only Spark
+//!   implements collations. An expression of these kinds that reads such a column is therefore refused.
 //! - A generated column itself may have a collation, because its value is stored and not compared.
 
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::protocol::{COLLATIONS, DataType, StructType};
 /// Refuses columns with strings that have a collation.
 ///
 /// # Errors
-/// InvalidArgument naming the first such column.
+/// Returns InvalidArgument, which names the first such column.
 pub(crate) fn ensure_bytes(columns: &[BoundColumn], schema: &StructType) -> Result<()> {
     match columns.iter().find(|column| has_collation(schema, column.path.parts())) {
         None => Ok(()),

@@ -1,6 +1,6 @@
-//! Default values, for columns that a writer leaves out. (PROTOCOL, "Default Columns".)
+//! Default values of columns that a writer leaves out. (PROTOCOL, "Default Columns".)
 //!
-//! - A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
+//! - A column that the written rows lack gets the value of its default expression. A NULL in the rows remains NULL.
 //! - `current_timestamp()` is the same time for all rows of a write; `uuid()` has a different value in each row.
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -20,13 +20,14 @@ pub struct DefaultValue {
     column: String,
     sql: String,
     time_zone: String,
-    /// When the write began, in microseconds since 1970.
+    /// The time at which the write began, in microseconds since 1970.
     begun: i64,
 }
 
 impl DefaultValue {
-    /// Creates the default value of the top-level column `column`, for a write that begins now. `sql` is in Spark's SQL
-    /// and names no columns; `time_zone` applies to times without a zone, and is a name of the IANA database.
+    /// Creates the default value of the top-level column `column`, for a write that begins now. `sql` is an
+    /// expression in Spark's SQL that names no columns; `time_zone` is the IANA name of the zone for times that do
+    /// not have one.
     pub fn new(column: &str, sql: &str, time_zone: &str) -> Self {
         Self {
             column: column.to_owned(),
@@ -49,7 +50,7 @@ impl DefaultValue {
     /// Refuses a value that differs from row to row, because Spark does not accept it as a default value.
     ///
     /// # Errors
-    /// InvalidArgument.
+    /// Returns InvalidArgument for such a value.
     pub(crate) fn ensure_same_for_all_rows(&self, data_type: &DataType) -> Result<()> {
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         match expression.is_same_for_all_rows() {
@@ -81,9 +82,9 @@ impl DefaultValue {
     /// Returns the default value for `rows` rows, as an array of the column's type `data_type`.
     ///
     /// # Errors
-    /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
-    /// the column; SchemaMismatch if it lacks a field of the column. InvalidArgument also if a very long value for so
-    /// many rows would be too large.
+    /// Returns InvalidArgument, which names the column, if this crate cannot evaluate the expression, if the value
+    /// does not fit the column, or if a very long value, repeated for so many rows, would be too large. Returns
+    /// SchemaMismatch if the value lacks a field of the column.
     pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         self.value(data_type, rows).map_err(|error| {
             error
@@ -95,7 +96,8 @@ impl DefaultValue {
         })
     }
 
-    /// Returns the same as [`DefaultValue::array`], also for a column that rows have.
+    /// Computes the same array as [`DefaultValue::array`]. Its errors do not say that the column is missing from the
+    /// rows.
     pub(crate) fn value(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         let expression = Expression::bind_default(&self.sql, &self.time_zone, self.begun, data_type)?;
         let is_same = expression.is_same_for_all_rows();

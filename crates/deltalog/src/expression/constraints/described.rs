@@ -11,8 +11,8 @@ use crate::expression::predicate::BoundColumn;
 use crate::protocol::StructType;
 use crate::protocol::schema::column_rules::{GENERATED, INVARIANT};
 
-/// Returns the schema of rows of `table`, as `StructType::describe_rows` does, without the generated columns and
-/// invariants that read columns which `rows` lack.
+/// Returns the schema for `rows` that are written to `table`, as `StructType::describe_rows` does, but without the
+/// generated columns and invariants that read a column which `rows` lack.
 #[must_use]
 pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
     let given: HashSet<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
@@ -22,7 +22,7 @@ pub fn describe_rows(table: &StructType, rows: &Schema) -> Schema {
     }
     let schema = BindSchema::of(table).ok();
     let is_met = |sql: &str| {
-        // An expression that cannot be bound may read any column.
+        // An expression that cannot be bound might read any column.
         let bound = schema.as_ref().and_then(|schema| schema.bind(sql, "UTC").ok());
         let is_there = |name: &str| table.field(name).is_some_and(|field| has(&field.name));
         bound.is_some_and(|bound| bound.columns().iter().filter_map(BoundColumn::top_level).all(is_there))

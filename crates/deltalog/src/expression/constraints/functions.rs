@@ -1,22 +1,23 @@
 //! The functions that an expression in a table's metadata may call.
 //!
-//! An expression in the log may have been written by an attacker, who can then read its values in the table. It may
-//! therefore call only functions whose value follows from their arguments: no function here reads a file, an
-//! environment, a setting, the network or the names of users and catalogs, and none runs code of the Spark session.
+//! An attacker may have written an expression into the log, and could read its values in the table later. An
+//! expression may therefore call only functions whose value follows from their arguments: no function listed here
+//! reads a file, an environment variable, a setting, the network or the names of users and catalogs, and none runs
+//! code of the Spark session.
 //!
 //! - This crate evaluates only the functions that it implements.
-//! - Spark evaluates more functions, [`OF_SPARK`], in tables that other engines have defined. When deltalog itself
-//!   defines or changes a table, it only allows the functions of this crate, so that all of its writers can write to
-//!   the table.
-//! - Left out on purpose, although they are deterministic: functions of XML, whose parsers can
-//!   open files; of Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose
-//!   parsers read past the end of their bytes; of geometries, which no table has; functions that are meant to fail; and
-//!   those for Spark's internal use (pandas, partition transforms, windows of streams). `aes_encrypt` has a different
-//!   value each time.
+//! - Spark evaluates the additional functions in [`OF_SPARK`] in tables that other engines have defined. When
+//!   deltalog itself defines or changes a table, it only allows the functions of this crate, so that Rust, Python and
+//!   Spark can all write to the table.
+//! - These deterministic functions are left out on purpose: functions of XML, whose parsers can open files; of
+//!   Protobuf and Avro, which read descriptors from files or are not part of Spark; of sketches, whose parsers read
+//!   past the end of their bytes; of geometries, which no table has; functions that are meant to fail; and functions
+//!   for Spark's internal use (pandas, partition transforms, windows of streams). `aes_encrypt` is left out because
+//!   it has a different value each time.
 
 use crate::expression::predicate::{Changes, function_changes, function_names};
 
-/// Scalar functions that only Spark has. All of them are deterministic.
+/// Names of scalar functions that Spark has and this crate lacks. All of them are deterministic.
 const OF_SPARK: &str = "
     acos acosh asin asinh atan atan2 atanh bin conv cos cosh cot csc degrees e expm1 factorial hypot log1p pi positive
     radians rint sec sin sinh tan tanh try_add try_divide try_mod try_multiply try_subtract width_bucket
@@ -57,8 +58,8 @@ const OF_SPARK: &str = "
 /// Returns the names of the functions that an expression in a table's metadata may call, in lower case and sorted:
 /// first the deterministic functions, then the functions that return the time at which the statement began.
 ///
-/// A default value may use both kinds, and so may a constraint in Spark. A generated column may only use the first
-/// kind.
+/// A default value may use both kinds of functions, and so may a constraint in Spark. A generated column may only use
+/// deterministic functions.
 pub fn rule_functions() -> (Vec<String>, Vec<String>) {
     let of_spark = OF_SPARK.split_whitespace().map(str::to_owned);
     let of = |changes| function_names().into_iter().filter(move |name| function_changes(name) == changes);
@@ -81,7 +82,7 @@ mod tests {
         }
     }
 
-    /// Spark evaluates every function of this crate, except functions whose value differs from row to row.
+    /// Spark evaluates all functions of this crate, except those whose value differs from row to row.
     #[test]
     fn all_functions_of_this_crate_are_allowed_but_random_ones() {
         let (always, by_statement) = rule_functions();

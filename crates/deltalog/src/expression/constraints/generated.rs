@@ -1,7 +1,7 @@
-//! Generated columns, whose values follow from other columns. (PROTOCOL, "Generated Columns".)
+//! Generated columns, whose values are computed from other columns. (PROTOCOL, "Generated Columns".)
 //!
-//! - Writers may leave such a column out, and it is computed. A value that is written must meet
-//!   `(value <=> expression) IS TRUE`.
+//! - If the written rows lack such a column, its values are computed. If they have it, each value must meet `(value
+//!   <=> expression) IS TRUE`.
 //! - The expression is cast to the column's type in both cases.
 
 use super::bind_schema::BindSchema;
@@ -32,7 +32,8 @@ impl Generated {
         Self::bind_to(&BindSchema::of(schema)?, column, sql, time_zone)
     }
 
-    /// Does the same as [`Generated::bind`], for a schema to which other rules are bound, too.
+    /// Binds a generated column as [`Generated::bind`] does, to a schema that other rules of the table are bound to
+    /// as well.
     ///
     /// # Errors
     /// Returns the same errors as [`Generated::bind`].
@@ -79,8 +80,7 @@ impl Generated {
         self.expression.evaluate_all(batch)
     }
 
-    /// Returns the first row whose value of the column differs from the value of the expression. NULL
-    /// equals NULL.
+    /// Returns the first row in which the column differs from the value of the expression. Two NULLs are equal.
     ///
     /// # Errors
     /// Returns the same errors as [`Generated::fill`], and SchemaMismatch if `batch` lacks the column.

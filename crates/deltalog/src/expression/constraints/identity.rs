@@ -1,13 +1,15 @@
 //! Identity columns, whose values the writer generates by counting. (PROTOCOL, "Identity Columns".)
 //!
-//! - A value is `start + k * step` and lies beyond the high water mark, in the direction of the step.
+//! - Each value is `start + k * step` for a whole number `k`, and lies beyond the high water mark, in the direction
+//!   of the step.
 //! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
 //!   conflict. Therefore no value occurs twice, and a failed write leaves at most a gap.
 //! - Values that a user provides do not change the mark, as in the JVM connector.
-//! - Writers in several processes each have a lane (`lane`). The commit checks the values that they have assigned.
-//! - An engine generates the values in its own tasks: it asks for the first value and the step, and each row gets the
-//!   first value plus a different number of steps. The mark then becomes the value in its files that is farthest from
-//!   the start.
+//! - Writers in several processes each count in a lane of their own (see `lane`). The commit checks the values that
+//!   they have assigned.
+//! - An engine such as Spark generates the values in its own tasks: it asks for the first value and the step, and
+//!   each row gets the first value plus a different number of steps. The high water mark then becomes the value in
+//!   the engine's files that is farthest from the start.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,10 +37,11 @@ pub(crate) struct IdentityColumn {
 }
 
 impl IdentityColumn {
-    /// Returns `field` as an identity column, if it is one.
+    /// Reads the metadata of an identity column; returns `None` if `field` is not an identity column.
     ///
     /// # Errors
-    /// CorruptLog if the column is not of type `long`, or if its metadata are not of the protocol's form.
+    /// CorruptLog if the column is not of type `long`, or if its metadata does not have the form that the protocol
+    /// requires.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let entries = field.metadata.entries();
         if !entries.keys().any(|key| key.starts_with(IDENTITY)) {
@@ -65,21 +68,22 @@ impl IdentityColumn {
         }))
     }
 
-    /// Returns the name of the column.
+    /// Returns the name of the identity column.
     fn column(&self) -> &str {
         &self.column
     }
 
-    /// Returns the first value beyond the mark.
+    /// Returns the first value beyond the high water mark.
     fn next(&self) -> i128 {
         let (start, step) = (i128::from(self.start), i128::from(self.step));
         let Some(mark) = self.mark.map(i128::from) else { return start };
-        // The number of steps from the start to the mark, rounded down. It is negative if the mark lies on the other
-        // side of the start.
+        // The number of whole steps from the start to the mark. It is negative if the mark is before the start in the
+        // direction of the step.
         let passed = (mark - start).div_euclid(step.abs()) * step.signum();
         let steps = match step.signum() {
             1 => passed + 1,
-            // `div_euclid` has rounded away from the start.
+            // With a negative step, `div_euclid` has rounded away from the start, unless the mark is a whole number
+            // of steps from the start.
             _ if (mark - start).rem_euclid(step.abs()) == 0 => passed + 1,
             _ => passed,
         };
@@ -102,29 +106,29 @@ pub struct IdentityValues {
     pub column: String,
     /// The first value beyond the mark.
     pub first: i64,
-    /// The difference of two values, never 0.
+    /// The difference between consecutive values, never 0.
     pub step: i64,
 }
 
-/// The identity columns of a table and the values that one write has used, shared by all of its writers.
+/// The identity columns of a table, and the values that one write has used, shared by all parts of that write.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
-    /// The index of each column by its name.
+    /// The index of each identity column, by its name.
     places: Arc<HashMap<String, usize>>,
     used: Arc<Mutex<Used>>,
     counting: Counting,
 }
 
-/// Which values the writers in one process may assign.
+/// The values that the writers in one process may assign.
 #[derive(Debug, Clone, Copy, Default)]
 enum Counting {
-    /// All of them.
+    /// All values beyond the high water mark.
     #[default]
     Alone,
     /// The values of one lane.
     InLane(Lane),
-    /// No values, because writers in other processes would assign the same ones.
+    /// No values, because writers in other processes would assign the same values.
     Never,
 }
 
@@ -133,7 +137,7 @@ enum Counting {
 struct Used {
     /// The last value of each identity column.
     last: Vec<Option<i64>>,
-    /// The columns whose values an engine generates.
+    /// The columns whose values an engine such as Spark generates.
     by_engine: BTreeSet<String>,
 }
 
@@ -153,13 +157,13 @@ impl Identities {
         self.columns.get(*self.places.get(column)?)
     }
 
-    /// Returns the same columns for one of several writers. It assigns the values of its lane, or none if it has no
-    /// lane.
+    /// Returns the same columns for one of several writers. This writer assigns the values of its lane, or no values
+    /// if it does not have a lane.
     pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
         Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
 
-    /// Returns the names of the columns, and whether rows may provide values for them.
+    /// Returns the name of each identity column, and whether rows may provide values for it.
     pub(super) fn described(&self) -> Vec<(String, bool)> {
         self.columns.iter().map(|identity| (identity.column.clone(), identity.accepts_values)).collect()
     }
@@ -172,10 +176,11 @@ impl Identities {
         self.columns.iter().map(IdentityColumn::column).collect()
     }
 
-    /// Returns whether values of this column are to be generated. `is_given` says whether the rows have the column.
+    /// Returns whether this write has to generate values for `column`. `is_given` says whether the rows have the
+    /// column.
     ///
     /// # Errors
-    /// SchemaMismatch if the column is given and must not be.
+    /// SchemaMismatch if the rows have the column although its values are always generated.
     pub(crate) fn generates(&self, column: &str, is_given: bool) -> Result<bool> {
         match self.find(column) {
             None => Ok(false),
@@ -187,7 +192,7 @@ impl Identities {
         }
     }
 
-    /// Checks that an assignment to this column does not change an identity column.
+    /// Refuses an assignment to `column`, for example in an UPDATE, if it is an identity column.
     ///
     /// # Errors
     /// SchemaMismatch for an identity column. As in the JVM connector, its values are only assigned to new rows and
@@ -202,10 +207,11 @@ impl Identities {
         }
     }
 
-    /// Returns the next values of a column.
+    /// Returns the next values of `column` for `rows` rows.
     ///
     /// # Errors
-    /// InvalidArgument if there are not enough values, or if other writers could assign the same values.
+    /// InvalidArgument if the column has too few values left, or if writers in other processes could assign the same
+    /// values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let (number, of) = match self.counting {
             Counting::Alone => (0, 1),
@@ -231,7 +237,8 @@ impl Identities {
         Ok(Arc::new(Int64Array::from(values)))
     }
 
-    /// Returns the values assigned in the lane of this writer; `None` if it has no lane or has assigned none.
+    /// Returns the values that this writer has assigned in its lane; `None` if it has no lane or has assigned no
+    /// values.
     pub(crate) fn counted(&self) -> Option<Counted> {
         let Counting::InLane(lane) = self.counting else { return None };
         let used = self.lock();
@@ -243,7 +250,7 @@ impl Identities {
         (!counted.values.is_empty()).then_some(counted)
     }
 
-    /// Checks the values that a writer of `rows` rows reports to have assigned; `None` if it has reported none.
+    /// Checks the report of a writer that wrote `rows` rows: the values that it says it has assigned, or `None`.
     ///
     /// # Errors
     /// InvalidArgument if a row has no value, or if a value is not in the writer's lane or not beyond the mark.
@@ -261,7 +268,7 @@ impl Identities {
             let expected = identity.next() + i128::from(lane.number()) * step;
             let distance = i128::from(*last) - i128::from(*first);
             let stride = step * i128::from(lane.of());
-            // Some rows may already have had values, if the column accepts that.
+            // If the column accepts given values, some of the rows may already have had a value.
             let least = if identity.accepts_values { 1 } else { rows.max(1) };
             let is_of_lane = lane.exists()
                 && expected == i128::from(*first)
@@ -306,7 +313,7 @@ impl Identities {
         Ok(values)
     }
 
-    /// Returns the columns whose values an engine has generated.
+    /// Returns the columns whose values an engine such as Spark has generated.
     pub(crate) fn by_engine(&self) -> BTreeSet<String> {
         self.lock().by_engine.clone()
     }
@@ -314,7 +321,8 @@ impl Identities {
     /// Records that an engine has generated values of `column` from `least` to `greatest`.
     ///
     /// # Errors
-    /// CorruptData if one of them is not beyond the mark, or not a number of steps from the start.
+    /// CorruptData if one of the two values is not beyond the high water mark, or not a whole number of steps from
+    /// the start.
     pub(crate) fn note(&self, column: &str, least: i64, greatest: i64) -> Result<()> {
         let mut used = self.lock();
         for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
@@ -339,7 +347,7 @@ impl Identities {
         Ok(())
     }
 
-    /// Returns `schema` with the high water marks after this write; `None` if no value was used.
+    /// Returns `schema` with the high water marks that apply after this write; `None` if the write used no values.
     pub(crate) fn marked(&self, schema: &StructType) -> Result<Option<StructType>> {
         let used = self.lock();
         if used.last.iter().all(Option::is_none) {
@@ -362,7 +370,7 @@ impl Identities {
     }
 }
 
-/// Returns the error for writers without task numbers, which would assign the same values.
+/// Returns the error for parallel writers without task numbers, which would all assign the same values.
 fn not_numbered(column: &str) -> Error {
     Error::invalid_argument(format!(
         "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \

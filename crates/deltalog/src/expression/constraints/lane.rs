@@ -8,9 +8,9 @@
 //! ```
 //!
 //! - No value is in two lanes of the same write.
-//! - Every writer starts at the beginning of its lane, so only one writer per lane can be committed. A worker that runs
-//!   twice assigns the same values twice, and the commit refuses its second fragment.
-//! - If some lanes are used further than others, gaps remain, which the protocol allows.
+//! - Every writer starts at the beginning of its lane, so only one writer per lane can be committed. A worker that
+//!   runs twice assigns the same values twice, and the commit refuses its second result.
+//! - If some lanes use more values than others, gaps remain between the values, which the protocol allows.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Returns the lane `number`, counted from 0, of `of` lanes.
+    /// Returns lane `number`, counted from 0, of a write with `of` lanes.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such lane.
+    /// Returns `InvalidArgument` if `number` is not less than `of`.
     pub(crate) fn new(number: u32, of: u32) -> Result<Self> {
         match number < of {
             true => Ok(Self { number, of }),
@@ -39,17 +39,17 @@ impl Lane {
         }
     }
 
-    /// Returns the number of the lane.
+    /// Returns the number of this lane, counted from 0.
     pub(crate) fn number(self) -> u32 {
         self.number
     }
 
-    /// Returns the number of lanes.
+    /// Returns the number of lanes in the write.
     pub(crate) fn of(self) -> u32 {
         self.of
     }
 
-    /// Returns whether the lane's number is valid, because text from another process may contain an invalid one.
+    /// Returns whether the lane's number is valid. A lane that was read from another process's text may not be.
     pub(super) fn exists(self) -> bool {
         self.number < self.of
     }
@@ -60,6 +60,6 @@ impl Lane {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counted {
     pub(crate) lane: Lane,
-    /// For each column that was counted, the first and the last value.
+    /// For each column that the writer assigned values to, the first and the last value.
     pub(crate) values: BTreeMap<String, (i64, i64)>,
 }

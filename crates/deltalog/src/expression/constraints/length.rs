@@ -3,7 +3,7 @@
 //!
 //! Spark records the type in the metadata of the column, and Delta's writers enforce it as Spark does:
 //!
-//! - `varchar(n)` holds at most `n` characters. Spaces beyond them at the end are cut off.
+//! - `varchar(n)` holds at most `n` characters. Trailing spaces beyond the limit are cut off.
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
 //! - A longer value is refused. NULL is allowed, and values that are hidden inside a NULL struct, array or map do not
 //!   matter.
@@ -37,8 +37,8 @@ impl Length {
     /// Returns the limits of a top-level column, if it has any.
     ///
     /// # Errors
-    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema. Unsupported if the
-    /// fields of a struct were changed after Spark recorded the type.
+    /// Returns CorruptLog for a recorded type that Spark does not write, and for one that does not fit the schema.
+    /// Returns Unsupported if the fields of a struct were changed after Spark recorded the type.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let Some(value) = field.metadata.get(TYPE) else { return Ok(None) };
         let unreadable =
@@ -140,7 +140,7 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Refuses maps in which two keys have become equal. `offsets` are the offsets of the maps.
+/// Refuses maps in which two keys became equal when they were padded or cut. `offsets` are the offsets of the maps.
 fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> Result<()> {
     let incomparable = |error: ArrowError| {
         Error::schema_mismatch(format!("the keys of column '{path}' cannot be compared")).with_source(error)
@@ -162,8 +162,8 @@ fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> 
     Ok(())
 }
 
-/// Returns the same lists or maps without hidden values that belong to none of them. `offsets` are the offsets of the
-/// lists or maps, and `count` is the number of all values in memory.
+/// Removes the hidden values that belong to no list or map, and returns the lists or maps otherwise unchanged.
+/// `offsets` are their offsets, and `count` is the number of all values in memory.
 fn without_hidden(
     array: &ArrayRef,
     offsets: &OffsetBuffer<i32>,
@@ -186,7 +186,7 @@ fn without_hidden(
 fn texts(characters: Characters, strings: &StringArray, path: &str) -> Result<Option<ArrayRef>> {
     let is_exact = |text: &str| match characters {
         Characters::Exactly(count) => text.chars().count() == count,
-        // A string has at least as many bytes as characters.
+        // The number of bytes of a string is at least its number of characters.
         Characters::AtMost(count) => text.len() <= count || text.chars().count() <= count,
     };
     if strings.iter().flatten().all(is_exact) {

@@ -1,21 +1,21 @@
-//! Parses the text in which Spark records a type that contains `char(n)` or `varchar(n)`, such as
+//! Parses the description by which Spark records a type that contains `char(n)` or `varchar(n)`, such as
 //! `struct<code:char(2),names:array<varchar(9)>>`.
 //!
-//! - Spark records the text in the metadata of a top-level column. It corresponds to the type in the schema, but with
-//!   lengths instead of plain strings.
-//! - The fields of a struct match the fields of the schema by position. If fields of the table were changed since, the
-//!   table is refused: the text no longer shows which field has which length, and Spark would read the fields in the
-//!   order of the text.
+//! - Spark records the description in the metadata of a top-level column. It corresponds to the type in the schema,
+//!   but has length limits where the schema has plain strings.
+//! - The fields of a described struct match the fields of the schema by position. If the struct's fields were changed
+//!   after the description was recorded, the table is refused: the description no longer shows which field has which
+//!   length, and Spark would read the fields in the described order.
 
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::protocol::{DataType, PrimitiveType};
 
-/// The length limits inside a value.
+/// The length limits of the strings inside a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// The value itself.
+    /// The value is a string with this limit.
     Text(Characters),
     /// Fields of a struct, by position in the schema.
     Struct(Vec<(usize, Limit)>),
@@ -35,8 +35,8 @@ pub(super) enum Characters {
 }
 
 impl Limit {
-    /// Parses `text`, which describes a column of the type `data_type` in the schema. Returns `None` if it limits
-    /// nothing.
+    /// Parses `text`, which describes a column of the type `data_type` in the schema. Returns `None` if the described
+    /// type contains no length limits.
     ///
     /// # Errors
     /// CorruptLog if the text is not a type, or does not fit the schema. Unsupported if a struct has different fields
@@ -59,13 +59,13 @@ impl Limit {
     }
 }
 
-/// Why a type does not fit the schema.
+/// The reason why a described type does not fit the schema.
 enum Misfit {
     NoString,
     Fields,
 }
 
-/// A type as the text describes it.
+/// The structure of a described type.
 enum Parsed<'a> {
     Text(Characters),
     Struct(Vec<(Cow<'a, str>, Self)>),
@@ -75,7 +75,7 @@ enum Parsed<'a> {
 }
 
 impl<'a> Parsed<'a> {
-    /// Reads a type from the beginning of `text`; returns it and the rest.
+    /// Reads a type from the beginning of `text`; returns the type and the remaining text.
     fn read(text: &'a str) -> Option<(Self, &'a str)> {
         let text = text.trim_start();
         let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
@@ -98,7 +98,7 @@ impl<'a> Parsed<'a> {
                 Some((Self::Text(limit(number)), without_collation(rest)))
             }
             ("", _) => None,
-            // `decimal(10,2)`, `string collate UTF8_LCASE`, `interval day to second`
+            // For example `decimal(10,2)`, `string collate UTF8_LCASE` or `interval day to second`.
             _ => {
                 let rest = match rest.strip_prefix('(') {
                     Some(arguments) => arguments.split_once(')')?.1,
@@ -110,7 +110,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// Reads the fields of a struct and the bracket that closes it.
+    /// Reads the fields of a struct and the closing bracket; returns the struct and the remaining text.
     fn fields(mut text: &'a str) -> Option<(Self, &'a str)> {
         let mut fields = Vec::new();
         loop {
@@ -119,7 +119,7 @@ impl<'a> Parsed<'a> {
                 return Some((Self::Struct(fields), rest));
             }
             let (name, rest) = match text.strip_prefix('`') {
-                // A quote inside of the name is doubled.
+                // A backtick inside of a quoted name is doubled.
                 Some(quoted) => {
                     let end = quoted.find("`:")?;
                     (Cow::Owned(quoted.get(..end)?.replace("``", "`")), quoted.get(end + 2..)?)
@@ -139,7 +139,8 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// Returns the limits for values of type `data_type`; the error says what does not fit.
+    /// Returns the length limits for values of type `data_type`, or the reason why the described type does not fit
+    /// it.
     fn on(&self, data_type: &DataType) -> Result<Option<Limit>, Misfit> {
         let boxed = |parsed: &Self, of: &DataType| Ok::<_, Misfit>(parsed.on(of)?.map(Box::new));
         match (self, data_type) {
@@ -181,7 +182,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// Returns what comes after the collation of a string, as in `char(5) collate UTF8_LCASE`.
+/// Removes the collation at the beginning of `text`, as in ` collate UTF8_LCASE`, and returns the rest.
 fn without_collation(text: &str) -> &str {
     let Some((word, rest)) = text.trim_start().split_once(' ') else { return text };
     if !word.eq_ignore_ascii_case("collate") {
@@ -263,7 +264,7 @@ mod tests {
             ("struct<a:char(2),b:string>", &["c", "b"]),
             ("struct<a:char(2)>", &["a", "b"]),
             ("struct<a:char(2),b:string>", &["a"]),
-            // A name that Spark has not quoted.
+            // A field name that Spark has not put in backticks.
             ("struct<a:b:char(2)>", &["a:b"]),
         ] {
             let error = Limit::parse(text, &fields(changed)).unwrap_err();

@@ -1,5 +1,5 @@
-//! The columns of a batch, indexed by name because a table may have thousands of rules, and each rule replaces a column
-//! or reads a few.
+//! The columns of a batch, indexed by name. A table may have thousands of rules, and each rule replaces a column or
+//! reads a few, so searching all columns for each rule would be slow.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use arrow::datatypes::{Schema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::expression::predicate::BoundColumn;
 
-/// The columns of a batch, which may be replaced.
+/// The columns of a batch, each of which may be replaced.
 pub(super) struct NamedColumns {
     schema: SchemaRef,
     columns: Vec<ArrayRef>,
     rows: usize,
-    /// The first column of each name.
+    /// The index of the first column with each name.
     places: HashMap<String, usize>,
 }
 
@@ -37,10 +37,10 @@ impl NamedColumns {
         &self.columns
     }
 
-    /// Returns the index of a column.
+    /// Returns the index of the column `name`.
     ///
     /// # Errors
-    /// SchemaMismatch if there is none of that name.
+    /// SchemaMismatch if there is no column of that name.
     pub(super) fn place(&self, name: &str) -> Result<usize> {
         let place = self.places.get(name).copied();
         place.ok_or_else(|| Error::schema_mismatch(format!("the data has no column {name}")))
@@ -53,16 +53,16 @@ impl NamedColumns {
         }
     }
 
-    /// Returns the rows with the columns that an expression reads.
+    /// Returns a batch that contains only the columns that an expression reads.
     ///
     /// # Errors
-    /// SchemaMismatch if one of them is missing.
+    /// SchemaMismatch if one of the columns is missing.
     pub(super) fn read_by(&self, columns: &[BoundColumn]) -> Result<RecordBatch> {
         let names = columns.iter().filter_map(BoundColumn::top_level);
         self.at(names.map(|name| self.place(name)).collect::<Result<_>>()?)
     }
 
-    /// Returns the rows with the column at `place` and the columns that an expression reads.
+    /// Returns a batch that contains the column at `place` and the columns that an expression reads.
     ///
     /// # Errors
     /// Returns the same errors as [`NamedColumns::read_by`].
@@ -72,11 +72,11 @@ impl NamedColumns {
         self.at(std::iter::once(Ok(place)).chain(read).collect::<Result<_>>()?)
     }
 
-    /// Returns the rows with the columns at `places`, each of them once.
+    /// Returns a batch that contains the columns at `places`, each of them once.
     fn at(&self, mut places: Vec<usize>) -> Result<RecordBatch> {
         places.sort_unstable();
         places.dedup();
-        // A column that is NOT NULL may still be filled.
+        // A NOT NULL column may contain NULLs until it is filled.
         let field =
             |place: &usize| Some(self.schema.fields().get(*place)?.as_ref().clone().with_nullable(true));
         let schema = Schema::new(places.iter().filter_map(field).collect::<Vec<_>>());
@@ -84,7 +84,7 @@ impl NamedColumns {
         built(Arc::new(schema), columns, self.rows)
     }
 
-    /// Returns the rows.
+    /// Returns the columns as a batch with the original schema.
     ///
     /// # Errors
     /// SchemaMismatch if a column that was replaced does not fit.
@@ -92,7 +92,7 @@ impl NamedColumns {
         built(self.schema, self.columns, self.rows)
     }
 
-    /// Returns the rows with another schema.
+    /// Returns the columns as a batch with the given schema.
     ///
     /// # Errors
     /// SchemaMismatch if the columns do not fit.

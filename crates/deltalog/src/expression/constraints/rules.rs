@@ -1,4 +1,4 @@
-//! The rules of a table for its rows, as its metadata states them.
+//! The rules of a table for its rows, as the table's metadata states them.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::protocol::{DataType, IcebergCompat, Metadata, Protocol, StructField, 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
 pub(crate) const CHECK: &str = "delta.constraints.";
 
-/// An expression in a table's metadata, and the constraint or column it belongs to.
+/// An expression in a table's metadata, and the name of the constraint or column that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleText {
@@ -22,11 +22,11 @@ pub struct RuleText {
     pub name: String,
     /// The expression in Spark's SQL.
     pub sql: String,
-    /// The time zone of times without one, if it differs from the writer's.
+    /// The time zone for times without a zone, if it differs from the writer's.
     pub(crate) time_zone: Option<String>,
 }
 
-/// The rules of a table for its rows, as text that is not bound to the schema yet.
+/// The rules of a table for its rows, as SQL text that is not bound to the schema yet.
 ///
 /// A rule is ignored if the table's protocol does not support its feature, even if the metadata contains it.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ pub struct RowRules {
     pub defaults: Vec<RuleText>,
     /// The identity columns, and the values used so far by all writers that share these rules.
     pub(crate) identities: Identities,
-    /// The columns of the types `char` and `varchar`, in the order of the schema.
+    /// The columns that contain `char` or `varchar` strings, in the order of the schema.
     pub(super) lengths: Vec<Length>,
 }
 
@@ -59,9 +59,9 @@ impl RowRules {
     /// Finds the rules of a table with this protocol, this metadata and this schema.
     ///
     /// # Errors
-    /// CorruptLog if an invariant, a generation expression, a default value, an identity column or a length is not of
-    /// the protocol's form. Unsupported for invariants of fields inside of arrays and maps, and for generated columns
-    /// and default values inside of structs.
+    /// Returns CorruptLog if an invariant, a generation expression, a default value, an identity column or a length
+    /// does not have the form that the protocol requires. Returns Unsupported for invariants of fields inside of
+    /// arrays and maps, and for generated columns and default values inside of structs.
     pub fn of(protocol: &Protocol, metadata: &Metadata, schema: &StructType) -> Result<Self> {
         let features = protocol.writer_features();
         let has = |feature| features.contains(&feature);
@@ -91,8 +91,8 @@ impl RowRules {
         Ok(found)
     }
 
-    /// Binds the rules to the table's schema. `time_zone` applies to times without a zone, and is a name of the IANA
-    /// database, unless a rule has its own.
+    /// Binds the rules to the table's schema. `time_zone` is the IANA name of the time zone for times that do not
+    /// have one; a rule's own time zone takes precedence.
     ///
     /// # Errors
     /// Returns the same errors as [`Check::bind`] and [`Generated::bind`].
@@ -116,30 +116,30 @@ impl RowRules {
         })
     }
 
-    /// Returns whether the table has columns that are computed if rows lack them: generated and identity columns.
+    /// Returns whether the table has generated or identity columns, which are computed if the written rows lack them.
     pub fn computes_columns(&self) -> bool {
         !(self.generated.is_empty() && self.identities.is_empty())
     }
 
-    /// Returns the values for the identity columns that an engine's rows lack, so that the engine can generate them.
-    /// `given` are the columns that the rows have. (PROTOCOL, "Identity Columns".)
+    /// Returns the values for the identity columns that `given`, the columns of the engine's rows, lacks. The engine
+    /// uses them to generate the values itself. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
-    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no values
-    /// left.
+    /// Returns SchemaMismatch if `given` contains a column whose values are always generated. Returns InvalidArgument
+    /// if a column has no values left.
     pub fn identity_values(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         self.identities.for_engine(given)
     }
 
-    /// Returns the names of the identity columns, and whether rows may provide values for them.
+    /// Returns the name of each identity column, and whether rows may provide values for it.
     pub fn identity_columns(&self) -> Vec<(String, bool)> {
         self.identities.described()
     }
 
-    /// Refuses computed default values, if the table's Iceberg compatibility requires constants.
+    /// Refuses computed default values if the table's version of Iceberg compatibility requires constants.
     ///
     /// # Errors
-    /// InvalidArgument that names the column.
+    /// Returns InvalidArgument, which names the column.
     pub(crate) fn check_defaults(&self, iceberg: IcebergCompat) -> Result<()> {
         if !iceberg.needs_constant_defaults() {
             return Ok(());
@@ -152,7 +152,7 @@ impl RowRules {
         }
     }
 
-    /// Returns whether there are no rules.
+    /// Returns whether the table has no rules.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty()
             && self.generated.is_empty()
@@ -191,7 +191,7 @@ impl RuleText {
     }
 }
 
-/// Returns the expression of an invariant.
+/// Returns the SQL expression in the JSON of an invariant.
 ///
 /// # Errors
 /// The parser's error if `json` does not have the form that the protocol requires.
@@ -199,7 +199,7 @@ pub(super) fn invariant(json: &str) -> serde_json::Result<String> {
     serde_json::from_str(json).map(|Invariant { expression }| expression.expression)
 }
 
-/// Returns the expression in the metadata `key` of a column. Fields inside of the column must not have one.
+/// Returns the expression that a column's metadata holds under `key`. Fields inside of the column must not have one.
 fn top_level(field: &StructField, key: &str, what: &str) -> Result<Option<RuleText>> {
     if field.data_type.any_field(&mut |field| field.metadata.get(key).is_some()) {
         return Err(Error::unsupported(format!(

@@ -1,4 +1,4 @@
-//! PROTOCOL, "CHECK Constraints", "Column Invariants" and "Generated Columns".
+//! Tests of PROTOCOL, "CHECK Constraints", "Column Invariants" and "Generated Columns".
 
 use super::{Check, Constraints, Generated};
 use crate::protocol::{Metadata, Protocol, StructType};
@@ -15,7 +15,7 @@ fn field(name: &str, kind: &str, metadata: &str) -> String {
     format!(r#"{{"name":"{name}","type":"{kind}","nullable":true,"metadata":{metadata}}}"#)
 }
 
-/// Returns the constraints of a table whose protocol supports all of them.
+/// Returns the constraints of a table whose protocol supports constraints, invariants and generated columns.
 fn constraints(properties: &BTreeMap<String, String>, schema: &StructType) -> crate::Result<Constraints> {
     of_version(4, properties, schema)
 }
@@ -172,7 +172,7 @@ fn what_is_not_of_the_protocols_form_is_corrupt() {
     }
 }
 
-/// "Default Columns", and the lengths of `char` and `varchar`.
+/// Tests of PROTOCOL, "Default Columns", and of the lengths of `char` and `varchar`.
 mod filling {
     use super::*;
     use crate::expression::constraints::RowRules;

@@ -8,23 +8,23 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// The path of a column: its name, or the names of the struct fields that lead to it.
+/// The path of a column: its name, or the names of the nested struct fields that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnPath(Vec<String>);
 
 impl ColumnPath {
-    /// Creates a path from `parts`, outermost first.
+    /// Creates a path from `parts`, the outermost name first.
     pub fn new<S: Into<String>>(parts: impl IntoIterator<Item = S>) -> Self {
         Self(parts.into_iter().map(Into::into).collect())
     }
 
-    /// Returns the names, outermost first.
+    /// Returns the names in the path, the outermost first.
     pub fn parts(&self) -> &[String] {
         &self.0
     }
 }
 
-/// Allows looking up a path by its names in a set of paths.
+/// A set of paths can be searched with a slice of names.
 impl Borrow<[String]> for ColumnPath {
     fn borrow(&self) -> &[String] {
         &self.0
@@ -52,7 +52,7 @@ pub enum CompareOp {
 }
 
 impl CompareOp {
-    /// Returns the operator that has the same meaning with the sides exchanged.
+    /// Returns the operator that gives the same result when the two sides are exchanged, such as `>` for `<`.
     pub fn flipped(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -63,7 +63,7 @@ impl CompareOp {
         }
     }
 
-    /// Returns the operator as in SQL.
+    /// Returns the operator as SQL writes it.
     pub fn as_sql(self) -> &'static str {
         match self {
             Self::Eq => "=",
@@ -162,10 +162,10 @@ pub enum Expr {
     Column(ColumnPath),
     /// A constant.
     Literal(Literal),
-    /// A constant of a certain numeric type, such as `1L`. In comparisons it is the plain constant.
+    /// A constant of a specific numeric type, such as `1L`. Comparisons ignore the type.
     #[doc(hidden)]
     Typed(Literal, CastType),
-    /// A string in double quotes: a constant, as in Spark, and refused where it is also the name of a column.
+    /// A string in double quotes: a constant, as in Spark. It is refused if a column has the same name.
     #[doc(hidden)]
     DoubleQuoted(String),
     /// A function that preserves the order of its argument, or a cast.
@@ -174,11 +174,11 @@ pub enum Expr {
     /// Any other operator or function.
     #[doc(hidden)]
     Apply(Operation, Vec<Expr>),
-    /// Two or more operators of the same precedence, which bind from the left: `a + b - c`. A chain of any length is a
-    /// single level of the tree.
+    /// Two or more operators of the same precedence, evaluated from left to right: `a + b - c`. A chain of any length
+    /// is a single level of the tree.
     #[doc(hidden)]
     Chain(Box<Expr>, Vec<(Operation, Expr)>),
-    /// The truth of a condition.
+    /// The truth value of a condition.
     #[doc(hidden)]
     Condition(Box<Predicate>),
     /// The text of an expression that this crate cannot compute. Its value may be anything.
@@ -219,7 +219,8 @@ pub enum Predicate {
         /// The right side.
         right: Expr,
     },
-    /// `value BETWEEN low AND high`, for a computed value. For a column, it becomes two comparisons.
+    /// `value BETWEEN low AND high`, for a computed value. If the value is a column, the parser writes two
+    /// comparisons instead.
     #[doc(hidden)]
     Between {
         /// The value to compare, which is computed once.
@@ -233,9 +234,9 @@ pub enum Predicate {
     IsNull(Expr),
     /// `value IN (list)`
     In {
-        /// The value to look for.
+        /// The value to search for.
         value: Expr,
-        /// The values to look among.
+        /// The values to compare it with.
         list: Vec<Expr>,
     },
     /// `value LIKE pattern ESCAPE escape`: `%` matches any string, `_` matches any character, and `escape`
@@ -262,17 +263,17 @@ pub enum Predicate {
         /// The truth value to test for.
         truth: Option<bool>,
     },
-    /// True if all conditions are.
+    /// True if all of the conditions are true.
     And(Vec<Predicate>),
-    /// True if at least one condition is.
+    /// True if at least one of the conditions is true.
     Or(Vec<Predicate>),
     /// The negation; NULL stays NULL.
     Not(Box<Predicate>),
-    /// A condition from a session. The session's clock decides which instant a date or a time without a zone means;
-    /// `None` if its time zone is not known. Other conditions are in UTC.
+    /// A condition that was written in a session. The session's clock determines which instant a date or a time
+    /// without a zone means. Conditions outside of an `InZone` are in UTC.
     #[doc(hidden)]
     InZone {
-        /// The clock of the session.
+        /// The clock of the session; `None` if its time zone is not known.
         clock: Option<Clock>,
         /// The condition.
         condition: Box<Predicate>,

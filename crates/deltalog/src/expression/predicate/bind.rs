@@ -1,11 +1,11 @@
 //! Binding a predicate to a schema.
 //!
-//! - Names resolve as in Spark, ignoring case. Among columns that differ only in case, the one with the same
-//!   spelling is used; if there is none, the name is ambiguous.
-//! - Dates, timestamps and texts are compared as the type that they have in common, by the clock of the session.
-//! - A comparison with the same result for all values of a column's type becomes [`Bound::UnlessNull`]; a
+//! - Names resolve as in Spark, ignoring case. If several columns differ only in case, the name must be spelled
+//!   exactly like one of them; otherwise it is ambiguous.
+//! - Dates, timestamps and strings are compared as their common type, using the clock of the session.
+//! - A comparison whose result is the same for all values of a column's type becomes [`Bound::UnlessNull`]; a
 //!   comparison with NULL becomes NULL.
-//! - A value that is not a column, or functions of a column that preserve its order, is computed (`bind_value`).
+//! - Values are computed (`bind_value`), except columns and functions of a column that preserve its order.
 //! - [`Predicate::bind_for_pruning`] turns each part that `bind` refuses into [`Bound::Unknown`].
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Predicate {
-    /// Binds to `schema`, for pruning and for [`super::filter_mask`].
+    /// Binds the predicate to `schema`, for pruning and for [`super::filter_mask`].
     ///
     /// # Errors
     /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly with its
@@ -38,7 +38,7 @@ impl Predicate {
         self.bind_named(schema, &FieldNames::new(schema.fields()))
     }
 
-    /// Does the same as [`Predicate::bind`], for a schema whose names are indexed.
+    /// Binds as [`Predicate::bind`] does, to a schema whose names have already been indexed.
     ///
     /// # Errors
     /// Returns the same errors as [`Predicate::bind`].
@@ -56,9 +56,9 @@ impl Predicate {
         Ok(BoundPredicate::new(self.clone(), Arc::new(binder.arena), root))
     }
 
-    /// Binds to `schema`, for pruning only: a part that cannot be bound may have any value.
+    /// Binds the predicate to `schema`, for pruning only: a part that cannot be bound is assumed to have any value.
     pub fn bind_for_pruning(&self, schema: &Schema) -> BoundPredicate {
-        // Spark writes the name of a column called `null` without backticks.
+        // Spark writes the name of a column that is called `null` without backticks.
         let is_keyword = |f: &arrow::datatypes::FieldRef| {
             ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k))
         };
@@ -72,22 +72,22 @@ impl Predicate {
     }
 }
 
-/// Binds conditions. The file `bind_value` extends it to the values in them.
+/// Binds conditions. The file `bind_value` adds the binding of the values that conditions contain.
 pub(super) struct Binder<'a> {
     schema: &'a Schema,
     /// The names in `schema`.
     names: &'a FieldNames,
-    /// Whether a part that cannot be bound becomes unknown.
+    /// Whether a part that cannot be bound becomes unknown instead of an error.
     pub(super) lenient: bool,
     keyword_columns: bool,
     /// The clock of the session, if its time zone is known.
     pub(super) clock: Option<Clock>,
-    /// When the bound values may change although their arguments do not.
+    /// Whether, and when, the bound values may change although their arguments do not.
     pub(super) changes: Changes,
     pub(super) arena: Arena,
-    /// An index of the columns and terms that have already been bound.
+    /// An index of the columns and terms that have been bound so far.
     known: Known,
-    /// The variants among the columns.
+    /// The columns of type variant, by their index.
     variants: HashMap<usize, ColumnPath>,
 }
 
@@ -100,7 +100,7 @@ pub(super) enum Side {
 }
 
 impl<'a> Binder<'a> {
-    /// Creates a binder to `schema`, whose names are `names`.
+    /// Creates a binder for `schema`, whose column names are `names`.
     pub(super) fn new(schema: &'a Schema, names: &'a FieldNames) -> Self {
         Self {
             schema,
@@ -202,7 +202,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses TRUE, FALSE and NULL if they could be the names of columns.
+    /// Refuses the literals TRUE, FALSE and NULL if a column has the same name.
     pub(super) fn check_keyword(&self, literal: &Literal) -> Result<()> {
         match literal {
             Literal::Boolean(_) | Literal::Null if self.keyword_columns => Err(Error::invalid_argument(
@@ -212,7 +212,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the type of a term whose values are read.
+    /// Returns the type of a term. Refuses terms whose values cannot be read.
     pub(super) fn value_type(&self, term: usize) -> Result<&DataType> {
         if let Some(Term { source: Source::Column { column, .. }, .. }) = self.arena.terms.get(term)
             && let Some(path) = self.variants.get(column)
@@ -227,7 +227,7 @@ impl Binder<'_> {
         self.arena.terms.get(term).map_or(&DataType::Null, |term| &term.data_type)
     }
 
-    /// Returns a value as a literal or a term.
+    /// Binds a side of a comparison, as a literal or a term.
     pub(super) fn side(&mut self, value: &Expr) -> Result<Side> {
         match value {
             Expr::Literal(literal) | Expr::Typed(literal, _) => return Ok(Side::Literal(literal.clone())),
@@ -244,7 +244,8 @@ impl Binder<'_> {
         Ok(self.side_of(value, bound).0)
     }
 
-    /// Returns a value as a literal or a term, and as a value that refers to the same term.
+    /// Binds a side of a comparison, as a literal or a term, and also returns it as a value that refers to the same
+    /// term.
     pub(super) fn shared(&mut self, value: &Expr) -> Result<(Side, Value)> {
         let bound = self.value(value)?;
         match self.restricted(value)? {
@@ -299,7 +300,7 @@ impl Binder<'_> {
         Ok(Some(self.ordered(column, functions, data_type)))
     }
 
-    /// Returns the index of the term for functions of a column that preserve its order.
+    /// Returns the index of the term for functions of a column that preserve the column's order.
     pub(super) fn ordered(&mut self, column: usize, functions: Vec<Function>, data_type: DataType) -> usize {
         self.known.ordered(&mut self.arena, column, functions, data_type)
     }
@@ -320,12 +321,12 @@ impl Binder<'_> {
         Ok(self.computed(value, bound))
     }
 
-    /// Returns the value of a term.
+    /// Returns a value that refers to a term.
     pub(super) fn referred(&self, term: usize) -> Value {
         Value { node: Node::Term(term), data_type: plain(self.data_type(term)) }
     }
 
-    /// Returns a text in double quotes as a constant, unless it is also the name of a column.
+    /// Returns a string in double quotes as a constant. Refuses it if a column has the same name.
     pub(super) fn double_quoted(&self, text: &str) -> Result<Literal> {
         match self.names.path_of(text, self.schema.fields()) {
             Some(column) => Err(quoted_column(text, &column)),
@@ -345,8 +346,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the error for a use of a variant's value: its values may have any type, and files store the parts of a
-/// variant differently from its Arrow form.
+/// Returns the error for a predicate that uses the value of a variant column. The values may have any type, and files
+/// store the parts of a variant differently from its Arrow form.
 pub(super) fn variant_value(path: &ColumnPath) -> Error {
     Error::invalid_argument(format!(
         "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"
@@ -354,7 +355,7 @@ pub(super) fn variant_value(path: &ColumnPath) -> Error {
     .with_hint("read the column and filter afterwards")
 }
 
-/// Returns the error for a column's name in double quotes, which would be compared as a text.
+/// Returns the error for a double-quoted string that is also the name of a column.
 pub(super) fn quoted_column(text: &str, column: &[String]) -> Error {
     let column: Vec<String> = column.iter().map(|part| format!("`{}`", part.replace('`', "``"))).collect();
     Error::invalid_argument(format!(
@@ -367,7 +368,7 @@ pub(super) fn not_understood(text: &str) -> Error {
     Error::invalid_argument(format!("this part of the predicate is not understood: {text}"))
 }
 
-/// Returns the column at `path` of `fields`, which have these names, and whether it is a variant.
+/// Returns the column at `path` and whether it is a variant. `names` is the index of the names of `fields`.
 fn resolve(fields: &Fields, names: &FieldNames, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
     let (mut fields, mut known) = (fields, Some(names));
     let mut names = Vec::with_capacity(path.parts().len());

@@ -22,7 +22,7 @@ impl Binder<'_> {
         self.compare_with(op, (left, side), right)
     }
 
-    /// Compares a bound value with another one.
+    /// Compares a bound value with another value.
     pub(super) fn compare_with(&mut self, op: CompareOp, left: (&Expr, Side), right: &Expr) -> Result<Bound> {
         let mut sides = vec![left, (right, self.side(right)?)];
         self.align_times(&mut sides)?;
@@ -203,7 +203,7 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the domain in which values of both types are compared as they are.
+/// Returns the domain in which values of the two types can be compared directly; `None` if there is none.
 fn comparison_domain(left: &DataType, right: &DataType) -> Option<Domain> {
     let whole = |t: &DataType| t.is_signed_integer();
     let float = |t: &DataType| matches!(t, DataType::Float32 | DataType::Float64);
@@ -226,7 +226,7 @@ fn compared_terms(op: CompareOp, left: usize, right: usize, domain: Domain) -> B
     Bound::Or(vec![same, Bound::And(vec![Bound::IsNull(left), Bound::IsNull(right)])])
 }
 
-/// Returns `equal` with NULL replaced by false.
+/// Returns a condition that is false wherever `equal` is NULL.
 fn null_safe(equal: Bound) -> Bound {
     match equal {
         Bound::Constant(truth) => Bound::Constant(truth),
@@ -271,7 +271,7 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
     Ok(Bound::Constant(Some(holds(op, ordering))))
 }
 
-/// Returns whether `op` holds for values that compare as `ordering`.
+/// Returns whether the operator `op` is true for two values with this ordering.
 fn holds(op: CompareOp, ordering: Ordering) -> bool {
     match op {
         CompareOp::Eq | CompareOp::NullSafeEq => ordering.is_eq(),

@@ -1,9 +1,9 @@
-//! Binds comparisons of dates, timestamps and strings with dates: all values are converted to their common type.
+//! Binds comparisons of dates, timestamps and strings with each other: all values are converted to their common type.
 //!
-//! - A text is cast to the type of the other values. A date becomes the timestamp at midnight, and a TIMESTAMP_NTZ the
-//!   instant, by the clock of the session.
-//! - A literal becomes a literal of that type. The conversion preserves the order of a column, so its bounds can still
-//!   be used to skip files.
+//! - A string is cast to the type of the other values. A date becomes the timestamp at midnight, and a TIMESTAMP_NTZ
+//!   the instant that the clock of the session shows at that time.
+//! - A literal is converted to a literal of the common type. The conversion of a column preserves the order of its
+//!   values, so the column's bounds can still be used to skip files.
 
 use super::ast::{Expr, Literal};
 use super::bind::{Binder, Side};
@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use arrow::datatypes::DataType;
 
 impl Binder<'_> {
-    /// Converts the sides to their common type, if one of them is a date or timestamp, and they differ.
+    /// Converts the sides of a comparison to their common type, if one of them is a date or timestamp and their types
+    /// differ.
     pub(super) fn align_times(&mut self, sides: &mut [(&Expr, Side)]) -> Result<()> {
         let types = sides.iter().map(|(_, side)| self.side_type(side)).collect::<Result<Vec<_>>>()?;
         let known: Vec<&DataType> = types.iter().filter(|of| **of != DataType::Null).collect();
@@ -41,25 +42,25 @@ impl Binder<'_> {
     fn side_type(&self, side: &Side) -> Result<DataType> {
         match side {
             Side::Literal(literal) => Ok(constant(literal)?.data_type),
-            // The Arrow form of a variant is a struct, not a time. The comparison refuses it.
+            // The Arrow form of a variant is a struct, so it is not a time. The comparison will refuse it.
             Side::Term(term) => Ok(plain(self.data_type(*term))),
         }
     }
 
-    /// Returns the literal converted to the type, or unchanged if it has no value of that type.
+    /// Returns the literal converted to the type `to`, or unchanged if the conversion has no result.
     fn literal_as(&self, literal: &Literal, to: &DataType) -> Result<Literal> {
         let Value { node, data_type } = constant(literal)?;
         let Some(value) = node.constant() else { return Ok(literal.clone()) };
         let read = |clock: Clock| cast(value, to, clock).map(|value| literal_of(&value));
         let found = read(self.clock.unwrap_or(Clock::UTC))?;
-        // A string with its own zone means the same instant by any clock.
+        // A string that contains a time zone means the same instant by any clock.
         if self.clock.is_none() && found != read(Clock::ELSEWHERE)? {
             return Err(unknown_zone(&data_type, to));
         }
         Ok(found.filter(|value| *value != Literal::Null).unwrap_or_else(|| literal.clone()))
     }
 
-    /// Returns the index of the term with the type.
+    /// Returns the index of a term that converts the values of `term` to the type `to`.
     fn term_as(&mut self, term: usize, expr: &Expr, to: &DataType) -> Result<usize> {
         let from = plain(self.value_type(term)?);
         let clock = self.clock_for(&from, to)?;
@@ -85,10 +86,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns the clock of the session for a conversion.
+    /// Returns the clock to use for converting values of type `from` to type `to`.
     ///
     /// # Errors
-    /// InvalidArgument if the conversion depends on the clock, and it is not known.
+    /// InvalidArgument if the conversion depends on the session's time zone, and that zone is not known.
     pub(super) fn clock_for(&self, from: &DataType, to: &DataType) -> Result<Clock> {
         let is_instant = |of: &DataType| matches!(of, DataType::Timestamp(_, Some(_)));
         let is_local = |of: &DataType| *of == DataType::Utf8 || (is_time(of) && !is_instant(of));

@@ -35,7 +35,7 @@ pub(super) struct Value {
 }
 
 impl Binder<'_> {
-    /// Binds a value.
+    /// Binds an expression as a value.
     ///
     /// # Errors
     /// InvalidArgument if a column does not exist, or if an operation is not defined for its arguments.
@@ -122,14 +122,14 @@ impl Binder<'_> {
         Ok(computed_once(node, to.clone(), is_constant))
     }
 
-    /// Binds operators from the left. The leading constants of a chain are computed, up to the first operation that
-    /// fails. The text of the part bound so far is only built for an error: otherwise the whole chain would be written
-    /// out once per constant.
+    /// Binds the operators of a chain from left to right. The constants at the beginning of the chain are computed,
+    /// up to the first operation that fails. The text of the part bound so far is only built for an error message:
+    /// otherwise the whole chain would be written out once per constant.
     fn chain(&mut self, first: &Expr, steps: &[(Operation, Expr)]) -> Result<Value> {
         let Value { node: mut start, mut data_type } = self.value(first)?;
         let mut start_digits = digits(first);
         let mut links: Vec<Link> = Vec::new();
-        // The number of operators that were already computed.
+        // The number of operators whose result was already computed.
         let mut computed = 0;
         for (at, (operation, right)) in steps.iter().enumerate() {
             let so_far =
@@ -172,7 +172,7 @@ impl Binder<'_> {
         }
         let text = match steps.get(..computed) {
             None | Some([]) => first.to_string(),
-            // The result becomes a part of a chain, which adds its own parentheses.
+            // The result becomes part of a longer chain, whose text adds its own parentheses.
             Some(steps) => {
                 let whole = ChainText(first, steps.iter().map(|(of, right)| (*of, right))).to_string();
                 let inner = whole.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
@@ -182,14 +182,14 @@ impl Binder<'_> {
         Ok(Value { node: Node::Chain { first: Box::new(start), text, links }, data_type })
     }
 
-    /// Binds `nullif(value, null)` as CASE with these arguments.
+    /// Binds `nullif(value, null)`: returns the arguments of an equivalent CASE.
     fn null_if(&mut self, value: &Expr, null: &Expr) -> Result<Vec<Value>> {
         let (side, kept) = self.shared(value)?;
         let is_same = self.compare_with(CompareOp::Eq, (value, side), null)?;
         Ok(vec![truth(is_same), constant(&Literal::Null)?, kept])
     }
 
-    /// Binds `CASE value WHEN …` as CASE with these arguments.
+    /// Binds `CASE value WHEN …`: returns the arguments of an equivalent CASE without a value.
     fn case_of(&mut self, value: &Expr, branches: &[Expr]) -> Result<Vec<Value>> {
         let side = self.side(value)?;
         let mut arguments = Vec::with_capacity(branches.len());
@@ -264,12 +264,13 @@ impl Binder<'_> {
     }
 }
 
-/// Returns a condition as a value.
+/// Returns a bound condition as a boolean value.
 fn truth(condition: Bound) -> Value {
     Value { node: Node::Condition(Box::new(condition)), data_type: DataType::Boolean }
 }
 
-/// Returns the properties of an argument that determine types. `digits` is set if it is a literal and a whole number.
+/// Returns the properties of an argument that determine the result type of an operation. `digits` is set if the
+/// argument is a literal whole number.
 fn described(value: &Value, digits: Option<u8>) -> Argument {
     Argument {
         data_type: value.data_type.clone(),
@@ -279,7 +280,7 @@ fn described(value: &Value, digits: Option<u8>) -> Argument {
     }
 }
 
-/// Returns the time at which a statement began.
+/// Returns a literal for the time at which a statement began.
 fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     let local = || {
         clock.local(begun).ok_or_else(|| Error::invalid_argument("the clock of this machine is out of range"))
@@ -293,7 +294,8 @@ fn literal_now(moment: Moment, clock: Clock, begun: i64) -> Result<Literal> {
     })
 }
 
-/// Refuses a pattern that is not constant or cannot be parsed, and a group or replacement that does not fit it.
+/// Refuses a regular expression that is not constant or cannot be parsed, and a group or replacement that does not
+/// fit it.
 fn ensure_regex(of: RegexUse, pattern: &Value, more: &[Value]) -> Result<()> {
     let constant = |value: &Value| {
         value.node.constant().cloned().ok_or_else(|| {
@@ -327,8 +329,8 @@ fn undefined(expr: &Expr, types: &[DataType]) -> Error {
         .with_hint(SPARK)
 }
 
-/// Computes a value that is the same for all rows. If that fails, the value is computed later, because the error
-/// matters only if a row needs the value. A large value is computed for each batch.
+/// Computes a value that is the same for all rows. If that fails, the value is computed for each batch instead,
+/// because the error matters only if a row needs the value. A large value is also computed for each batch.
 fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
     let computed = if is_constant { constant_of(&node) } else { None };
     Value { node: computed.unwrap_or(node), data_type }
@@ -343,12 +345,12 @@ fn constant_of(node: &Node) -> Option<Node> {
     (weight(&value, 0, 1) <= CONSTANT_BYTES).then_some(Node::Constant(value))
 }
 
-/// Computes an operator of a chain, where `left` is the value so far; `None` if one of its operands is not constant, or
-/// in the same cases as [`constant_of`].
+/// Computes an operator of a chain, where `left` is the value so far. Returns `None` if one of its operands is not
+/// constant, if the computation fails, or if the result is large.
 fn computed_link(left: &Node, link: &Link) -> Option<Node> {
     left.constant().and(link.right.constant())?;
-    // The text is never shown: an operation that fails here is bound as a link, and fails again only for a row that
-    // needs it.
+    // The text is never shown: if the operation fails here, it is bound again as a link of the chain, and then fails
+    // only for a row that needs it.
     let text = String::new;
     let of = Box::new(left.clone());
     let cast = Node::Cast { of, to: link.left.clone(), clock: Clock::UTC, text: text() };
@@ -356,7 +358,7 @@ fn computed_link(left: &Node, link: &Link) -> Option<Node> {
     constant_of(&Node::Apply { operation: link.operation, arguments, to: link.to.clone(), text: text() })
 }
 
-/// Returns a literal as a value of the type that it has in Spark.
+/// Returns a literal as a value of the type that Spark gives to it.
 pub(super) fn constant(literal: &Literal) -> Result<Value> {
     let value: ArrayRef = match literal {
         Literal::Null => Arc::new(NullArray::new(1)),
@@ -388,7 +390,7 @@ fn decimal_digits(unscaled: i128) -> u8 {
     unscaled.unsigned_abs().checked_ilog10().map_or(1, |power| u8::try_from(power + 1).unwrap_or(u8::MAX))
 }
 
-/// Returns the number of digits of a literal that is a whole number.
+/// Returns the number of digits of a literal whole number.
 fn digits(expr: &Expr) -> Option<u8> {
     match expr {
         Expr::Literal(Literal::Integer(v))
@@ -412,7 +414,7 @@ fn whole_number(value: &ArrayRef) -> Option<i64> {
     wide.is_valid(0).then(|| wide.value(0))
 }
 
-/// Returns a constant as a literal, which has no type of its own.
+/// Returns a constant as a literal. A literal does not keep the constant's type.
 pub(crate) fn literal_of(value: &ArrayRef) -> Option<Literal> {
     if value.logical_null_count() > 0 {
         return Some(Literal::Null);

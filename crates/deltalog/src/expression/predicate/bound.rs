@@ -11,7 +11,7 @@ use arrow::datatypes::DataType;
 use std::mem::replace;
 use std::sync::Arc;
 
-/// A column that a predicate reads, spelled as in the schema.
+/// A column that a predicate reads, with its name spelled as in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundColumn {
     /// The path of the column.
@@ -21,22 +21,23 @@ pub struct BoundColumn {
 }
 
 impl BoundColumn {
-    /// Returns the name of the top-level column that it is, or is in.
+    /// Returns the name of the top-level column: this column itself, or the one that contains it.
     pub(crate) fn top_level(&self) -> Option<&str> {
         self.path.parts().first().map(String::as_str)
     }
 }
 
-/// A value that conditions refer to, with its type.
+/// A value that conditions refer to by index, and its type.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) source: Source,
     pub(super) data_type: DataType,
-    /// Whether several conditions and values refer to it, so that its values are kept.
+    /// Whether several conditions and values refer to the term, so that its values should be kept once they are
+    /// computed.
     pub(super) is_shared: bool,
 }
 
-/// The references of a condition or a value.
+/// A reference from a condition or a value to a column or a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Index into [`Arena::columns`].
@@ -45,16 +46,16 @@ pub(super) enum Part {
     Term(usize),
 }
 
-/// The source of a term's values.
+/// The way to get a term's values.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A column, or nested functions of a column, innermost first. Bounds of the column are bounds of the term.
+    /// A column, or nested functions of a column, the innermost first. Bounds of the column give bounds of the term.
     Column {
         /// Index into [`Arena::columns`].
         column: usize,
         functions: Vec<Function>,
     },
-    /// Any other value.
+    /// Any other expression, which is evaluated.
     Computed { of: Expr, value: Node },
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Arena {
 /// Computes the values of nested functions from the values of their column.
 ///
 /// # Errors
-/// If `array` does not have the column's type.
+/// Fails if `array` does not have the column's type.
 pub(super) fn apply_all(functions: &[Function], array: ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
     functions.iter().try_fold(array, |array, function| function.apply(&array, purpose))
 }
@@ -79,19 +80,19 @@ pub struct BoundPredicate {
     pub(super) source: Predicate,
     pub(super) arena: Arc<Arena>,
     pub(super) root: Bound,
-    /// The columns that `root` reads.
+    /// The columns that the condition `root` reads.
     columns: Vec<BoundColumn>,
 }
 
-/// A condition on terms. Every literal has been converted to the domain of its comparison. A `column` is an index into
-/// [`Arena::terms`].
+/// A condition on terms. All literals have been converted to the type in which they are compared. A `column` is an
+/// index into [`Arena::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
-    /// The same for all rows.
+    /// The result is the same for all rows.
     Constant(Option<bool>),
-    /// Any value.
+    /// The result may be anything, because the part with this text cannot be computed.
     Unknown(String),
-    /// The same for all rows where the column is not NULL; NULL where it is.
+    /// The result is the same for all rows in which the column is not NULL, and NULL for the other rows.
     UnlessNull {
         column: usize,
         value: bool,
@@ -99,7 +100,7 @@ pub(super) enum Bound {
     IsNull(usize),
     /// The value of a boolean column.
     Boolean(usize),
-    /// `op` is not `NullSafeEq`.
+    /// A comparison. `op` is never `NullSafeEq`.
     Compare {
         column: usize,
         op: CompareOp,
@@ -111,7 +112,7 @@ pub(super) enum Bound {
         right: usize,
         domain: Domain,
     },
-    /// `values` have one domain and are sorted.
+    /// All `values` have the same domain, and they are sorted.
     In {
         column: usize,
         domain: Domain,
@@ -161,7 +162,8 @@ impl Arena {
         found
     }
 
-    /// Marks the terms that several parts refer to. `visit` calls its argument for each part of what was bound.
+    /// Marks the terms that several parts refer to. `visit` calls its argument for each part of the condition or
+    /// value.
     pub(super) fn mark_shared(&mut self, visit: impl FnOnce(&mut dyn FnMut(Part))) {
         let mut uses = vec![0_usize; self.terms.len()];
         let mut count = |part| {
@@ -189,7 +191,7 @@ impl BoundPredicate {
         Self { source, arena, root, columns }
     }
 
-    /// Returns the predicate that was bound.
+    /// Returns the original predicate, before it was bound.
     pub fn predicate(&self) -> &Predicate {
         &self.source
     }
@@ -199,10 +201,10 @@ impl BoundPredicate {
         &self.columns
     }
 
-    /// Splits the conditions joined by AND at the top level into those that only read columns for which
-    /// `is_partition` holds, and all others.
+    /// Splits the conditions that are joined by AND at the top level into two groups: those that read only columns
+    /// for which `is_partition` returns true, and all others.
     ///
-    /// Both parts together are equivalent to `self`; `None` is a condition that is always true. Each part
+    /// The two groups together are equivalent to `self`. `None` means a condition that is always true. Each group
     /// keeps the whole [`Self::predicate`] of `self`, but only the columns that it reads.
     pub fn split(&self, is_partition: impl Fn(&BoundColumn) -> bool) -> (Option<Self>, Option<Self>) {
         let conjuncts = match &self.root {
@@ -222,13 +224,13 @@ impl BoundPredicate {
         Some(Self::new(self.source.clone(), Arc::clone(&self.arena), root))
     }
 
-    /// Returns whether the predicate can be NULL for a row only if one of its columns is NULL there. If so, it is true
-    /// for all rows of a file in which it is never false and no column is NULL.
+    /// Returns whether the predicate is NULL for a row only if one of its columns is NULL in that row. If so, and a
+    /// file has no NULL in these columns, the predicate is true for every row of the file for which it is not false.
     pub(crate) fn is_null_only_by_columns(&self) -> bool {
         self.root.is_null_only_by_columns(&self.arena.terms)
     }
 
-    /// Returns whether a part of the predicate could not be parsed, so that it can only be used for pruning.
+    /// Returns whether a part of the predicate could not be parsed. Such a predicate can only be used for pruning.
     pub fn has_unknown(&self) -> bool {
         self.root.has_unknown()
     }
@@ -246,7 +248,7 @@ impl Bound {
     }
 
     fn is_null_only_by_columns(&self, terms: &[Term]) -> bool {
-        // Functions of a column are NULL only for NULL and for values without a result.
+        // Functions of a column are NULL only where the column is NULL, or where the function has no result.
         let is_column = |term: &usize| {
             terms.get(*term).is_some_and(
                 |term| matches!(&term.source, Source::Column { functions, .. } if are_total(functions)),
@@ -269,7 +271,7 @@ impl Bound {
         }
     }
 
-    /// Calls `visit` for each term that the condition refers to.
+    /// Calls `visit` for each reference in the condition.
     pub(super) fn visit(&self, visit: &mut dyn FnMut(Part)) {
         match self {
             Self::Constant(_) | Self::Unknown(_) => {}

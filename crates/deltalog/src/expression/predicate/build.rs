@@ -134,7 +134,7 @@ impl Expr {
         }
     }
 
-    /// Returns whether the value is a constant, a column, or functions of a column that preserve its order.
+    /// Returns whether the value is a constant, a column, or functions of a column that preserve the column's order.
     fn is_of_column(&self) -> bool {
         let mut inner = self;
         while let Self::Call(_, of) = inner {
@@ -205,7 +205,7 @@ impl Predicate {
         Self::Not(Box::new(self))
     }
 
-    /// Returns a condition that may have any value. `text` is what it stands for.
+    /// Returns a condition that cannot be evaluated, so that its value may be anything. `text` is shown in its place.
     pub(crate) fn unknown(text: impl Into<String>) -> Self {
         Self::Value(Expr::Unknown(text.into()))
     }

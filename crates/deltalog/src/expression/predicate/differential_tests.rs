@@ -1,8 +1,8 @@
-//! Pruning checked against the exact filter: no file is dropped that has a row for which the predicate is
+//! Compares pruning with the exact filter: pruning must not drop a file that has a row for which the predicate is
 //! true.
 //!
-//! The values of each type come from a small pool in Spark's order, so that the order of two values is the
-//! order of their positions in the pool.
+//! The values of each type come from a small pool in Spark's order, so that two values can be compared by their
+//! positions in the pool.
 
 use super::{BoundPredicate, ColumnPath, Expr, FileBounds, Literal, Predicate, col, filter_mask, lit, prune};
 use arrow::array::*;
@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Name, ordered values, and number of values other than NaN.
+/// Returns for each column its name, its values in order, and the number of values other than NaN.
 fn pools() -> Vec<(ColumnPath, ArrayRef, u32)> {
     let pool = |path: &[&str], array: ArrayRef| {
         let ordered = match array.data_type() {
@@ -79,7 +79,7 @@ fn schema() -> Schema {
     Schema::new(fields)
 }
 
-/// The quality of a column's statistics in one file.
+/// How precise a column's statistics are in one file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Quality {
     Exact,
@@ -128,7 +128,8 @@ impl File {
                 let array = values(pool, self.column(i));
                 match path.parts() {
                     [_, inner] => {
-                        // Some values are NULL because their struct is NULL, with any value inside.
+                        // Some values are NULL because their struct is NULL; the field inside of it may have any
+                        // value.
                         let nulls: Vec<bool> = self
                             .column(i)
                             .enumerate()
@@ -330,7 +331,7 @@ proptest! {
     }
 }
 
-/// Exact statistics must lead to dropped files; otherwise pruning would be safe but useless.
+/// Exact statistics must lead to dropped files. Without this test, pruning that keeps all files would pass.
 #[test]
 fn pruning_drops_what_bounds_disprove() {
     let file = |places: &[Option<u32>]| File {
@@ -349,7 +350,7 @@ fn pruning_drops_what_bounds_disprove() {
         (col("i8").is_in([lit(0), lit(1)]).not(), [true, false]),
         (col("d").gt(lit(0)), [false, false]),
         (col("f64").eq(lit(1.0)), [false, false]),
-        // A hidden NaN would be greater.
+        // The file may have a NaN, which is not in the statistics and is greater than 1.0.
         (col("f64").gt(lit(1.0)), [true, false]),
         (col("f64").lt(lit(-1)), [false, false]),
         (col("s").starts_with("ab").not(), [false, false]),

@@ -1,8 +1,8 @@
 //! Formatting of predicates as SQL text.
 //!
-//! - [`super::parse`] of the text gives the same tree in any session time zone, because instants are written
-//!   in UTC with a `Z`. The exceptions are functions and comparisons that use the session's time zone, which is not
-//!   part of the text.
+//! - Parsing the text with [`super::parse`] gives the same tree in any session time zone, because instants are
+//!   written in UTC with a `Z`. The exceptions are functions and comparisons that use the session's time zone, which
+//!   the text does not contain.
 //! - Strings are escaped with backslashes, as in Spark's own `Literal.sql`.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
@@ -105,7 +105,7 @@ impl Display for Expr {
     }
 }
 
-/// A chain of operators as a text.
+/// Formats a chain of operators.
 pub(super) struct ChainText<'a, T, I>(pub(super) &'a T, pub(super) I);
 
 impl<'a, T: Display + 'a, R: Display + 'a, I> Display for ChainText<'a, T, I>
@@ -121,8 +121,8 @@ where
     }
 }
 
-/// Writes a function call. The text contains no time zone, so it has the same meaning only in a session with
-/// the same zone.
+/// Writes a function call. The text does not contain the session's time zone, so it has the same meaning only in
+/// sessions with the same time zone.
 fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
     match function {
         Function::Cast(to, _) => write!(f, "CAST({of} AS {to})"),
@@ -136,7 +136,7 @@ fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
     }
 }
 
-/// Writes an operation. Operators are in parentheses, so that they bind as in the tree.
+/// Writes an operation. Operators are put in parentheses, so that parsing the text gives the same tree.
 fn apply(f: &mut Formatter<'_>, operation: Operation, arguments: &[Expr]) -> fmt::Result {
     match (operation.form(), arguments) {
         (_, [of]) if let Operation::Shift(by, _) = operation => write!(f, "({of} + {by})"),
@@ -227,7 +227,7 @@ impl Display for Predicate {
     }
 }
 
-/// Writes conditions with `between` as the separator; conditions that bind less tightly are put in parentheses.
+/// Writes conditions with the separator `between`. Conditions that bind less tightly are put in parentheses.
 fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> fmt::Result {
     for (i, condition) in conditions.iter().enumerate() {
         if i > 0 {

@@ -1,4 +1,4 @@
-//! Values bound to a schema, computed for each row of a batch.
+//! Expressions that are bound to a schema and computed for each row of a batch.
 
 use super::ast::Expr;
 use super::bind::Binder;
@@ -21,7 +21,7 @@ use arrow::util::display::array_value_to_string;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A value of any scalar type, bound to a schema.
+/// An expression of any type, bound to a schema.
 #[derive(Debug, Clone)]
 pub struct Expression {
     arena: Arena,
@@ -31,12 +31,12 @@ pub struct Expression {
     changes: Changes,
 }
 
-/// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, rather than a value to be computed.
+/// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, that needs no computation.
 pub(crate) fn is_constant(sql: &str) -> bool {
     parse_value(sql, "UTC").is_ok_and(|value| is_scalar(&value))
 }
 
-/// Returns whether a value is a literal, perhaps with a sign.
+/// Returns whether a value is a literal, with or without a sign.
 fn is_scalar(value: &Expr) -> bool {
     let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::DoubleQuoted(_) | Expr::Typed(..));
     match value {
@@ -45,7 +45,7 @@ fn is_scalar(value: &Expr) -> bool {
     }
 }
 
-/// Returns whether a value is a literal, or an array, a struct or a map of literals.
+/// Returns whether a value is a literal, or an array, a struct or a map that contains only literals.
 pub(super) fn is_literal(value: &Expr) -> bool {
     match value {
         Expr::Apply(Operation::Array | Operation::NamedStruct | Operation::Map, parts) => {
@@ -65,7 +65,7 @@ impl Expression {
         Self::bind_named(sql, schema, &FieldNames::new(schema.fields()), time_zone)
     }
 
-    /// Does the same as [`Expression::bind`], for a schema whose names are indexed.
+    /// Binds as [`Expression::bind`] does, to a schema whose names have already been indexed.
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::bind`].
@@ -94,15 +94,16 @@ impl Expression {
         Ok(Self::new(binder, value))
     }
 
-    /// Parses and binds as [`Expression::bind`] does, and casts the value to `to`, unless it has that type.
+    /// Parses and binds as [`Expression::bind`] does, and casts the value to `to` if it has another type.
     ///
     /// # Errors
-    /// Returns the same errors as [`Expression::bind`], and InvalidArgument if there is no cast.
+    /// Returns the same errors as [`Expression::bind`], and InvalidArgument if the value's type cannot be cast to
+    /// `to`.
     pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
         Self::bind_named_as(sql, schema, &FieldNames::new(schema.fields()), time_zone, to)
     }
 
-    /// Does the same as [`Expression::bind_as`], for a schema whose names are indexed.
+    /// Binds as [`Expression::bind_as`] does, to a schema whose names have already been indexed.
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::bind_as`].
@@ -116,7 +117,7 @@ impl Expression {
         Self::of_parsed(&parse_value(sql, time_zone)?, (schema, names), time_zone, to, sql)
     }
 
-    /// Parses and binds a value without columns like [`Expression::bind_as`], for a statement that began at `begun`, in
+    /// Binds a value without columns as [`Expression::bind_as`] does, for a statement that began at `begun`, in
     /// microseconds since 1970.
     ///
     /// # Errors
@@ -157,10 +158,9 @@ impl Expression {
         Self { arena, value: value.node, data_type: value.data_type, columns, changes }
     }
 
-    /// Checks that a cast does not change a literal. `sql` is its text.
+    /// Checks that a cast does not change a literal. `sql` is the literal's text.
     ///
-    /// Digits of a number must not be lost, except when it becomes a floating-point number: then the nearest number is
-    /// accepted.
+    /// A number must not lose digits, unless it becomes a floating-point number: then the nearest number is accepted.
     ///
     /// # Errors
     /// SchemaMismatch if the cast has changed the value.
@@ -191,7 +191,7 @@ impl Expression {
         &self.data_type
     }
 
-    /// Returns whether the value has the type of a column, ignoring nullability and metadata.
+    /// Returns whether the value has the type `column`, ignoring nullability and metadata.
     pub(crate) fn is_of(&self, column: &DataType) -> bool {
         self.data_type == plain(column)
     }
@@ -201,10 +201,10 @@ impl Expression {
         &self.columns
     }
 
-    /// Refuses a value that may be different each time it is computed.
+    /// Refuses an expression whose value may be different each time it is computed.
     ///
     /// # Errors
-    /// InvalidArgument.
+    /// Returns InvalidArgument for such an expression.
     pub(crate) fn ensure_deterministic(&self) -> Result<()> {
         let when = match self.changes {
             Changes::Never => return Ok(()),
@@ -214,25 +214,25 @@ impl Expression {
         Err(Error::invalid_argument(format!("its value differs {when}, so rows could not be checked again")))
     }
 
-    /// Returns whether a value without columns is the same for all rows.
+    /// Returns whether the value of an expression without columns is the same for all rows.
     pub(crate) fn is_same_for_all_rows(&self) -> bool {
         self.changes != Changes::ByRow
     }
 
-    /// Computes the value for each row of `batch`, whose columns are found by name.
+    /// Computes the value for each row of `batch`, in which columns are found by name.
     ///
     /// # Errors
-    /// InvalidArgument if the value of a row cannot be computed, for example because of a division by zero.
-    /// SchemaMismatch if `batch` lacks a column, or if the column's type cannot be cast to the type that the expression
-    /// was bound with. InvalidArgument if the values need more memory than an Arrow array can have, 2 GiB.
+    /// Returns InvalidArgument if the value of a row cannot be computed, for example because of a division by zero,
+    /// or if the values need more than 2 GiB, the maximum size of an Arrow array. Returns SchemaMismatch if `batch`
+    /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
-        // The value that is too large may also be an intermediate result.
+        // Even if the result is small, an intermediate value may be too large.
         let is_small = self.data_type.primitive_width().is_some() || self.data_type == DataType::Boolean;
         self.by_halves(batch, is_small)
     }
 
-    /// Does the same as [`Expression::evaluate`]. If the values are too large to be computed at once, they are computed
-    /// in parts and then joined.
+    /// Computes the values as [`Expression::evaluate`] does. If they are too large to be computed at once, they are
+    /// computed in parts and then joined.
     pub(crate) fn evaluate_all(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         self.by_halves(batch, true)
     }
@@ -253,8 +253,8 @@ impl Expression {
         }
     }
 
-    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does: for all rows at once, or, where the
-    /// values take much memory, for rows with a few megabytes at a time.
+    /// Computes the value for each row of `batch` as [`Expression::evaluate`] does. If the values take much memory,
+    /// they are computed for a few megabytes of rows at a time.
     pub fn evaluate_in_parts(
         self: Arc<Self>,
         batch: &RecordBatch,
@@ -271,7 +271,7 @@ impl Expression {
     }
 }
 
-/// Returns whether a cast may change values, or parts of them.
+/// Returns whether a cast may change values or parts of them.
 fn may_lose(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match to {
@@ -282,7 +282,8 @@ fn may_lose(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Returns the first value that a cast has changed, with its type, if it is only a part of a value.
+/// Returns the type of the first value that a cast has changed; if only a part of that value has changed, also the
+/// text of this part.
 fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<(Option<String>, DataType)>> {
     let (from, to) = (before.data_type(), after.data_type());
     if from == to || *from == DataType::Null || !may_lose(from, to) {
@@ -324,7 +325,7 @@ fn changed(before: &ArrayRef, after: &ArrayRef) -> Result<Option<(Option<String>
     }
 }
 
-/// Returns the values in a text.
+/// Returns the values as one string, for error messages.
 fn listed(values: &ArrayRef) -> String {
     let text = |row| array_value_to_string(values, row).unwrap_or_else(|_| "?".to_owned());
     (0..values.len()).map(text).collect::<Vec<_>>().join(", ")

@@ -1,18 +1,18 @@
-//! An index of the names of fields, for statements that refer to thousands of columns.
+//! An index of field names, for statements that refer to thousands of columns.
 
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The places of fields, by their names.
+/// The positions of fields, by their names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FieldNames {
     exact: HashMap<String, usize>,
-    /// By the name in lower case, in order.
+    /// The positions of fields by name in lower case, in ascending order.
     folded: HashMap<String, Vec<usize>>,
-    /// The bytes of the longest name in lower case.
+    /// The length of the longest name in lower case, in bytes.
     longest: usize,
-    /// The names of the fields of each field that is a struct. They are indexed when one of them is looked up.
+    /// For each field that is a struct, the index of its own fields. It is built when one of them is looked up.
     inside: HashMap<usize, OnceLock<Box<Self>>>,
 }
 
@@ -31,7 +31,7 @@ impl FieldNames {
         names
     }
 
-    /// Returns the index of the field `name`: the exact match, or else the only match that ignores case.
+    /// Returns the position of the field `name`: the exact match, or else the only match that ignores case.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.exact(name).or_else(|| match self.similar(&name.to_lowercase()) {
             [only] => Some(*only),
@@ -39,23 +39,23 @@ impl FieldNames {
         })
     }
 
-    /// Returns the index of the field with exactly this name.
+    /// Returns the position of the field with exactly this name.
     pub(crate) fn exact(&self, name: &str) -> Option<usize> {
         self.exact.get(name).copied()
     }
 
-    /// Returns whether there is a field with the name in any case.
+    /// Returns whether there is a field with this name, ignoring case.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.folded.contains_key(&name.to_lowercase())
     }
 
-    /// Returns the names of the fields `children` of the field at `place`.
+    /// Returns the index of the nested fields `children` of the field at position `place`.
     pub(crate) fn inside(&self, place: usize, children: &Fields) -> Option<&Self> {
         Some(self.inside.get(&place)?.get_or_init(|| Box::new(Self::new(children))))
     }
 
-    /// Returns the path of the field that `text` refers to, in any case: either the name of one of `fields`, or the
-    /// path to a nested field.
+    /// Returns the path of the field that `text` refers to, ignoring case: either one of `fields` with that name, or
+    /// a nested field with that path.
     pub(super) fn path_of(&self, text: &str, fields: &[FieldRef]) -> Option<Vec<String>> {
         let folded = text.to_lowercase();
         let name_at = |place: usize| fields.get(place).map(|field| field.name().clone());
@@ -94,7 +94,7 @@ mod tests {
         let names = FieldNames::new(&fields);
         assert_eq!((names.find("x"), names.exact("X"), names.exact("y")), (Some(0), Some(1), None));
         assert_eq!((names.has("X"), names.has("xx")), (true, false));
-        // A third spelling matches neither of the two exactly, so it is ambiguous.
+        // A third spelling matches neither of the two names exactly, so it is ambiguous.
         let fields = ["xy", "XY"].map(|name| Arc::new(Field::new(name, DataType::Null, true)));
         assert_eq!(FieldNames::new(&fields).find("Xy"), None);
     }

@@ -18,10 +18,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns for each row of `batch` whether the predicate is true, false or NULL. Only rows with true are
+/// Returns for each row of `batch` whether the predicate is true, false or NULL. Only rows for which it is true are
 /// selected.
 ///
-/// The columns are found in `batch` by name.
+/// Columns are found by name in `batch`.
 ///
 /// # Errors
 /// InvalidArgument if a part of the predicate could not be parsed. SchemaMismatch if `batch` lacks a column, or if the
@@ -40,7 +40,7 @@ pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<Bo
     }
 }
 
-/// Returns the two halves of a batch with more than one row.
+/// Splits a batch in half; `None` if it has less than two rows.
 pub(super) fn halves(batch: &RecordBatch) -> Option<[RecordBatch; 2]> {
     let (rows, half) = (batch.num_rows(), batch.num_rows() / 2);
     (half > 0).then(|| [batch.slice(0, half), batch.slice(half, rows - half)])
@@ -48,20 +48,20 @@ pub(super) fn halves(batch: &RecordBatch) -> Option<[RecordBatch; 2]> {
 
 type Read<'a> = dyn Fn(&BoundColumn) -> Result<ArrayRef> + 'a;
 
-/// Rows, for which conditions and values are evaluated.
+/// The rows for which conditions and values are evaluated.
 pub(super) struct Rows<'a> {
     pub(super) arena: &'a Arena,
     /// The number of rows.
     pub(super) rows: usize,
-    /// Returns the values of a column in its type.
+    /// Returns the values of a column, converted to the type that it was bound with.
     read: Box<Read<'a>>,
-    /// The values of shared terms, with the rows that they were computed for.
+    /// The values of shared terms, and the rows for which they have been computed.
     kept: RefCell<HashMap<usize, (BooleanBuffer, ArrayRef)>>,
     pub(super) memory: Memory,
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the rows of a batch, whose columns are found by name.
+    /// Returns the rows of a batch, in which columns are found by name.
     pub(super) fn of_batch(arena: &'a Arena, batch: &'a RecordBatch) -> Self {
         let names = names_of(batch.schema_ref().fields());
         Self::new(arena, batch.num_rows(), move |column| {
@@ -69,7 +69,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Returns rows, with a column that `read` returns.
+    /// Creates rows whose columns are returned by `read`.
     pub(super) fn new(
         arena: &'a Arena,
         rows: usize,
@@ -80,7 +80,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Evaluates a condition. Only rows in `active` need a correct result; other rows get an arbitrary one.
+    /// Evaluates a condition. Only the rows in `active` need a correct result; the other rows get an arbitrary one.
     pub(super) fn mask(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
         self.memory.released(|| on_stack(|| self.truth(bound, active)))
     }
@@ -138,8 +138,8 @@ impl Rows<'_> {
         })
     }
 
-    /// Joins conditions. A part is not evaluated for rows that an earlier part has decided because its result was not
-    /// `neutral`.
+    /// Joins conditions by AND or OR. A condition is not evaluated for rows that an earlier condition has decided,
+    /// because its result was not `neutral`.
     fn joined<E>(
         &self,
         parts: &[Bound],
@@ -162,7 +162,7 @@ impl Rows<'_> {
         Ok(whole)
     }
 
-    /// Returns the values of a term in a domain.
+    /// Returns the values of a term, converted to the given domain.
     fn values(&self, term: usize, domain: Domain, active: &BooleanBuffer) -> Result<Values> {
         let data_type = &self.arena.terms.get(term).ok_or_else(not_bound)?.data_type;
         Values::new(&self.term(term, active)?, data_type, domain)
@@ -183,7 +183,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the values of a term that is shared. They are computed again only for rows that were not active before.
+    /// Returns the values of a shared term. Earlier values are kept, and only rows that were not active before are
+    /// computed.
     fn kept(&self, term: usize, value: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
         let needed = match self.kept.borrow().get(&term) {
             Some((known, values)) if (active & &!known).count_set_bits() == 0 => {
@@ -198,10 +199,10 @@ impl Rows<'_> {
         Ok(values)
     }
 
-    /// Returns where a term is not NULL.
+    /// Returns the rows in which a term is not NULL.
     fn nulls(&self, term: usize, active: &BooleanBuffer) -> Result<Option<NullBuffer>> {
         match self.arena.terms.get(term).map(|term| &term.source) {
-            // Functions are NULL for NULL only.
+            // Functions that preserve order are NULL only if their column is NULL.
             Some(Source::Column { column, .. }) => match self.arena.columns.get(*column) {
                 Some(bound) => Ok((self.read)(bound)?.logical_nulls()),
                 None => Err(not_bound()),
@@ -211,7 +212,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns a column in its type.
+    /// Returns the values of a column, converted to the type that it was bound with.
     pub(super) fn column(&self, column: usize) -> Result<ArrayRef> {
         match self.arena.columns.get(column) {
             Some(bound) => as_type(&(self.read)(bound)?, &bound.data_type),
@@ -234,19 +235,19 @@ fn rows_where(values: &Values, truth: impl FnMut(usize) -> bool) -> BooleanArray
     BooleanArray::new(BooleanBuffer::collect_bool(values.len(), truth), values.nulls().cloned())
 }
 
-/// Returns `mask` with false replaced by NULL.
+/// Returns `mask` with each false replaced by NULL.
 fn false_as_null(mask: &BooleanArray) -> BooleanArray {
     let found = BooleanBuffer::collect_bool(mask.len(), |row| mask.is_valid(row) && mask.value(row));
     BooleanArray::new(found.clone(), Some(NullBuffer::new(found)))
 }
 
-/// Returns the column at `path`, which is NULL wherever an enclosing struct is.
+/// Returns the column at `path`. It is NULL wherever an enclosing struct is NULL.
 pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     leaf_placed(batch, path, |name| Some(batch.schema_ref().column_with_name(name)?.0))
 }
 
-/// Does the same as [`leaf`]. `place_of` returns the index of a column, for conditions that use many columns of a
-/// batch.
+/// Returns the same column as [`leaf`]. `place_of` looks up the position of a column in an index, for conditions that
+/// use many columns of a batch.
 pub(super) fn leaf_placed(
     batch: &RecordBatch,
     path: &ColumnPath,

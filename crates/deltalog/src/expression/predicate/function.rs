@@ -1,11 +1,11 @@
 //! Functions of one value that preserve its order: if `a <= b` then `f(a) <= f(b)`.
 //!
-//! - A column's bounds therefore become bounds of the function's values: files are skipped for `year(t) =
-//!   2024` as they are for a condition on `t` itself.
-//! - Each function is NULL for NULL, and only for NULL. Values without a result, because the result type cannot
-//!   represent it, lie only below or above all values with a result.
-//! - The semantics are Spark's: dates and times in the proleptic Gregorian calendar, in the session's time
-//!   zone.
+//! - The bounds of a column therefore give bounds of the function's values: the condition `year(t) = 2024` skips
+//!   files just as a condition on `t` itself does.
+//! - Each function is NULL for NULL only. Some arguments have no result because the result type cannot represent it;
+//!   they are all below or all above the arguments that have a result.
+//! - The functions have Spark's meaning: dates and times are in the proleptic Gregorian calendar and in the session's
+//!   time zone.
 
 use super::values::decimals_to_floats;
 use super::zone::Clock;
@@ -75,7 +75,7 @@ pub enum TruncUnit {
     Microsecond,
 }
 
-/// The purpose for which a result is computed.
+/// What a function's result is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The value itself.
@@ -106,7 +106,7 @@ impl CastType {
         }
     }
 
-    /// Returns the type for `name`, which is in upper case and without blanks.
+    /// Returns the type with this name, which is in upper case and without blanks.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "TINYINT" | "BYTE" => Self::TinyInt,
@@ -179,7 +179,7 @@ impl TruncUnit {
         matches!(self, Self::Year | Self::Quarter | Self::Month | Self::Week)
     }
 
-    /// Returns the name that Spark writes.
+    /// Returns the unit's name as Spark writes it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Year => "YEAR",
@@ -208,7 +208,7 @@ impl TruncUnit {
         }
     }
 
-    /// Returns the length of a unit of the clock in microseconds.
+    /// Returns the length of the unit in microseconds; `None` for units that are not of the clock, such as months.
     fn micros(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3_600_000_000,
@@ -241,8 +241,8 @@ fn is_timestamp(data_type: &DataType) -> bool {
 }
 
 impl Function {
-    /// Returns the result type for arguments of type `from`; `None` if there are no results or they do not
-    /// preserve the order.
+    /// Returns the result type for arguments of type `from`. Returns `None` if the function is not defined for them
+    /// or does not preserve their order.
     pub(super) fn result_type(&self, from: &DataType) -> Option<DataType> {
         use DataType as T;
         let dated = *from == T::Date32 || is_timestamp(from);
@@ -254,7 +254,8 @@ impl Function {
                     | (T::Boolean, T::Boolean)
                     | (T::Binary, T::Binary)
                     | (T::Date32, T::Date32) => true,
-                    // If a value does not fit, the session's settings decide between NULL, an error and another value.
+                    // If a value does not fit, the settings of the session determine whether the result is NULL, an
+                    // error or another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
                     (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
                         .is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits),
@@ -279,11 +280,11 @@ impl Function {
         }
     }
 
-    /// Computes the results for `array`, whose type must have a [`Self::result_type`]. A value without a
+    /// Computes the results for `array`. [`Self::result_type`] must not be `None` for its type. A value without a
     /// result becomes NULL.
     ///
     /// # Errors
-    /// If `array` has another type.
+    /// Fails if `array` has another type.
     pub(super) fn apply(&self, array: &ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
         let from = array.data_type();
         let Some(to) = self.result_type(from) else {
@@ -317,11 +318,11 @@ impl Function {
     }
 }
 
-/// The maximum number of days by which the dates of the years 1 to 9999 can be moved.
+/// The maximum number of days that can be added to a date in the years 1 to 9999.
 const MOST_DAYS: i64 = 2_000_000_000;
 
-/// Returns whether `functions`, applied one after another, have a result for each value that statistics can bound:
-/// dates and times of the years 1 to 9999.
+/// Returns whether `functions`, applied one after another, have a result for every value that statistics can bound,
+/// that is, for dates and times in the years 1 to 9999.
 pub(super) fn are_total(functions: &[Function]) -> bool {
     let days = functions.iter().map(|function| match function {
         Function::DateAdd(days, _) => i64::from(*days).abs(),
@@ -331,7 +332,7 @@ pub(super) fn are_total(functions: &[Function]) -> bool {
     days.sum::<i64>() <= MOST_DAYS
 }
 
-/// Applies `of` to the days of dates, or to the local days of timestamps by `clock`.
+/// Applies `of` to dates, or to the local dates of timestamps by `clock`, as days since 1970.
 fn days(
     array: &ArrayRef,
     clock: Clock,
@@ -374,7 +375,7 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
         None => unit.truncate_day(local.div_euclid(MICROS_PER_DAY)).checked_mul(MICROS_PER_DAY)?,
     };
     match (purpose, unit.micros()) {
-        // The hour or minute begins with the clock's current offset, unless the offset changed within it.
+        // The hour or minute begins with the clock's current offset, unless the offset changed since then.
         (Purpose::Value, Some(_)) => {
             let same_setting = instant.checked_sub(local.checked_sub(cut)?)?;
             if clock.local(same_setting) == Some(cut) { Some(same_setting) } else { clock.instant(cut) }
@@ -385,7 +386,7 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
     }
 }
 
-/// Casts dates and times by the clock, and other values as Arrow does.
+/// Casts dates and times in the time zone of the clock, and other values as Arrow does.
 pub(super) fn cast_values(
     array: &ArrayRef,
     to: &DataType,
@@ -436,7 +437,7 @@ pub(super) fn cast_values(
     }
 }
 
-/// Converts whole numbers, days or microseconds to numbers.
+/// Returns whole numbers, dates or timestamps as 64-bit numbers.
 fn as_numbers(array: &ArrayRef) -> Result<Int64Array> {
     let failed = || Error::schema_mismatch(format!("values of type {} are not numbers", array.data_type()));
     let through = match array.data_type() {
@@ -447,7 +448,8 @@ fn as_numbers(array: &ArrayRef) -> Result<Int64Array> {
     numbers.as_primitive_opt::<Int64Type>().cloned().ok_or_else(failed)
 }
 
-/// Computes the inverse of [`as_numbers`]; numbers that `to` cannot represent become NULL.
+/// Converts numbers back to the type `to`, as the inverse of [`as_numbers`]; numbers that `to` cannot represent
+/// become NULL.
 fn from_numbers(numbers: &Int64Array, to: &DataType) -> Result<ArrayRef> {
     let failed = |error| Error::schema_mismatch(format!("numbers cannot be cast to {to}")).with_source(error);
     match to {

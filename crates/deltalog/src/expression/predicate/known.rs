@@ -1,4 +1,4 @@
-//! An index of the columns and terms that a binder has bound, because an expression may have thousands.
+//! An index of the columns and terms that a binder has bound, because an expression may have thousands of them.
 
 use std::hash::BuildHasher;
 
@@ -10,7 +10,7 @@ use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn, Source, Term};
 use super::function::Function;
 
-/// The indices of columns and terms in an arena.
+/// The positions of columns and terms in an arena, by their content.
 #[derive(Default)]
 pub(super) struct Known {
     hasher: DefaultHashBuilder,
@@ -19,7 +19,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Returns the index of a column, adding it to the arena if it is missing, and whether it was added.
+    /// Returns the index of a column, and whether it is new. A new column is added to the arena.
     pub(super) fn column(&mut self, arena: &mut Arena, column: BoundColumn) -> (usize, bool) {
         let hash = self.hasher.hash_one(&column.path);
         let is_same = |at: usize| arena.columns.get(at).is_some_and(|known| known.path == column.path);
@@ -32,7 +32,7 @@ impl Known {
         }
     }
 
-    /// Returns the index of the term for functions of a column, which is added if it is missing.
+    /// Returns the index of the term for functions of a column. The term is added if it is missing.
     pub(super) fn ordered(
         &mut self,
         arena: &mut Arena,
@@ -51,8 +51,8 @@ impl Known {
         })
     }
 
-    /// Returns the index of the term for the computed value `of`. It is added if it is missing, or if values are not
-    /// `shared` because they may change.
+    /// Returns the index of the term for the computed value `of`. The term is added if it is missing, or if its
+    /// values may not be `shared` because they change from one use to the next.
     pub(super) fn computed(&mut self, arena: &mut Arena, of: &Expr, value: Value, shared: bool) -> usize {
         let Value { node, data_type } = value;
         let hash = self.hasher.hash_one((of, &data_type));

@@ -5,14 +5,14 @@ use crate::error::{Error, Result};
 /// A parsed pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pattern {
-    /// The prefix of every match.
+    /// The text with which every match begins.
     prefix: Vec<u8>,
     rest: Vec<Piece>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
-    /// These bytes.
+    /// Exactly these bytes.
     Exactly(Vec<u8>),
     /// `_`: one character.
     One,
@@ -24,7 +24,8 @@ impl Pattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// InvalidArgument if the escape character does not precede a wildcard or itself, as in Spark.
+    /// InvalidArgument if an escape character is followed by a character that is neither a wildcard nor the escape
+    /// character.
     pub(super) fn new(pattern: &str, escape: char) -> Result<Self> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut chars = pattern.chars();
@@ -75,17 +76,17 @@ impl Pattern {
         Self { prefix: prefix.as_bytes().to_vec(), rest: vec![Piece::Any] }
     }
 
-    /// Returns the prefix of every match.
+    /// Returns the text with which every match begins.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Returns whether every string with the prefix matches.
+    /// Returns whether the pattern matches every string that begins with [`Self::prefix`].
     pub(super) fn is_prefix(&self) -> bool {
         self.rest == [Piece::Any]
     }
 
-    /// Returns the only string that matches, if there is only one.
+    /// Returns the only string that matches, if there is exactly one.
     pub(super) fn as_exact(&self) -> Option<&[u8]> {
         self.rest.is_empty().then_some(self.prefix.as_slice())
     }
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition of LIKE, by recursion on characters.
+    /// A simple implementation of LIKE, by recursion on characters, to compare with.
     fn naive(pattern: &[char], text: &[char]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),

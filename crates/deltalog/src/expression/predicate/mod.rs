@@ -1,9 +1,8 @@
-//! Expressions: predicates, which decide what a scan can skip and which rows it returns, and values.
+//! Predicates, which decide what a scan can skip and which rows it returns, and other SQL expressions.
 //!
-//! A [`Predicate`] is created from SQL text ([`parse`]) or with the builder ([`col`], [`lit`]) and then bound
-//! to a table's schema. A bound predicate has two uses: [`prune`] decides from statistics and partition
-//! values which files may contain a matching row, and [`filter_mask`] decides for each row whether it
-//! matches.
+//! A [`Predicate`] is parsed from SQL text ([`parse`]) or built in code ([`col`], [`lit`]), and then bound to a
+//! table's schema. A bound predicate has two uses: [`prune`] selects, from statistics and partition values, the files
+//! that may contain a matching row, and [`filter_mask`] selects the rows that match.
 //!
 //! ```text
 //! SQL text ──parse──┐
@@ -15,15 +14,16 @@
 //!   keeps the file.
 //! - A [`Function`] that preserves the order of its argument turns the argument's bounds into bounds of its
 //!   own values: `year(t) = 2024` prunes by `t`.
-//! - Any other value in a condition is computed exactly (`compute`), with the types and results of Spark in ANSI mode.
-//!   It has no bounds, but it can still prune files in which all its columns are constant, such as partition columns.
-//! - An [`Expression`] is a value bound by itself, with the same parser and binder.
+//! - All other values in conditions are computed exactly (`compute`), with the types and results of Spark in ANSI
+//!   mode. They have no bounds. They can still prune files in which all columns that they read are constant, such as
+//!   partition columns.
+//! - An [`Expression`] is a bound value that is not part of a condition. It uses the same parser and binder.
 //! - A part that cannot be parsed or bound becomes [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
 //!   [`Predicate::bind`] and `filter_mask` refuse it.
 //! - Values compare as in Spark: NaN equals itself and is greater than all other numbers, -0.0 equals 0.0,
 //!   strings and binary compare byte by byte, and comparisons with NULL are NULL.
-//! - A literal is never rounded to the type of a column; a comparison with the same result for all values of
-//!   that type becomes a constant.
+//! - A literal is never rounded to the type of a column. A comparison whose result is the same for all values of that
+//!   type becomes a constant.
 
 mod allowance;
 mod ast;

@@ -1,5 +1,5 @@
-//! Parses SQL text to a [`Predicate`] or a value. It supports the part of Spark's expression grammar that this crate
-//! computes.
+//! Parses SQL text to a [`Predicate`] or a value. The supported grammar is the part of Spark's expression grammar
+//! that this crate can compute.
 //!
 //! ```text
 //! or         := and (OR and)*
@@ -13,11 +13,11 @@
 //!
 //! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
 //!   smallest part of the text that can safely be cut out becomes [`Expr::Unknown`].
-//! - Parentheses delimit a unit regardless of their contents, so a group that is not understood is Unknown as a
-//!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the
-//!   same group, because `OR` would bind them differently.
-//! - In pruning mode a value is known only if it can restrict a column: a literal, a column, or functions that
-//!   preserve its order. Any other value is Unknown.
+//! - Parentheses delimit a group regardless of their contents, so a group that cannot be parsed becomes Unknown as a
+//!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the same
+//!   group, because an `OR` would group them differently.
+//! - In pruning mode, only values that can restrict a column are kept: literals, columns, and functions that preserve
+//!   a column's order. All other values become Unknown.
 //! - Nesting and the height of the tree are limited, so that no text can exhaust the stack.
 
 use super::ast::{Expr, Predicate};
@@ -33,22 +33,22 @@ use crate::runtime::clock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseMode {
-    /// Refuse it. For predicates that users write.
+    /// Refuse the text. This mode is for predicates that users write.
     Strict,
-    /// Treat it as possibly true for any row. For predicates that an engine pushes down and also evaluates
-    /// itself.
+    /// Treat the text as a condition that may be true for any row. This mode is for predicates that an engine pushes
+    /// down and also evaluates itself.
     Pruning,
 }
 
 /// Parses `sql`, a condition in Spark's SQL.
 ///
-/// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`: a name of
-/// the IANA database such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips or
-/// repeats is not accepted. If the zone is unknown, no local time is.
+/// `time_zone` is the zone for `TIMESTAMP '…'` without an offset, like Spark's `spark.sql.session.timeZone`: an IANA
+/// name such as `Europe/Berlin`, or an offset such as `+02:00`. A local time that the zone skips or repeats is
+/// refused. If the zone is unknown, all local times are refused.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
-/// never in [`ParseMode::Pruning`].
+/// Returns [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood.
+/// There are no errors in [`ParseMode::Pruning`].
 ///
 /// ```
 /// use deltalog::{ParseMode, col, lit, parse_predicate};
@@ -61,7 +61,7 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
     parse_at(sql, time_zone, mode, clock::micros())
 }
 
-/// Does the same as [`parse`], for a statement that began at `begun`, in microseconds since 1970.
+/// Parses a condition as [`parse`] does, for a statement that began at `begun`, in microseconds since 1970.
 pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) -> Result<Predicate> {
     let read = Parser::read(sql, time_zone, mode, begun);
     let outcome = read.and_then(|(parser, node)| {
@@ -77,7 +77,7 @@ pub(super) fn parse_at(sql: &str, time_zone: &str, mode: ParseMode, begun: i64) 
     }
 }
 
-/// Parses `sql`, a value in Spark's SQL. `time_zone` is as for [`parse`].
+/// Parses `sql`, a value in Spark's SQL. `time_zone` has the same meaning as for [`parse`].
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidArgument`] if a part of the text is not understood.
@@ -85,7 +85,7 @@ pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
     parse_value_at(sql, time_zone, clock::micros())
 }
 
-/// Does the same as [`parse_value`], for a statement that began at `begun`, in microseconds since 1970.
+/// Parses a value as [`parse_value`] does, for a statement that began at `begun`, in microseconds since 1970.
 pub(super) fn parse_value_at(sql: &str, time_zone: &str, begun: i64) -> Result<Expr> {
     let (_, node) = Parser::read(sql, time_zone, ParseMode::Strict, begun)?;
     Ok(argument_of(node))
@@ -109,11 +109,11 @@ pub(super) struct Parser<'a> {
     depth: usize,
     /// The number of operators, functions and columns so far.
     nodes: usize,
-    /// The height of the node that was parsed last.
+    /// The height of the syntax tree that was parsed last.
     pub(super) height: usize,
 }
 
-/// Returns the node as a value with its type.
+/// Returns the node as a value. A constant keeps its type.
 pub(super) fn argument_of(node: Node) -> Expr {
     match node {
         Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
@@ -174,19 +174,19 @@ impl Parser<'_> {
         if self.symbol(symbol) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Returns the error for the current token.
+    /// Returns the error for an unexpected current token.
     pub(super) fn unexpected(&self) -> Error {
         self.unexpected_at(self.at)
     }
 
-    /// Returns the error for the token at `at`.
+    /// Returns the error for an unexpected token at index `at`.
     pub(super) fn unexpected_at(&self, at: usize) -> Error {
         let what = self.token(at).map_or_else(|| "its end".to_owned(), |token| format!("\"{token}\""));
         Error::invalid_argument(format!("the SQL cannot be parsed at {what} (token {})", at + 1))
             .with_hint(SYNTAX)
     }
 
-    /// Handles an expression that is valid but not supported: an error, or the unknown value in pruning mode.
+    /// Handles an expression that is valid SQL but not supported: returns an error, or Unknown in pruning mode.
     pub(super) fn unsupported(&self, from: usize, why: &str) -> Result<Expr> {
         let text = self.text(from);
         match self.mode {
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns a value that does not restrict a single column. In pruning mode it becomes unknown.
+    /// Returns a value that does not restrict a single column, or Unknown in pruning mode.
     pub(super) fn computed(&self, from: usize, value: Expr) -> Expr {
         match self.mode {
             ParseMode::Strict => value,
@@ -203,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Sets the height for a node that is above the last node and another one of height `other`.
+    /// Updates the height for a new node whose children are the last node and another node of height `other`.
     pub(super) fn grow(&mut self, other: usize) -> Result<()> {
         self.height = 1 + self.height.max(other);
         match self.height > TEXT_LEVELS {
@@ -241,7 +241,7 @@ impl Parser<'_> {
         self.at
     }
 
-    /// Parses up to the end or to the parenthesis that closes this group.
+    /// Parses up to the end of the text, or to the parenthesis that closes this group.
     pub(super) fn group(&mut self) -> Result<Node> {
         let start = self.at;
         let node = self.nested(1, Self::or);
@@ -271,7 +271,8 @@ impl Parser<'_> {
         self.peek().is_none() || self.is_symbol(")") || self.is_symbol(",")
     }
 
-    /// Makes everything from `start` to the end of the group unknown, in pruning mode.
+    /// In pruning mode, replaces everything from `start` to the end of the group by Unknown. Otherwise returns
+    /// `error`.
     fn recover(&mut self, start: usize, error: Error) -> Result<Node> {
         if self.mode == ParseMode::Strict {
             return Err(error);

@@ -42,7 +42,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses IN, BETWEEN, LIKE or IS; returns the node itself as `Err` if none of them follows.
+    /// Parses a following IN, BETWEEN, LIKE or IS. If none of them follows, returns the node unchanged as `Err`.
     fn after_value(&mut self, start: usize, node: Node) -> Result<Result<Node, Node>> {
         if self.keyword("IS") {
             return self.is(node).map(Ok);
@@ -65,7 +65,7 @@ impl Parser<'_> {
             let value = self.value_of(node);
             self.like(start, value)?
         } else if self.keyword("ILIKE") {
-            // As in Spark, both sides are converted to lower case.
+            // ILIKE compares both sides in lower case, as in Spark.
             let value = Expr::Apply(Operation::Lower, vec![self.value_of(node)]);
             let value = self.computed(start, value);
             match self.like(start, value)? {
@@ -138,7 +138,7 @@ impl Parser<'_> {
             let mut chars = escape.chars();
             if let (Some(escape), None) = (chars.next(), chars.next()) {
                 let like = Predicate::Like { value, pattern: pattern.to_owned(), escape };
-                // A pattern in double quotes may be the name of a column, which only the binder can check.
+                // A pattern in double quotes may be the name of a column. Only the binder can find out.
                 return Ok(match given {
                     Expr::DoubleQuoted(text) if !text.contains('%') => {
                         like.and(Expr::DoubleQuoted(text).is_not_null())
@@ -172,8 +172,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the node as a value to compare. The type of a constant does not matter in comparisons, so the cast of a
-    /// literal becomes a plain literal.
+    /// Returns the node as a value to compare. Comparisons ignore the type of a constant, so a cast literal becomes a
+    /// plain literal.
     pub(super) fn value_of(&self, node: Node) -> Expr {
         let value = argument_of(node);
         let folded = match &value {
@@ -191,7 +191,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the text of a string literal.
+/// Returns the content of a string literal; `None` for other values.
 pub(super) fn constant_text(value: &Expr) -> Option<&str> {
     match value {
         Expr::Literal(Literal::String(text)) | Expr::DoubleQuoted(text) => Some(text),

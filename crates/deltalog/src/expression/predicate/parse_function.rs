@@ -1,7 +1,8 @@
-//! Parses calls of functions, as users write them and as Spark's own `Expression.sql` does.
+//! Parses function calls, in the syntax that users write and in the syntax of Spark's own `Expression.sql`.
 //!
-//! - A function that preserves the order of its argument is an `Expr::Call`; any other is an `Expr::Apply`.
-//! - Functions that are a short form of a condition or of CASE (`isnull`, `nullif`, `if`, …) are parsed as that.
+//! - A function that preserves the order of its argument becomes an `Expr::Call`; any other function becomes an
+//!   `Expr::Apply`.
+//! - Functions that abbreviate a condition or a CASE (`isnull`, `nullif`, `if`, …) become that condition or CASE.
 
 use super::ast::{Expr, Literal, Predicate};
 use super::compute::{Changes, Form, Moment, Operation, changes_of, is_function, names};
@@ -35,7 +36,7 @@ const OTHERS: [&str; 18] = [
     "STRUCT",
 ];
 
-/// The functions of the time at which the statement began, in upper case.
+/// The functions that return the time at which the statement began, in upper case.
 const MOMENTS: [(&str, Moment); 5] = [
     ("NOW", Moment::CurrentTimestamp),
     ("CURRENT_TIMESTAMP", Moment::CurrentTimestamp),
@@ -93,16 +94,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the time at which the statement began, if `name`, in upper case, stands for it. In a condition from an
-    /// engine, such a value is already a constant.
+    /// Returns the time at which the statement began, if `name`, in upper case, is a function that returns it. A
+    /// condition that comes from an engine contains the time as a constant instead.
     pub(super) fn now(&self, name: &str) -> Option<Expr> {
         let (_, moment) = MOMENTS.iter().find(|(moment, _)| *moment == name)?;
         let clock = self.zone.filter(|_| self.mode == ParseMode::Strict)?;
         Some(Expr::Apply(Operation::Now(*moment, clock, self.begun), Vec::new()))
     }
 
-    /// Parses values up to and including the closing parenthesis. Also returns the name of the function, which for
-    /// EXTRACT is the name of the field.
+    /// Parses arguments up to and including the closing parenthesis. Also returns the name of the function; for
+    /// EXTRACT, this is the name of the extracted field.
     fn arguments(&mut self, name: &str) -> Result<(String, Vec<Node>)> {
         let mut name = name.to_owned();
         if name == "EXTRACT" {
@@ -136,7 +137,7 @@ impl Parser<'_> {
         Ok((name, arguments))
     }
 
-    /// Returns the name of a field of a struct: its column's name, the alias after `AS`, or `col` with its number.
+    /// Returns the name of a struct's field: the alias after `AS`, the name of the column, or `col` and a number.
     fn field_name(&mut self, value: &Node, number: usize) -> Result<String> {
         if self.keyword("AS") {
             return match self.next() {
@@ -188,7 +189,7 @@ impl Parser<'_> {
         Ok(value.map(|value| Node::Value(self.computed(start, value))))
     }
 
-    /// Returns the call as a condition, if the function is one.
+    /// Returns the call as a condition, if the function is a form of a condition.
     fn condition_called(&self, name: &str, nodes: &[Node]) -> Option<Predicate> {
         let value = |node: &Node| match node {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => Some(value.clone()),
@@ -208,8 +209,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operation with its arguments. For a function with the same meaning as an operator, it is the operator's
-/// operation.
+/// Returns an operation with its arguments. A function that means the same as an operator becomes the operator.
 fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     match (operation.form(), <[Expr; 2]>::try_from(arguments)) {
         (Form::Infix(_, precedence), Ok([left, right])) => chained(left, operation, precedence, right).0,
@@ -218,7 +218,7 @@ fn applied(operation: Operation, arguments: Vec<Expr>) -> Expr {
     }
 }
 
-/// Returns a function that preserves the order of an argument, and the argument.
+/// If the call preserves the order of one of its arguments, returns its function and that argument.
 fn ordered<'a>(name: &str, arguments: &'a [Expr], clock: Clock) -> Option<(Function, &'a Expr)> {
     Some(match (name, arguments) {
         ("YEAR", [value]) => (Function::Year(clock), value),
@@ -233,7 +233,7 @@ fn ordered<'a>(name: &str, arguments: &'a [Expr], clock: Clock) -> Option<(Funct
         ("ADD_MONTHS", [value, months]) => (Function::AddMonths(number_of(months)?, clock), value),
         ("LAST_DAY", [value]) => (Function::LastDay(clock), value),
         ("LEFT", [value, length]) => (Function::Left(length_of(length)?), value),
-        // The first character is number 1; number 0 means the same.
+        // The first character is number 1, and number 0 means the same.
         ("SUBSTRING" | "SUBSTR", [value, from, length]) if matches!(number_of(from)?, 0 | 1) => {
             (Function::Left(length_of(length)?), value)
         }

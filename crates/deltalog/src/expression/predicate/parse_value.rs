@@ -1,7 +1,7 @@
 //! Parses values in SQL text: literals, columns, operators, casts, CASE.
 //!
-//! - Operators bind as in Spark (`Operation::infix`); operators with equal precedence bind from the
-//!   left.
+//! - Operators have the precedence that Spark gives them (`Operation::infix`). Operators of equal precedence are
+//!   evaluated from left to right.
 //! - Literals have their meaning in Spark: `1` is an INT if it fits and a BIGINT otherwise, `1L`, `1S`, `1Y` are
 //!   whole numbers of a certain width, `1.5` and `1.5BD` are decimals, `1.5D` and `1e3` are DOUBLE, `1.5F` is
 //!   FLOAT.
@@ -21,12 +21,12 @@ const MAX_DIGITS: usize = 38;
 const SUM: u8 = 4;
 
 impl Parser<'_> {
-    /// Parses a value and the operators that bind tighter than comparisons.
+    /// Parses a value, including all operators that bind more tightly than comparisons.
     pub(super) fn value(&mut self) -> Result<Node> {
         self.operators(0)
     }
 
-    /// Parses a value and the operators that bind tighter than `least`.
+    /// Parses a value, including all operators whose precedence is greater than `least`.
     fn operators(&mut self, least: u8) -> Result<Node> {
         let start = self.position();
         let mut left = self.simple_value()?;
@@ -133,8 +133,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses an interval after its keyword, with the units of all parts: `1 DAY`, `'1' DAY 2 HOURS` or `'1 day'`.
-    /// Returns `None` if it is not supported.
+    /// Parses an interval after the keyword INTERVAL, such as `1 DAY`, `'1' DAY 2 HOURS` or `'1 day'`. Returns `None`
+    /// if the interval is not supported.
     fn interval(&mut self, start: usize) -> Result<Option<Interval>> {
         let mut parts = Vec::new();
         loop {
@@ -168,10 +168,10 @@ impl Parser<'_> {
         Ok(Interval::of(&parts))
     }
 
-    /// Returns a value plus an interval.
+    /// Returns the sum of a value and an interval.
     fn shifted(&mut self, start: usize, of: Node, by: Option<Interval>) -> Result<Expr> {
         self.grow(0)?;
-        // `INTERVAL 1 DAY * 2` would be a different interval.
+        // In `INTERVAL 1 DAY * 2`, the operator would change the interval.
         let is_whole = match self.peek() {
             Some(Token::Symbol(s) | Token::Word(s)) => {
                 Operation::infix(s).is_none_or(|(_, precedence)| precedence <= SUM)
@@ -187,7 +187,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the operand of an operator that stands before it.
+    /// Parses the operand that follows a unary operator.
     fn unary(&mut self, start: usize, symbol: &str) -> Result<Node> {
         let operand = argument_of(self.nested(1, Self::simple_value)?);
         self.grow(0)?;
@@ -229,7 +229,7 @@ impl Parser<'_> {
         if !self.symbol("(") {
             let now = self.now(&upper);
             return match (now, self.column(word)?) {
-                // A column with this name takes precedence over the function.
+                // If a column with the function's name exists, it takes precedence over the function.
                 (Some(Expr::Apply(now, _)), Node::Value(column)) => {
                     Ok(Node::Value(Expr::Apply(now, vec![column])))
                 }
@@ -277,7 +277,7 @@ impl Parser<'_> {
     fn cast_to(&self, value: Expr, to: CastType, lenient: bool) -> Option<Expr> {
         let restricts = matches!(value, Expr::Column(_) | Expr::Call(..));
         let (clock, of) = match (self.zone, value) {
-            // In pruning mode the cast is a literal or unknown.
+            // In pruning mode, the cast of a literal becomes a literal or Unknown.
             (_, Expr::Literal(literal) | Expr::Typed(literal, _)) if self.mode == ParseMode::Pruning => {
                 return self.cast_literal(&literal, to).map(Expr::Literal);
             }
@@ -329,7 +329,7 @@ impl Parser<'_> {
         Ok(Node::Value(self.computed(start, Expr::Apply(operation, arguments))))
     }
 
-    /// Parses the name of a type with its numbers: `DECIMAL(10,2)`.
+    /// Parses the name of a type, with its parameters if it has any: `DECIMAL(10,2)`.
     fn type_name(&mut self) -> Option<CastType> {
         let Some(Token::Word(name)) = self.next() else { return None };
         let mut name = name.to_ascii_uppercase();
@@ -346,7 +346,7 @@ impl Parser<'_> {
         CastType::parse(&name)
     }
 
-    /// Converts the literal to the type, if that is exact.
+    /// Converts the literal to the type if the conversion is exact.
     pub(super) fn cast_literal(&self, literal: &Literal, to: CastType) -> Option<Literal> {
         use CastType as T;
         let range = match to {
@@ -367,7 +367,7 @@ impl Parser<'_> {
                 "-Infinity" => Some(Literal::Double(f64::NEG_INFINITY)),
                 _ => None,
             },
-            // The digits of a decimal are rounded once, not to a DOUBLE first.
+            // The digits of a decimal are rounded once, to FLOAT, without rounding to DOUBLE first.
             (Literal::Integer(v), T::Float) => Some(Literal::Double((*v as f32).into())),
             (Literal::Decimal { unscaled, scale }, T::Float) => {
                 let digits = decimal_text(*unscaled, i8::try_from(*scale).ok()?)?;
@@ -396,7 +396,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the literal `kind 'text'`.
+    /// Parses a literal of the form `kind 'text'`, such as `DATE '2024-01-31'`.
     fn typed(&self, kind: &str, text: &str) -> Option<Literal> {
         let text = text.trim();
         match kind {
@@ -420,11 +420,11 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operator with its operands, and whether it was added to the chain on its left.
+/// Returns an operator with its operands, and whether it was added to the chain of operators on its left.
 pub(super) fn chained(left: Expr, operation: Operation, precedence: u8, right: Expr) -> (Expr, bool) {
     let binds_alike = |before: Operation| before.precedence() == Some(precedence);
     match left {
-        // A chain of concatenations is one call with many arguments.
+        // A chain of concatenations becomes one call with many arguments.
         Expr::Apply(Operation::Concat, mut all) if operation == Operation::Concat => {
             all.push(right);
             (Expr::Apply(operation, all), true)
@@ -445,7 +445,7 @@ pub(super) fn chained(left: Expr, operation: Operation, precedence: u8, right: E
     }
 }
 
-/// Returns the decimal if `DECIMAL(precision, to)` represents it without rounding.
+/// Returns the decimal as a DECIMAL(precision, to) if that type represents it without rounding.
 fn decimal_cast(unscaled: i128, scale: u8, precision: u8, to: i8) -> Option<Literal> {
     let to = u8::try_from(to).ok()?;
     let unscaled = unscaled.checked_mul(10i128.checked_pow(to.checked_sub(scale)?.into())?)?;
@@ -463,7 +463,7 @@ fn bytes(digits: &str) -> Option<Literal> {
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
 }
 
-/// Returns the error for a column's name with a part in double quotes, which denote a string.
+/// Returns the error for a column name with a part in double quotes, which is a string and not a name.
 fn quoted_part(text: &str) -> Error {
     Error::invalid_argument(format!(
         "\"{text}\" is a text, because it is in double quotes, and no part of a name"
@@ -471,7 +471,7 @@ fn quoted_part(text: &str) -> Error {
     .with_hint(format!("write the name in backticks, `{}`", text.replace('`', "``")))
 }
 
-/// Parses the number with its sign and suffix, if it fits the type of the suffix.
+/// Parses a number with its sign and suffix; `None` if it does not fit the suffix's type.
 fn number(negative: bool, digits: &str, suffix: &str) -> Option<Expr> {
     let text = if negative { format!("-{digits}") } else { digits.to_owned() };
     let double = || text.parse().ok().filter(|v: &f64| v.is_finite()).map(|v| Literal::Double(v).into());

@@ -1,7 +1,7 @@
 //! The position of a literal among the values of a column's type.
 //!
-//! - Literals are never rounded: a literal that the type cannot represent lies *between* two of its values,
-//!   or beyond all of them.
+//! - Literals are never rounded. A literal that the column's type cannot represent lies *between* two values of the
+//!   type, or beyond all of them.
 //! - As in Spark, a whole number or decimal is compared with a floating-point number as a floating-point
 //!   number.
 
@@ -9,12 +9,12 @@ use super::ast::Literal;
 use super::values::{Datum, decimal_to_float};
 use arrow::datatypes::DataType;
 
-/// The position of a literal.
+/// The position of a literal among the values of a type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
     /// Equal to this value.
     At(Datum),
-    /// Greater than this value and less than the next.
+    /// Greater than this value and less than the next value of the type.
     JustAbove(Datum),
     /// Less than all values.
     Below,
@@ -22,8 +22,8 @@ pub(super) enum Place {
     Above,
 }
 
-/// Returns the position of `literal`, which is not NULL, among values of type `column`; `None` if they cannot be
-/// compared here.
+/// Returns the position of `literal`, which must not be NULL, among values of type `column`. Returns `None` if the
+/// two cannot be compared.
 pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
     use Literal as L;
     let at = |datum| Some(Place::At(datum));

@@ -1,19 +1,17 @@
 //! Pruning: selects the files that may contain a row for which a predicate is true.
 //!
-//! For each condition and file, two questions are answered: *may it be true* for some row, and *may it be
-//! false* for some row. AND, OR and NOT combine the answers. A file is kept if the whole predicate may be
-//! true.
+//! For each condition and file, pruning answers two questions: *can it be true* for some row, and *can it be false*
+//! for some row? AND, OR and NOT combine the answers. A file is kept if the whole predicate can be true.
 //!
-//! - "Yes" is always a safe answer. It is the answer if anything is unknown.
+//! - "Yes" is always a safe answer. It is the answer whenever something is not known.
 //! - If a column contains only NULLs, a comparison with it is neither true nor false.
 //! - Bounds are only bounds: `min` is at most every value and `max` at least every value, so truncated
 //!   strings need no special case.
 //! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` is only an upper bound if
 //!   the file is known to have no NaN.
-//! - A computed value has no bounds. But in a file in which each of its columns has only one value, as partition
-//!   columns do, the computed value is known, too.
-//! - `null_count` is meaningful only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
-//!   bounds).
+//! - A computed value has no bounds. But if each column that it reads has only one value in a file, as partition
+//!   columns do, the computed value is known as well.
+//! - `null_count` is only used if it is 0 or equal to `num_records` (protocol, "Per-file Statistics", wide bounds).
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
@@ -29,11 +27,11 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The statistics of the columns of a batch of files, with one row per file.
+/// The statistics of the columns in some files, as arrays with one row per file.
 ///
-/// Columns are leaf columns, named as in the table's schema. `None` instead of an array, and a NULL in an
-/// array, mean that nothing is known. A partition column has its value as `min` and `max`. Its `null_count`
-/// is 0, or `num_records` if its value is NULL.
+/// Only leaf columns have statistics. They have the names of the table's schema. `None` instead of an array, and a
+/// NULL in an array, mean that the statistic is not known. A partition column has its value as `min` and `max`; its
+/// `null_count` is 0, or `num_records` if the value is NULL.
 pub trait FileBounds {
     /// Returns the number of files, which is the length of every array.
     fn num_files(&self) -> usize;
@@ -41,14 +39,14 @@ pub trait FileBounds {
     /// Returns the number of rows of each file.
     fn num_records(&self) -> Option<Int64Array>;
 
-    /// Returns a lower bound of the column's type for each file's values other than NaN.
+    /// Returns a lower bound of each file's values other than NaN, in the column's type.
     fn min(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// Returns an upper bound of the column's type for each file's values other than NaN.
+    /// Returns an upper bound of each file's values other than NaN, in the column's type.
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// Returns for each file whether the column certainly has no NaN, so that `max` bounds all values. `None`, or NULL
-    /// for a file, means that there may be some. Only called for floating-point columns.
+    /// Returns for each file whether the column certainly has no NaN, so that `max` bounds all values. `None`, or
+    /// NULL for a file, means that the column may contain NaNs. Only called for floating-point columns.
     fn without_nan(&self, _column: &ColumnPath) -> Option<BooleanArray> {
         None
     }
@@ -56,8 +54,8 @@ pub trait FileBounds {
     /// Returns the number of NULLs, which is exact only if it is 0 or the number of records.
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
 
-    /// Returns whether the column may have one of `values` in file `file`; true if that is not known. `values` are of
-    /// the column's type and not NULL. Only called for values that the bounds do not rule out.
+    /// Returns whether the column may contain one of `values` in file number `file`; true if that is not known. The
+    /// `values` have the column's type, and none is NULL. Only called for values that the bounds do not rule out.
     fn may_have(&self, _file: usize, _column: &ColumnPath, _values: &ArrayRef) -> bool {
         true
     }
@@ -80,7 +78,7 @@ pub fn prune(predicate: &BoundPredicate, bounds: &dyn FileBounds) -> Result<Bool
     Ok(BooleanArray::new(pruner.answer(&predicate.root)?.may_be_true, None))
 }
 
-/// The two answers, with one bit per file.
+/// The answers to the two questions, with one bit per file.
 struct Answer {
     may_be_true: BooleanBuffer,
     may_be_false: BooleanBuffer,
@@ -92,14 +90,14 @@ impl Answer {
     }
 }
 
-/// The statistics of one column, in one domain.
+/// The known statistics of one column, converted to one domain.
 struct Known {
     min: Option<Values>,
     max: Option<Values>,
     only_nulls: BooleanBuffer,
-    /// The files that may have a NaN; `None` if no file can.
+    /// The files in which the column may have a NaN; `None` if there is no such file.
     may_be_nan: Option<BooleanBuffer>,
-    /// The column, if the values come from one.
+    /// The column, if the values come from a column.
     column: Option<BoundColumn>,
 }
 
@@ -109,7 +107,7 @@ pub(super) struct Pruner<'a> {
     pub(super) files: usize,
     records: Option<Int64Array>,
     known: HashMap<(usize, Domain), Rc<Known>>,
-    /// The values by computed term; `None` if the value of some file cannot be computed.
+    /// For each computed term, its values per file; `None` if the value of some file cannot be computed.
     pub(super) constants: HashMap<usize, Option<Rc<Constants>>>,
 }
 
@@ -203,7 +201,7 @@ impl Pruner<'_> {
         self.answers(may(op), may(opposite(op)))
     }
 
-    /// Returns whether a column may have one of some values that its bounds do not rule out.
+    /// Returns whether a column may contain one of the values that its bounds do not rule out.
     fn may_have(&self, file: usize, known: &Known, values: Option<&ArrayRef>) -> bool {
         match (&known.column, values) {
             (Some(column), Some(values)) => self.bounds.may_have(file, &column.path, values),
@@ -233,7 +231,7 @@ impl Pruner<'_> {
                         least_to_greatest.is_none_or(Ordering::is_le)
                             && greatest_to_least.is_none_or(Ordering::is_ge)
                     }
-                    // If both columns have the same single value, they never differ.
+                    // If both columns have the same single value in a file, they never differ there.
                     CompareOp::NotEq => {
                         !(least_to_greatest == Some(Ordering::Equal)
                             && greatest_to_least == Some(Ordering::Equal)
@@ -251,7 +249,7 @@ impl Pruner<'_> {
             if known.only_nulls.value(file) {
                 return false;
             }
-            // The first value that is not below the file's minimum.
+            // The index of the first value in the list that is not below the file's minimum.
             let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
             let last = values.partition_point(|v| !known.order_of_max(file, v).is_some_and(Ordering::is_lt));
             let within = array.as_ref().map(|array| array.slice(first, last.saturating_sub(first)));
@@ -259,7 +257,7 @@ impl Pruner<'_> {
                 && self.may_have(file, known, within.as_ref()))
                 || (known.may_be_nan(file) && values.last().is_some_and(Datum::is_nan))
         };
-        // If the list contains NULL, the result for a value that is not found is NULL.
+        // If the list contains NULL, the condition is NULL, not false, for a value that is not in the list.
         let may_be_false = |file: usize| {
             !has_null
                 && !known.only_nulls.value(file)
@@ -414,7 +412,7 @@ impl Known {
         self.may_be_nan.as_ref().is_some_and(|files| files.value(file))
     }
 
-    /// Compares the minimum with `value`, if known. Some writers write NaN as the minimum if they do not know it.
+    /// Compares the minimum with `value`, if the minimum is known. Some writers write NaN for an unknown minimum.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
     }
@@ -423,11 +421,11 @@ impl Known {
         self.max.as_ref().filter(|max| !max.is_nan(file)).and_then(|max| max.compare(file, value))
     }
 
-    /// Returns whether some value that is not NULL may satisfy `op` with `value`.
+    /// Returns whether some value other than NULL may satisfy the comparison `op` with `value`.
     fn may_hold(&self, file: usize, op: CompareOp, value: &Datum) -> bool {
         let min = self.order_of_min(file, value);
         let max = self.order_of_max(file, value);
-        // A file may have NaNs that the bounds do not include. NaN equals itself and is greater than all other values.
+        // A file may have NaNs that its bounds do not cover. NaN equals itself and is greater than all other values.
         let nan = |of_nan: bool, of_other: bool| {
             self.may_be_nan(file) && if value.is_nan() { of_nan } else { of_other }
         };

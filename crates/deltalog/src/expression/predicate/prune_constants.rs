@@ -1,4 +1,4 @@
-//! Computes values for files in which every column they read is constant, such as a partition column.
+//! Computes a term for the files in which all columns that it reads are constant, such as partition columns.
 
 use super::bound::{BoundColumn, Source};
 use super::compute::is_true;
@@ -13,9 +13,9 @@ use arrow::compute::nullif;
 use arrow::datatypes::DataType;
 use std::rc::Rc;
 
-/// The values of a computed term in the files that have only one.
+/// The values of a computed term, for the files in which it has only one value.
 pub(super) struct Constants {
-    /// All other files have NULL.
+    /// The value for each file; NULL for files in which the term may have several values.
     pub(super) values: ArrayRef,
     pub(super) is_constant: BooleanBuffer,
 }
@@ -48,13 +48,13 @@ impl Pruner<'_> {
                 None => Ok(new_null_array(&column.data_type, self.files)),
             }
         });
-        // If a value cannot be computed, the error is raised when the rows that need it are evaluated.
+        // If the value cannot be computed, evaluating the rows that need it will raise the error.
         let values = rows.value(value, &is_constant).ok()?;
         let values = nullif(&values, &BooleanArray::new(others.clone(), None)).ok()?;
         Some(Constants { values, is_constant })
     }
 
-    /// Returns the files in which the column certainly has one value, or only NULLs.
+    /// Returns the files in which the column certainly has the same value in all rows, or only NULLs.
     fn only_values(&self, column: &BoundColumn) -> BooleanBuffer {
         let only_nulls = self.only_nulls_of(column);
         // A floating-point column may have NaNs outside of its bounds, and zeros of both signs.

@@ -1,4 +1,4 @@
-//! A condition as text, from which another process makes the same condition.
+//! Saves a condition as text, from which another process can restore it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,14 +9,15 @@ use super::size::Tree;
 use super::zone::Clock;
 use crate::error::{Error, Result};
 
-/// The text of a condition, with what a text leaves out: the time zone of the session, and when the statement began.
+/// The text of a condition, with the information that the text lacks: the session's time zone, and the time at which
+/// the statement began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SavedPredicate {
     sql: String,
-    /// Empty if the zone is not known.
+    /// The session's time zone; empty if it is not known.
     time_zone: String,
-    /// In microseconds since 1970; 0 if the condition does not ask for the time.
+    /// The start of the statement in microseconds since 1970; 0 if the condition does not use the time.
     begun: i64,
 }
 
@@ -24,8 +25,8 @@ impl SavedPredicate {
     /// Saves `predicate`.
     ///
     /// # Errors
-    /// `Unsupported` if the text would be another condition, because parts of `predicate` have different time zones or
-    /// belong to different statements.
+    /// Returns `Unsupported` if the text cannot represent the condition, because parts of `predicate` have different
+    /// time zones or belong to different statements.
     pub(crate) fn of(predicate: &Predicate) -> Result<Self> {
         let clock = match predicate {
             Predicate::InZone { clock, .. } => *clock,
@@ -45,7 +46,7 @@ impl SavedPredicate {
         }
     }
 
-    /// Returns the condition.
+    /// Restores the condition.
     ///
     /// # Errors
     /// `InvalidArgument` if the text is not a condition.
@@ -54,7 +55,7 @@ impl SavedPredicate {
     }
 }
 
-/// Returns when the statement began, if the condition asks for the time.
+/// Returns the time at which the statement began, if the condition uses it.
 fn begun(predicate: &Predicate) -> Option<i64> {
     let mut open = vec![Tree::Condition(predicate)];
     while let Some(tree) = open.pop() {
@@ -72,7 +73,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::expression::predicate::{col, lit, parse};
 
-    /// Saves a condition, and reads it in another process.
+    /// Saves a condition, and restores it as another process would.
     fn sent(predicate: &Predicate) -> Result<Predicate> {
         let text = serde_json::to_string(&SavedPredicate::of(predicate)?).expect("JSON");
         serde_json::from_str::<SavedPredicate>(&text).expect("the same").predicate()

@@ -1,9 +1,9 @@
 //! The tables whose columns an expression may read, such as the target and the source of a MERGE.
 //!
-//! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, the name of a
-//!   column includes the place of its table, so that no two columns have the same name.
-//! - As in Spark, `t.c` is the column `c` of the table `t` if there is one, and otherwise the field `c` of a column
-//!   `t`. A column name without a table must exist in only one table.
+//! - The rows of a scope have the columns of all its tables, side by side. In a scope of several tables, column names
+//!   contain the index of their table, so that all names differ.
+//! - As in Spark, `t.c` is the column `c` of the table `t`. If there is no such column, it is the field `c` of a
+//!   column `t`. The name of a column without a table must occur in only one table.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ use crate::runtime::clock;
 pub(crate) struct Scope {
     tables: Vec<Table>,
     schema: SchemaRef,
-    /// The names in `schema`.
+    /// The index of the names in `schema`.
     names: Arc<FieldNames>,
     time_zone: String,
-    /// When the statement began, in microseconds since 1970.
+    /// The time at which the statement began, in microseconds since 1970.
     begun: i64,
 }
 
@@ -42,21 +42,21 @@ struct Table {
     alias: String,
     fields: Vec<FieldRef>,
     names: Arc<FieldNames>,
-    /// The prefix of the table's column names.
+    /// The prefix that the table's column names have in the rows of the scope.
     prefix: String,
 }
 
 /// A value in a scope.
 #[derive(Debug, Clone)]
 pub(crate) enum ScopedValue {
-    /// A column, or a field of one.
+    /// A column, or a field of a column.
     Column(ColumnPath, FieldRef),
     /// A value that is computed.
     Computed(Expression),
 }
 
 impl Scope {
-    /// Returns the scope of these tables, by their aliases. `time_zone` applies to times without a zone.
+    /// Creates a scope of these tables, each with its alias. `time_zone` applies to times without a zone.
     pub(crate) fn new(tables: &[(&str, &Schema)], time_zone: &str) -> Self {
         let prefix = |place: usize| if tables.len() > 1 { format!("{place}.") } else { String::new() };
         let tables: Vec<Table> = tables
@@ -86,18 +86,18 @@ impl Scope {
         }
     }
 
-    /// Returns a scope for the same statement as another scope, with the same start time.
+    /// Returns this scope with the start time of `other`, for expressions of the same statement.
     pub(crate) fn with_start_of(self, other: &Self) -> Self {
         Self { begun: other.begun, ..self }
     }
 
-    /// Returns the name that the column `name` of the table at `place` has in the rows.
+    /// Returns the name that the column `name` of the table with index `place` has in the rows of the scope.
     pub(crate) fn name_of(&self, place: usize, name: &str) -> String {
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
         format!("{prefix}{name}")
     }
 
-    /// Returns the table of a column of the rows, and the name of the column there.
+    /// Returns the index of the table that a column of the rows belongs to, and the column's name in that table.
     pub(crate) fn table_of<'a>(&self, name: &'a str) -> Option<(usize, &'a str)> {
         let tables = self.tables.iter().enumerate();
         tables.filter_map(|(place, table)| Some((place, name.strip_prefix(table.prefix.as_str())?))).next()
@@ -106,7 +106,7 @@ impl Scope {
     /// Parses a condition over the columns of the rows.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is not understood, or if a column does not exist or is ambiguous.
+    /// Returns `InvalidArgument` if the condition is not understood, or if a column does not exist or is ambiguous.
     pub(crate) fn parse(&self, sql: &str) -> Result<Predicate> {
         let mut predicate = parse_at(sql, &self.time_zone, ParseMode::Strict, self.begun)?;
         rename(&mut predicate, &|leaf| self.settle(leaf))?;
@@ -121,7 +121,7 @@ impl Scope {
         self.bind(&self.parse(sql)?)
     }
 
-    /// Binds a condition that [`Scope::parse`] has returned, or a part of one.
+    /// Binds a condition that [`Scope::parse`] has returned, or a part of such a condition.
     ///
     /// # Errors
     /// Returns the same errors as [`Predicate::bind`].
@@ -129,7 +129,7 @@ impl Scope {
         condition.bind_named(&self.schema, &self.names)
     }
 
-    /// Converts a condition that only reads the table at `place` to a condition on that table.
+    /// Rewrites a condition that only reads the table with index `place` as a condition on that table alone.
     pub(crate) fn in_table(&self, predicate: &Predicate, place: usize) -> Result<Predicate> {
         let mut predicate = predicate.clone();
         let prefix = self.tables.get(place).map_or("", |table| table.prefix.as_str());
@@ -144,7 +144,7 @@ impl Scope {
         Ok(predicate)
     }
 
-    /// Binds a value that is a part of a result of [`Scope::parse`].
+    /// Binds a value that is part of a condition from [`Scope::parse`].
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::bind`].
@@ -152,7 +152,7 @@ impl Scope {
         Expression::of_value(value, (&self.schema, &self.names), Clock::named(&self.time_zone))
     }
 
-    /// Converts two values, dates or timestamps of different types, to the type in which a condition compares them;
+    /// Converts two dates or timestamps of different types to the type in which a condition compares them. Returns
     /// `None` for any other values, and if the time zone is not known.
     pub(crate) fn aligned_times(&self, values: [(&Expr, &Expression); 2]) -> Option<[(Expr, Expression); 2]> {
         let [from, other] = values.map(|(_, bound)| bound.data_type());
@@ -174,8 +174,8 @@ impl Scope {
     /// type; a computed value is cast.
     ///
     /// # Errors
-    /// Returns the same errors as [`Scope::parse`] and [`Expression::bind_as`]; `SchemaMismatch` for a literal that
-    /// `to` cannot represent, and for a variant, unless it is NULL.
+    /// Returns the same errors as [`Scope::parse`] and [`Expression::bind_as`]. Returns `SchemaMismatch` for a
+    /// literal that `to` cannot represent, and for a variant that is neither a column nor NULL.
     pub(crate) fn value(&self, sql: &str, to: &Field) -> Result<ScopedValue> {
         let mut value = parse_value_at(sql, &self.time_zone, self.begun)?;
         rename_value(&mut value, &|leaf| self.settle(leaf))?;
@@ -197,7 +197,7 @@ impl Scope {
         Ok(ScopedValue::Computed(computed))
     }
 
-    /// Returns a column of the rows with its path as it is spelled there, unless it is a part of a variant.
+    /// Returns a column of the rows, and its path as the schema spells it. Returns `None` for a part of a variant.
     fn column(&self, path: &ColumnPath) -> Option<(ColumnPath, FieldRef)> {
         let (first, inner) = path.parts().split_first()?;
         let mut field = Arc::clone(self.schema.fields().get(self.names.exact(first)?)?);
@@ -211,7 +211,7 @@ impl Scope {
         Some((ColumnPath::new(names), field))
     }
 
-    /// Replaces a column by the corresponding column of the rows, and a string in double quotes by a constant.
+    /// Replaces a column by its path in the rows, and a string in double quotes by a constant.
     fn settle(&self, leaf: &mut Expr) -> Result<()> {
         *leaf = match leaf {
             Expr::Column(path) => Expr::Column(self.resolve(path)?),
@@ -224,7 +224,7 @@ impl Scope {
         Ok(())
     }
 
-    /// Returns the path of a column in the rows.
+    /// Returns the path that a column has in the rows of the scope.
     fn resolve(&self, path: &ColumnPath) -> Result<ColumnPath> {
         let found = |parts: &[String], table: &Table| {
             let (name, inner) = parts.split_first()?;
@@ -267,7 +267,7 @@ impl Table {
         self.fields.get(self.names.find(name)?)
     }
 
-    /// Returns the column that the text refers to, with or without the table's alias.
+    /// Returns the path of the column that the text names, with or without the table's alias.
     fn column_named(&self, text: &str) -> Option<Vec<String>> {
         let of_alias = || {
             let (alias, name) = text.split_once('.')?;
@@ -286,8 +286,8 @@ impl Table {
 }
 
 impl ScopedValue {
-    /// Returns the value for each row of `rows`, which have the columns of the scope that it reads. `place_of` returns
-    /// the index of a column there.
+    /// Computes the value for each row of `rows`, which have the columns of the scope that the value reads.
+    /// `place_of` returns the index of a column in `rows`.
     ///
     /// # Errors
     /// Returns the same errors as [`Expression::evaluate`].
@@ -302,7 +302,7 @@ impl ScopedValue {
         }
     }
 
-    /// Returns the column, if the value is one.
+    /// Returns the column, if the value is a column.
     pub(crate) fn column(&self) -> Option<&Field> {
         match self {
             Self::Column(_, field) => Some(field),
@@ -310,7 +310,7 @@ impl ScopedValue {
         }
     }
 
-    /// Returns the columns from which the value is computed, if it is not a column itself.
+    /// Returns the columns that a computed value reads; empty if the value is a column.
     pub(crate) fn computed_from(&self) -> &[BoundColumn] {
         match self {
             Self::Column(..) => &[],
@@ -337,7 +337,7 @@ fn named<'a>(fields: &'a [FieldRef], name: &str) -> Option<&'a FieldRef> {
 
 type Change<'a> = dyn Fn(&mut Expr) -> Result<()> + 'a;
 
-/// Changes each column and each text in double quotes of `predicate`.
+/// Applies `changed` to each column and each double-quoted string in `predicate`.
 fn rename(predicate: &mut Predicate, changed: &Change<'_>) -> Result<()> {
     match predicate {
         Predicate::Value(value)
@@ -364,12 +364,12 @@ fn rename(predicate: &mut Predicate, changed: &Change<'_>) -> Result<()> {
     }
 }
 
-/// Changes each column and each text in double quotes of `value`.
+/// Applies `changed` to each column and each double-quoted string in `value`.
 fn rename_value(value: &mut Expr, changed: &Change<'_>) -> Result<()> {
     match value {
         Expr::Column(_) | Expr::DoubleQuoted(_) => changed(value),
         Expr::Call(_, of) => rename_value(of, changed),
-        // If no such column exists, the name stands for the function.
+        // If no column with this name exists, the name stands for the function.
         Expr::Apply(Operation::Now(..), column) => {
             column.retain_mut(|column| rename_value(column, changed).is_ok());
             Ok(())

@@ -1,5 +1,5 @@
-//! Limits the size of an expression, because the time and stack for binding, computing and printing it are proportional
-//! to it.
+//! Limits the size of expressions, because the time and stack that binding, computing and printing need are
+//! proportional to it.
 
 use super::ast::{Expr, Predicate};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ pub(super) enum Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// Calls `visit` for each part of the next level.
+    /// Calls `visit` for each direct child of this part.
     pub(super) fn visit(self, mut visit: impl FnMut(Self)) {
         match self {
             Self::Value(value) => match value {
@@ -55,10 +55,10 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Counts the nodes and the levels, without the constants in the lists of IN.
+    /// Checks the number of nodes and levels. The constants in lists of IN do not count.
     ///
     /// # Errors
-    /// InvalidArgument if they exceed the limits.
+    /// Returns InvalidArgument if the numbers exceed the limits.
     pub(super) fn ensure_bounded(self) -> Result<()> {
         let (mut open, mut nodes) = (vec![(self, 1)], 0);
         while let Some((tree, level)) = open.pop() {

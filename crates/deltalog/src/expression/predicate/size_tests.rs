@@ -1,4 +1,4 @@
-//! Laws of the size of expressions: the tree grows linearly with the text, and an operand is computed once.
+//! Properties of the size of expressions: the tree grows linearly with the text, and an operand is computed once.
 
 use super::ast::{Expr, Predicate};
 use super::size::Tree;
@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
 use std::sync::Arc;
 
-/// Expressions that use the operand `{}` more than once when they are computed.
+/// Expressions that need the operand `{}` more than once to be computed.
 const KINDS: [&str; 13] = [
     "nullif({}, -1)",
     "nullif({}, d)",
@@ -28,7 +28,7 @@ const KINDS: [&str; 13] = [
 ];
 
 fn nested(kind: &str, levels: usize) -> String {
-    // An expression that occurs twice also makes the text twice as long.
+    // An expression that contains its operand twice also doubles the length of the text with each level.
     let (once, levels) = (kind.matches("{}").count() == 1, levels);
     let levels = if once { levels } else { levels.min(5) };
     (0..levels).fold("a".to_owned(), |inner, _| kind.replace("{}", &inner))
@@ -65,10 +65,10 @@ fn an_operand_is_used_twice_without_doubling() {
                 |levels| parse(&format!("{} = 1", nested(kind, levels)), "UTC", ParseMode::Strict);
             let printed = |levels| condition(levels).unwrap().to_string().len();
             if kind.matches("{}").count() == 1 {
-                // The same text is added for each level.
+                // The length of the text grows by the same amount for each level.
                 assert_eq!(printed(24) - printed(16), printed(16) - printed(8), "{kind}");
             }
-            // 2^28 steps would take too long.
+            // If each level doubled the work, 2^28 steps would take too long.
             let deep = condition(28).unwrap();
             let mask = filter_mask(&deep.bind(&rows.schema()).unwrap(), &rows).unwrap();
             let shallow = condition(8).unwrap();
@@ -89,7 +89,7 @@ fn an_operand_is_used_twice_without_doubling() {
     });
 }
 
-/// Forms that name an operand once have the same values as forms that repeat it.
+/// Forms that name an operand once have the same values as equivalent forms that repeat it.
 #[test]
 fn shared_operands_have_the_values_of_copies() {
     for (shared, copied) in [
@@ -108,7 +108,7 @@ fn shared_operands_have_the_values_of_copies() {
         ),
         ("if(a * 2 BETWEEN 2 AND d * 2, 1L, 2L)", "if(a * 2 >= 2 AND a * 2 <= d * 2, 1L, 2L)"),
         ("if(a * 2 NOT BETWEEN 2 AND b, 1L, 2L)", "if(NOT (a * 2 >= 2 AND a * 2 <= b), 1L, 2L)"),
-        // The upper bound is not needed where the lower one decides.
+        // The upper bound is not computed for rows in which the lower bound decides.
         ("if(a * 2 BETWEEN 5 AND 1 DIV 0, 1L, 2L)", "if(a IS NULL AND 1 DIV 0 > 1, 1L, 2L)"),
     ] {
         let found = |sql: &str| {
@@ -124,7 +124,7 @@ fn shared_operands_have_the_values_of_copies() {
     assert_eq!(range.to_string(), "a >= 2 AND a <= 3");
 }
 
-/// As in Spark, a random number is drawn once for both bounds, and again for another call.
+/// As in Spark, one random number is compared with both bounds, and a second call gives another number.
 #[test]
 fn a_shared_operand_is_computed_once_for_a_row() {
     let many =
@@ -134,7 +134,7 @@ fn a_shared_operand_is_computed_once_for_a_row() {
         let truth = Expression::bind(sql, &many.schema(), "UTC").unwrap().evaluate(&many).unwrap();
         truth.as_boolean().true_count()
     };
-    // With two draws, about 42 of 100 rows would be in the range.
+    // If each bound had its own random number, about 42 of 100 rows would be in the range.
     let within = count("rand() BETWEEN 0.3 AND 0.6");
     assert!((5_400..6_600).contains(&within), "{within}");
     let both = count("rand() < 0.5 AND rand() < 0.5");
@@ -171,7 +171,7 @@ fn the_nodes_and_the_levels_are_limited() {
     });
 }
 
-/// The deepest text that is parsed is also bound.
+/// The deepest text that can be parsed can also be bound.
 #[test]
 fn no_parsed_text_is_too_deep_to_bind() {
     on_a_small_stack(|| {

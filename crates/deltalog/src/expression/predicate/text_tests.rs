@@ -1,4 +1,4 @@
-//! Tests of Spark's own texts, and the round trip through `Display`.
+//! Tests that parse conditions as Spark writes them, and of the round trip through `Display`.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::{Expression, ParseMode, Scope, col, filter_mask, lit, parse};
@@ -15,7 +15,7 @@ fn pruning(sql: &str) -> Predicate {
     parse(sql, "UTC", ParseMode::Pruning).unwrap()
 }
 
-/// Returns the condition without the session's clock, which only matters when dates are compared with instants.
+/// Returns the condition without the session's clock, which only matters for comparisons of dates with instants.
 fn in_any_zone(predicate: Predicate) -> Predicate {
     match predicate {
         Predicate::InZone { condition, .. } => *condition,
@@ -23,7 +23,7 @@ fn in_any_zone(predicate: Predicate) -> Predicate {
     }
 }
 
-/// Returns the conjuncts, with unknown ones as `None`.
+/// Returns the conditions that AND joins; `None` for conditions that are unknown.
 fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
     let all = match predicate {
         Predicate::And(all) => all,
@@ -49,7 +49,7 @@ fn filters_that_spark_pushes_are_parsed() {
         ]
     );
     assert!(pruning(sql).to_string().contains(&format!("{date} <")));
-    // A value that users write may be computed.
+    // In a predicate that a user writes, the value is computed.
     assert!(strict(sql).to_string().contains("CAST(i2 AS INT)"));
 }
 
@@ -83,7 +83,8 @@ fn order_preserving_functions_are_parsed() {
         assert_eq!(parse(&predicate.to_string(), "Europe/Berlin", ParseMode::Strict).unwrap(), predicate);
         assert!(!predicate.bind(&schema).unwrap_or_else(|e| panic!("{sql}: {e}")).has_unknown());
     }
-    // These preserve no order, or their result depends on the session: they are computed, but have no bounds.
+    // These functions do not preserve order, or their result depends on the session. They are computed, but have no
+    // bounds.
     for sql in [
         "month(d) = 1",
         "CAST(i AS TINYINT) IS NULL",
@@ -103,7 +104,7 @@ fn order_preserving_functions_are_parsed() {
         let error = parse(sql, "UTC", ParseMode::Strict).unwrap_err();
         assert!(error.hint().unwrap().contains("Spark"), "{sql}: {error:?}");
     }
-    // Without a known zone, the day is unknown.
+    // If the time zone is not known, the day is not known either.
     assert!(
         parse("year(t) = 2024", "Nowhere", ParseMode::Pruning)
             .unwrap()
@@ -144,7 +145,7 @@ fn spark_literals_are_parsed() {
         assert!(parse(&sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
         assert_eq!(conjuncts(pruning(&sql)), [None], "{sql}");
     }
-    // The value is an error only for a row that needs it.
+    // The cast fails only for rows that need its value.
     assert_eq!(conjuncts(pruning("a = CAST(300 AS TINYINT)")), [None]);
 }
 
@@ -193,7 +194,7 @@ fn timestamps_use_the_session_time_zone() {
     assert_eq!(at("2020-01-01 00:00:00", "UTC").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00", "Europe/Berlin").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00+01:00", "nowhere").unwrap(), is(1_577_836_800_000_000));
-    // A skipped time, a repeated time and an unknown zone.
+    // A local time that is skipped, one that is repeated, and a time in an unknown zone.
     for (text, zone) in [
         ("2021-03-28 02:30:00", "Europe/Berlin"),
         ("2021-10-31 02:30:00", "Europe/Berlin"),
@@ -236,7 +237,7 @@ fn unknown_parts_are_limited_to_their_group() {
     assert_eq!(conjuncts(pruning("a > 5 AND b ?? c")), [known(), None]);
     assert_eq!(conjuncts(pruning("a + 1 > 5 AND a > 5")), [None, known()]);
     assert_eq!(conjuncts(pruning("b[0] > 5 AND a > 5")), [None, known()]);
-    // An OR after the unexpected token binds everything differently.
+    // The OR after the unexpected token changes how all the conditions are grouped.
     assert_eq!(conjuncts(pruning("a > 5 AND b ?? c OR d")), [None]);
     assert_eq!(conjuncts(pruning("a > 5 ?? AND b")), [None]);
     for sql in ["", ")", "a > 5)", "a >", "'open", "(a > 5", "a > 5 b", "AND", "a IN ()", "a, b"] {
@@ -323,7 +324,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.and(b)),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.or(b)),
             inner.clone().prop_map(Predicate::not),
-            // IS UNKNOWN of a plain value is written and read like any other.
+            // IS UNKNOWN of a plain value is written and parsed like any other condition.
             (inner, prop::option::of(any::<bool>()))
                 .prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
         ]
@@ -349,7 +350,7 @@ proptest! {
     }
 }
 
-/// Expressions in which a text in double quotes replaces `{}`.
+/// Expressions in which `{}` is replaced by a string in double quotes.
 const PLACES: [&str; 18] = [
     "{} = s",
     "s <> {}",
@@ -408,7 +409,7 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
                 assert!(hint.contains(&format!("backticks, {column}, ")), "{sql}: {hint}");
             }
         }
-        // Any other string in double quotes has the same meaning as in single quotes, and even a column's name may be
+        // Any other string means the same in double quotes as in single quotes. Even a column's name may be a string
         // in single quotes.
         for (double, single) in [("\"17\"", "'17'"), ("\"use\"", "'use'"), ("'user_id'", "'user_id'")] {
             let (double, single) = (place.replace("{}", double), place.replace("{}", single));
@@ -424,7 +425,7 @@ fn a_column_in_double_quotes_is_refused_everywhere() {
 fn chains_are_not_nesting() {
     for column in ["a", "`a`"] {
         let all = |count: usize| vec![format!("{column} > 1"); count].join(" AND ");
-        // Pruning can still use each of them.
+        // Pruning can still use each of the conditions.
         for predicate in [strict(&all(5_000)), pruning(&all(5_000))] {
             let known = conjuncts(predicate).into_iter().flatten();
             assert_eq!(known.count(), 5_000);
@@ -434,7 +435,7 @@ fn chains_are_not_nesting() {
     let chain = parse(&format!("{text} = 'a'"), "UTC", ParseMode::Strict).expect("a chain");
     assert_eq!(strict(&chain.to_string()), chain);
     assert!(parse(&format!("{}1", "(1 + ".repeat(101)), "UTC", ParseMode::Strict).is_err());
-    // A value that cannot be parsed does not prevent pruning by other conditions.
+    // A value that cannot be parsed does not prevent pruning by the other conditions.
     let sum = vec!["a"; 200].join(" + ");
     let known = conjuncts(pruning(&format!("a > 1 AND {sum} > 1 AND b > 2")));
     assert_eq!(known.into_iter().flatten().count(), 2);

@@ -1,10 +1,10 @@
-//! The tokens of Spark SQL: the tokens of `sqlparser`, adjusted where Spark differs.
+//! Splits Spark SQL into tokens, using the tokenizer of `sqlparser` with adjustments where Spark differs.
 //!
 //! - A number and the suffix that follows it directly (`1L`, `1S`, `1Y`, `1.5D`, `1.5F`, `1.5BD`) are one
 //!   token.
 //! - String literals are unescaped as in Spark's `unescapeSQLString`: `\%` and `\_` keep their backslash for
 //!   `LIKE`.
-//! - The length of the text is limited, so that no text makes the parser slow.
+//! - The length of the text is limited, so that parsing always takes little time.
 
 use crate::error::{Error, Result};
 use crate::limits::EXPRESSION_TEXT;
@@ -12,20 +12,20 @@ use sqlparser::dialect::Dialect;
 use sqlparser::tokenizer::{Token as SqlToken, Tokenizer};
 use std::fmt;
 
-/// A token of a predicate.
+/// A token of a condition or a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     /// A name or keyword without quotes.
     Word(String),
     /// A name in backticks.
     Quoted(String),
-    /// A string literal, unescaped.
+    /// The content of a string literal in single quotes, unescaped.
     Text(String),
-    /// A string literal in double quotes, unescaped. In standard SQL it would be a name.
+    /// The content of a string literal in double quotes, unescaped. In standard SQL, double quotes enclose a name.
     DoubleQuoted(String),
     /// The digits of `X'…'`.
     Hex(String),
-    /// A number without its sign, and its suffix in upper case.
+    /// A number without its sign, followed by its suffix in upper case.
     Number(String, String),
     /// An operator or punctuation.
     Symbol(String),
@@ -44,7 +44,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Spark's lexical rules.
+/// The lexical rules of Spark, for `sqlparser`.
 #[derive(Debug)]
 struct SparkTokens;
 
@@ -66,7 +66,7 @@ impl Dialect for SparkTokens {
     }
 }
 
-/// Returns whether the word needs backticks to be the name of a column.
+/// Returns whether a column with this name must be written in backticks.
 pub(super) fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 16] = [
         "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "INTERVAL",
@@ -75,7 +75,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// What to do about a text that is not SQL.
+/// The hint of errors for text that is not SQL.
 pub(super) const SYNTAX: &str =
     "write Spark's SQL, with names in backticks and texts in single quotes: `day` = 3 AND `city` = 'Oslo'";
 
@@ -121,13 +121,13 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
     Ok(out)
 }
 
-/// Returns the contents of a string literal between `quote`s, as Spark reads it.
+/// Returns the content of a string literal that is enclosed in `quote`s, as Spark reads it.
 fn unescape(raw: &str, quote: char) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw.chars();
     while let Some(c) = rest.next() {
         if c == quote {
-            // The tokenizer leaves a quote inside the text only if it was doubled.
+            // A quote inside the string was doubled; otherwise the string would have ended there.
             rest.next();
             out.push(c);
             continue;
@@ -157,8 +157,8 @@ fn unescape(raw: &str, quote: char) -> String {
     out
 }
 
-/// Parses `uXXXX`, `UXXXXXXXX` or three octal digits up to 177; returns the character and the number of bytes
-/// used.
+/// Parses `uXXXX`, `UXXXXXXXX` or three octal digits up to 177. Returns the character and the number of bytes that
+/// were read.
 fn escape_by_number(after: &str) -> Option<(char, usize)> {
     let (digits, radix, used) = match after.chars().next()? {
         'u' => (after.get(1..5)?, 16, 5),

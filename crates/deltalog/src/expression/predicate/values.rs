@@ -4,8 +4,8 @@
 //! | --- | --- | --- |
 //! | `Boolean` | boolean | false < true |
 //! | `Integer` | whole numbers, dates, timestamps | as numbers |
-//! | `Decimal` | decimals, unscaled, of one scale | as numbers |
-//! | `Float` | floating-point numbers; numbers compared with them | NaN = NaN, above all; -0.0 = 0.0 |
+//! | `Decimal` | decimals of the same scale, by their unscaled values | as numbers |
+//! | `Float` | floating-point numbers, and numbers compared with them | NaN = NaN, above all; -0.0 = 0.0 |
 //! | `Bytes` | strings, binary | byte by byte, unsigned |
 
 use super::ast::CompareOp;
@@ -23,7 +23,7 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The form in which values are compared.
+/// The representation in which values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Domain {
     Boolean,
@@ -33,7 +33,7 @@ pub(super) enum Domain {
     Bytes,
 }
 
-/// One value.
+/// A single value in its domain.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Datum {
     Boolean(bool),
@@ -58,7 +58,7 @@ impl Datum {
         matches!(self, Self::Float(v) if v.is_nan())
     }
 
-    /// Returns the order of two values of one domain.
+    /// Returns the order of two values of the same domain; `None` if their domains differ.
     pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
@@ -71,7 +71,7 @@ impl Datum {
     }
 }
 
-/// Compares in Spark's order: all NaNs are equal and above all other values, and the zeros are equal.
+/// Compares in Spark's order: all NaNs are equal and greater than all other values, and -0.0 equals 0.0.
 pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (false, false) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
@@ -79,7 +79,7 @@ pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     }
 }
 
-/// The values of a column in a domain.
+/// The values of a column, converted to a domain.
 #[derive(Debug)]
 pub(super) enum Values {
     Boolean(BooleanArray),
@@ -89,7 +89,7 @@ pub(super) enum Values {
     Bytes(LargeBinaryArray),
 }
 
-/// Returns the domain in which values of `data_type` are compared with each other, if there is one.
+/// Returns the domain in which values of `data_type` are compared with each other; `None` if there is none.
 pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
     match data_type {
         DataType::Boolean => Some(Domain::Boolean),
@@ -110,7 +110,7 @@ pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
 }
 
 impl Values {
-    /// Converts `array`, a column of type `column`, to `domain`.
+    /// Converts `array`, whose column has the type `column`, to `domain`.
     pub(super) fn new(array: &ArrayRef, column: &DataType, domain: Domain) -> Result<Self> {
         let array = as_type(array, column)?;
         Ok(match domain {
@@ -151,7 +151,7 @@ impl Values {
         }
     }
 
-    /// Compares the value in row `row` with the value of `other` in the same row; returns `None` if one is
+    /// Compares the value in row `row` with the value of `other` in the same row; returns `None` if one of them is
     /// NULL.
     pub(super) fn compare_rows(&self, row: usize, other: &Self) -> Option<Ordering> {
         if self.is_null(row) || other.is_null(row) {
@@ -167,7 +167,7 @@ impl Values {
         }
     }
 
-    /// Returns for each row whether `op` holds for its value and `other`; NULL where the value is NULL.
+    /// Returns for each row whether `op` is true for its value and `other`; NULL where the value is NULL.
     pub(super) fn compared(&self, op: CompareOp, other: &Datum) -> Result<BooleanArray> {
         match (self, other) {
             (Self::Boolean(a), Datum::Boolean(b)) => compared(op, a, &BooleanArray::new_scalar(*b)),
@@ -183,13 +183,12 @@ impl Values {
         }
     }
 
-    /// Returns for each row whether `op` holds for its values in both columns; NULL where one of them is
-    /// NULL.
+    /// Returns for each row whether `op` is true for its values in the two columns; NULL where one of them is NULL.
     pub(super) fn compared_rows(&self, op: CompareOp, other: &Self) -> Result<BooleanArray> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => compared(op, a, b),
             (Self::Integer(a), Self::Integer(b)) => compared(op, a, b),
-            // The scales are equal, but perhaps not the precisions.
+            // The two columns have the same scale, but their precisions may differ.
             (Self::Decimal(a), Self::Decimal(b)) => {
                 compared(op, a, &b.clone().with_data_type(a.data_type().clone()))
             }
@@ -199,7 +198,7 @@ impl Values {
         }
     }
 
-    /// Returns the bytes in row `row`, unless they are NULL or of another domain.
+    /// Returns the bytes in row `row`; `None` if they are NULL or if the values are of another domain.
     pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self {
             Self::Bytes(a) if a.is_valid(row) => Some(a.value(row)),
@@ -235,8 +234,8 @@ impl Values {
     }
 }
 
-/// Returns values of one domain as an array of a type that has this domain; `None` for floating-point numbers,
-/// and if a value is not one of the type.
+/// Returns values of one domain as an array of a type that has this domain. Returns `None` for floating-point
+/// numbers, and if the type cannot represent a value.
 pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRef> {
     let array: ArrayRef = match domain_of(data_type)? {
         Domain::Boolean | Domain::Float => return None,
@@ -262,8 +261,8 @@ pub(super) fn array_of(values: &[Datum], data_type: &DataType) -> Option<ArrayRe
     array.ok().filter(|array| array.null_count() == 0)
 }
 
-/// Returns for each row whether its values in both columns, of one type, are equal. NULL equals NULL. In arrays,
-/// structs and maps, -0.0 is not 0.0.
+/// Returns for each row whether its values in two columns of the same type are equal. NULL equals NULL. Inside of
+/// arrays, structs and maps, -0.0 differs from 0.0.
 ///
 /// # Errors
 /// InvalidArgument if values of the type cannot be compared.
@@ -284,7 +283,7 @@ pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<Boole
     Ok(BooleanArray::new(BooleanBuffer::collect_bool(right.len(), same), None))
 }
 
-/// Compares with Arrow, whose order fits every domain if floating-point numbers are [`normal`].
+/// Compares with Arrow, whose order is correct for every domain once floating-point numbers are [`normal`].
 fn compared(
     op: CompareOp,
     left: &dyn arrow::array::Datum,
@@ -305,7 +304,7 @@ fn incomparable() -> Error {
     Error::invalid_argument("the predicate compares values of types that cannot be compared")
 }
 
-/// Maps all NaNs to one and both zeros to one; the total order of IEEE 754 is then Spark's order.
+/// Maps all NaNs to a single NaN, and both zeros to a single zero. The total order of IEEE 754 is then Spark's order.
 pub(crate) fn normal(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
@@ -321,8 +320,8 @@ pub(super) fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     })
 }
 
-/// Converts each decimal to the nearest floating-point number. Arrow's own cast rounds twice, so its result
-/// may be a neighbor of that number.
+/// Converts each decimal to the nearest floating-point number. Arrow's own cast rounds twice, so its result may be
+/// off by one step.
 pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
     let scale = decimals.scale();
     decimals.unary(|unscaled| decimal_to_float(unscaled, scale))
@@ -332,20 +331,20 @@ pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
 pub(super) fn decimal_to_float(unscaled: i128, scale: i8) -> f64 {
     const EXACT: u128 = 1 << 53;
     match scale {
-        // The conversion rounds.
+        // Only the conversion rounds.
         0 => unscaled as f64,
-        // Both numbers are exact, and the division rounds.
+        // Both operands are exact, so only the division rounds.
         0..=22 if unscaled.unsigned_abs() <= EXACT => unscaled as f64 / 10f64.powi(scale.into()),
         _ => {
             let mut text = Short::default();
             let written = write!(text, "{unscaled}e{}", -i32::from(scale));
-            // The text is always a valid number.
+            // The formatted text is always a valid number.
             written.ok().and_then(|()| text.as_str().parse().ok()).unwrap_or(f64::NAN)
         }
     }
 }
 
-/// The text of one number, without memory of its own.
+/// A short text on the stack, which holds a single formatted number.
 pub(super) struct Short {
     bytes: [u8; 64],
     length: usize,

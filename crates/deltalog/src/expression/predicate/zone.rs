@@ -1,9 +1,9 @@
-//! Conversion between instants and the local times of a zone.
+//! Converts between instants and the local times of a time zone.
 //!
 //! - A clock may be set back, so that a later instant has an earlier local time. [`Clock::least`] and
 //!   [`Clock::greatest`] account for that.
-//! - The time zone database ends with the year 2099. Its last rules apply forever, as in Java: a later year has the
-//!   same changes as an earlier year with the same calendar.
+//! - The time zone database ends with the year 2099. After that year, its last rules apply forever, as in Java: a
+//!   later year has the same changes of the clock as an earlier year with the same calendar.
 //! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
 //!   length of the gap, and a repeated time is the earlier instant.
 
@@ -11,7 +11,7 @@ use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch, par
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
 
-/// The years that represent all later ones: every kind of calendar year occurs within 28 years.
+/// The years that stand for all later years: every kind of calendar year occurs within 28 years.
 const LAST_YEARS: std::ops::Range<i64> = 2068..2096;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -24,7 +24,7 @@ pub struct Clock(Zone);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Zone {
     Region(Tz),
-    /// A fixed number of seconds east of UTC. It takes only four bytes, because conditions have many clocks.
+    /// A fixed offset in seconds east of UTC. It takes only four bytes, because conditions contain many clocks.
     Fixed(i32),
 }
 
@@ -32,13 +32,13 @@ impl Clock {
     /// The clock of UTC.
     pub(super) const UTC: Self = Self(Zone::Fixed(0));
 
-    /// A clock that never shows the same time as UTC.
+    /// A clock whose local time always differs from UTC's.
     pub(super) const ELSEWHERE: Self = Self(Zone::Fixed(3_600));
 
-    /// Returns the clock of the zone with this name, if there is one: a region of the IANA database, or an offset as
-    /// Spark takes it, such as `+02:00`, `-7` and `GMT+1`.
+    /// Returns the clock of the time zone with this name; `None` if there is no such zone. The name is a region of
+    /// the IANA database, or an offset that Spark accepts, such as `+02:00`, `-7` and `GMT+1`.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        // According to Java they never had a different offset.
+        // Java treats these names as fixed offsets that never changed.
         let name = match name {
             "EST" => "-05:00",
             "MST" => "-07:00",
@@ -52,7 +52,7 @@ impl Clock {
                 let offset = ["UTC", "GMT", "UT"].iter().find_map(|utc| name.strip_prefix(utc));
                 match offset {
                     Some("") => Some(Self::UTC),
-                    // There is no UTCZ.
+                    // A name such as UTCZ does not exist.
                     Some(offset) if !offset.starts_with(['+', '-']) => None,
                     offset => {
                         let seconds = parse_offset(offset.unwrap_or(name))?;
@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// Returns a name of the zone.
+    /// Returns a name by which [`Clock::named`] finds the same zone.
     pub(super) fn name(self) -> String {
         match self.0 {
             Zone::Region(region) => region.name().to_owned(),
@@ -100,8 +100,8 @@ impl Clock {
         self.extreme(instant, -1, Ord::max)
     }
 
-    /// Returns the extreme local time around `instant`. Offsets differ by at most 32 hours, so later changes
-    /// cannot matter, and two changes are at least 12 hours apart.
+    /// Returns the smallest or largest local time around `instant`. Offsets differ by at most 32 hours, so more
+    /// distant changes of the clock cannot matter. Two changes are at least 12 hours apart.
     fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
         if let Zone::Fixed(seconds) = self.0 {
             return instant.checked_add(micros(seconds));
@@ -118,7 +118,7 @@ impl Clock {
     pub(crate) fn instant(self, local: i64) -> Option<i64> {
         match self.resolved(local)? {
             LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Some(instant),
-            // Use the offset before the gap.
+            // The local time is skipped. Use the offset that applied before the gap.
             LocalResult::None => local.checked_sub(self.offset(local.checked_sub(36 * MICROS_PER_HOUR)?)?),
         }
     }
@@ -141,7 +141,7 @@ impl Clock {
         Some(region.from_local_datetime(&time).map(|instant| instant.timestamp_micros() + beyond))
     }
 
-    /// Returns bounds of the instants that may have the local time `local`.
+    /// Returns a lower and an upper bound of the instants that may have the local time `local`.
     pub(super) fn instants(self, local: i64) -> Option<(i64, i64)> {
         if let Zone::Fixed(seconds) = self.0 {
             let instant = local.checked_sub(micros(seconds))?;
@@ -158,7 +158,7 @@ fn micros(seconds: i32) -> i64 {
     i64::from(seconds) * MICROS_PER_SECOND
 }
 
-/// Returns how much later a time is than the same time in one of the [`LAST_YEARS`]; 0 for earlier times.
+/// Returns the distance between a time and the same time in one of the [`LAST_YEARS`]; 0 for earlier times.
 fn beyond(time: i64) -> i64 {
     let (year, ..) = calendar_date(time.div_euclid(MICROS_PER_DAY));
     if year < LAST_YEARS.end {
@@ -190,7 +190,7 @@ mod tests {
         "-03:30",
     ];
 
-    /// Returns instants near the changes of 1840 to 2040, and a few days around them.
+    /// Returns instants near changes of the clock in 1840 to 2040, and a few days before and after them.
     fn instants() -> impl Strategy<Value = (i64, i64)> {
         (-4_100_000_000i64..2_200_000_000, 0..300_000i64)
             .prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))
@@ -237,7 +237,7 @@ mod tests {
             ("UT+00:00:30", 30),
             ("+18:00", 64_800),
             ("EST", -18_000),
-            // A region, with the sign as in POSIX.
+            // The sign in the names of these regions is the opposite of the offset's, as in POSIX.
             ("Etc/GMT+2", -7_200),
         ] {
             assert_eq!(seconds(name), Some(expected), "{name}");
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_last_rules_apply_forever() {
-        // The second Sunday of March and the first of November, at 2:00.
+        // The clock changes on the second Sunday of March and the first Sunday of November, at 2:00.
         let clock = Clock::named("America/New_York").unwrap();
         for year in [2095, 2096, 2100, 2104, 2399, 9999] {
             let first = |month| days_since_epoch(year, month, 1);
@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(clock.only_instant(july), Some(july + 4 * MICROS_PER_HOUR), "{year}");
             assert_eq!(clock.only_instant(november * MICROS_PER_DAY + MICROS_PER_HOUR), None, "{year}");
         }
-        // All kinds of calendars are among the last years.
+        // The last years include all kinds of calendar years.
         assert!((2096..2500).all(|year| beyond(days_since_epoch(year, 7, 1) * MICROS_PER_DAY) > 0));
     }
 
@@ -278,7 +278,7 @@ mod tests {
         };
         assert_eq!(seconds("2024-03-31 02:30"), seconds("2024-03-31 03:30"));
         assert_eq!(seconds("2024-10-27 03:30") - seconds("2024-10-27 02:30"), 7_200);
-        // Midnight does not exist there.
+        // On this day, the clock skips midnight.
         let clock = Clock::named("America/Sao_Paulo").unwrap();
         let midnight =
             chrono::NaiveDate::from_ymd_opt(2018, 11, 4).unwrap().and_time(chrono::NaiveTime::MIN).and_utc();

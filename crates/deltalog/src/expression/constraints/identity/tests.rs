@@ -1,4 +1,4 @@
-//! The values of identity columns. (PROTOCOL, "Identity Columns".)
+//! Tests of the values of identity columns. (PROTOCOL, "Identity Columns".)
 
 use std::collections::BTreeMap;
 
@@ -38,14 +38,14 @@ fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
         (-3, -5, Some(-3), [-8, -13, -18]),
     ] {
         let identities = Identities::new(vec![identity(start, step, mark)]);
-        // Writers of one write share the values.
+        // Clones of the identity columns take values from the same sequence.
         let first = values(&identities.clone(), 1);
         let rest = values(&identities, 2);
         assert_eq!([first, rest].concat(), expected, "{start} {step} {mark:?}");
     }
 }
 
-/// Compares with a search through all numbers.
+/// Compares the first value with the result of a search through all numbers.
 #[test]
 fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
     for start in -4..5_i64 {
@@ -74,11 +74,11 @@ fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
         let schema = schema(&format!(r#"{{"{START}":{start},"{STEP}":{step}}}"#));
         assert_eq!(identities.marked(&schema).unwrap(), None);
         identities.note("id", written.0, written.1).unwrap();
-        // Reports another file whose values are not as far from the start.
+        // Reports a second file, whose values are closer to the start.
         identities.note("id", first, first).unwrap();
         let marked = identities.marked(&schema).unwrap().unwrap();
         assert_eq!(marked.fields()[0].metadata.get(MARK), Some(expected.into()));
-        // A value that was used before, and a value that is not a whole number of steps away.
+        // Reports a value that was used before, and a value that is not a whole number of steps away.
         let between = (step.abs() > 1).then_some((first, first + 1000 * step + 1));
         for (least, greatest) in [(first - step, first + step)].into_iter().chain(between) {
             let error = identities.note("id", least.min(greatest), least.max(greatest)).unwrap_err();
@@ -134,8 +134,9 @@ fn worker(of_table: &Identities, number: u32, of: u32, batches: &[usize]) -> (Ve
 }
 
 proptest! {
-    /// No two rows of a table get the same value, in whatever order the workers run: the values of all lanes differ and
-    /// lie beyond the high water mark, and the new mark is the farthest value.
+    /// No two rows of a table get the same value, regardless of the order in which the workers run: the values of all
+    /// lanes differ and lie beyond the high water mark, and the new mark is the value that is farthest from the
+    /// start.
     #[test]
     fn lanes_have_no_value_in_common(
         start in -100_i64..100,
@@ -149,7 +150,7 @@ proptest! {
         let mut all = Vec::new();
         for (number, batches) in (0..).zip(&workers) {
             let (given, counted) = worker(&table, number, of, batches);
-            // A worker that runs again assigns the same values again.
+            // A worker that runs again assigns the same values as before.
             prop_assert_eq!(worker(&table, number, of, batches), (given.clone(), counted.clone()));
             table.check(Some(&counted), given.len() as u64).unwrap();
             let (first, last) = counted.values["id"];
@@ -193,7 +194,7 @@ fn what_a_writer_of_another_lane_would_have_counted_is_refused() {
         let values = BTreeMap::from([(column.to_owned(), (first, last))]);
         table.check(Some(&Counted { lane, values }), rows).map_err(|error| error.to_string())
     };
-    // The lane 1 of 3 begins at 70: 70, 100, 130.
+    // Lane 1 of 3 begins at 70: 70, 100, 130.
     check("id", lane(1, 3), 70, 130, 3).unwrap();
     // The writer has skipped values, because a batch was refused.
     check("id", lane(1, 3), 70, 130, 2).unwrap();

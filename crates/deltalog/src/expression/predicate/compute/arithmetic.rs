@@ -19,7 +19,7 @@ use arrow::datatypes::{
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 use std::sync::Arc;
 
-/// Computes an operation of two numbers of one type, or of decimals, with results of type `to`.
+/// Computes an operation of two numbers of the same type, or of two decimals, with results of type `to`.
 pub(super) fn binary(operation: Operation, a: &ArrayRef, b: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
     Ok(match (a.data_type(), b.data_type()) {
@@ -42,7 +42,7 @@ pub(super) fn undefined(operation: Operation, types: &[&DataType]) -> Error {
     Error::invalid_argument(format!("{operation:?} is not defined for values of type {}", types.join(", ")))
 }
 
-/// Computes `of` for the rows in which both values are not NULL; `None` becomes NULL.
+/// Applies `of` to the rows in which both values are not NULL; a result of `None` becomes NULL.
 pub(super) fn zip<A: ArrowPrimitiveType, B: ArrowPrimitiveType, O: ArrowPrimitiveType>(
     a: &ArrayRef,
     b: &ArrayRef,
@@ -78,7 +78,7 @@ fn float<T: ArrowPrimitiveType>(operation: Operation, a: &ArrayRef, b: &ArrayRef
         O::Add => Some(a.add_wrapping(b)),
         O::Subtract => Some(a.sub_wrapping(b)),
         O::Multiply => Some(a.mul_wrapping(b)),
-        // Minus zero is zero, too.
+        // Minus zero equals zero, so this covers both.
         O::Divide if b == T::Native::ZERO => None,
         O::Divide => Some(a.div_wrapping(b)),
         O::Remainder => remainder(a, b),
@@ -105,7 +105,7 @@ fn days(dates: &ArrayRef, days: &ArrayRef, back: bool) -> ArrayRef {
     }))
 }
 
-/// Computes an operation of one number. `digits` is the second argument of `round`.
+/// Computes an operation of a single number. `digits` is the second argument of `round`.
 pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
     use Operation as O;
@@ -113,7 +113,7 @@ pub(super) fn unary(operation: Operation, a: &ArrayRef, digits: i64, to: &DataTy
         (O::IsNan, T::Float32) => is_nan(a.as_primitive::<Float32Type>(), |v| v.is_nan()),
         (O::IsNan, T::Float64) => is_nan(a.as_primitive::<Float64Type>(), |v| v.is_nan()),
         (O::Floor | O::Ceil, T::Int64) => Arc::clone(a),
-        // Spark converts NaN to the whole number 0.
+        // Like Spark, converts NaN to the whole number 0.
         (O::Floor | O::Ceil, T::Float64) => {
             let whole = |v: f64| match operation {
                 _ if v.is_nan() => Some(0),
@@ -167,7 +167,7 @@ fn half_of(operation: Operation) -> Rounding {
     if operation == Operation::RoundEven { Rounding::HalfEven } else { Rounding::HalfUp }
 }
 
-/// Returns a number without a fraction as a BIGINT.
+/// Returns a floating-point number without a fraction as a BIGINT.
 fn whole_of(v: f64) -> Option<i64> {
     (v >= i64::MIN as f64 && v < i64::MAX as f64).then_some(v as i64)
 }

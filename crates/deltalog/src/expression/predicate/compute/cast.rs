@@ -1,9 +1,10 @@
 //! Casts of values, as in Spark with ANSI mode.
 //!
-//! - A value that cannot be cast becomes NULL here. The caller turns it into an error, or keeps the NULL for
-//!   `TRY_CAST`.
-//! - Numbers are truncated toward zero when they become whole numbers, and rounded to the nearest when they become
-//!   decimals, with halves away from zero. The decimal for a floating-point number comes from its shortest text.
+//! - A value that cannot be cast becomes NULL in these functions. The caller turns it into an error, or keeps the
+//!   NULL for `TRY_CAST`.
+//! - Numbers are truncated toward zero when they become whole numbers. They are rounded to the nearest value, with
+//!   halves away from zero, when they become decimals. A floating-point number is converted to a decimal through its
+//!   shortest text.
 //! - Strings are trimmed. Dates and times may omit parts at the end (`time_text`). A TIMESTAMP_NTZ ignores the zone
 //!   in its text.
 //! - Floating-point numbers are not cast to strings, because their text depends on the version of Java.
@@ -29,7 +30,7 @@ use arrow::datatypes::{
 };
 use std::sync::Arc;
 
-/// Returns whether values of type `from` can be cast to `to` here.
+/// Returns whether this crate can cast values of type `from` to `to`.
 pub(in crate::expression::predicate) fn is_castable(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     let is_time = |t: &T| matches!(t, T::Date32 | T::Timestamp(..));
@@ -47,17 +48,16 @@ pub(in crate::expression::predicate) fn is_castable(from: &DataType, to: &DataTy
     }
 }
 
-/// Returns whether this crate implements the cast completely: values that cannot be cast here cannot be cast in Spark
-/// either.
+/// Returns whether this crate implements the cast completely, so that Spark also fails to cast every value that fails
+/// here.
 pub(in crate::expression::predicate) fn is_complete(from: &DataType, to: &DataType) -> bool {
     *from != DataType::Utf8 || !(matches!(to, DataType::Date32 | DataType::Timestamp(..)) || is_float(to))
 }
 
-/// Casts the values. Values without a result become NULL. `clock` is the clock of the session's time
-/// zone.
+/// Casts the values. Values that cannot be cast become NULL. `clock` is the clock of the session's time zone.
 ///
 /// # Errors
-/// If the types are not [castable](is_castable).
+/// Fails if the types are not [castable](is_castable).
 pub(in crate::expression::predicate) fn cast(
     array: &ArrayRef,
     to: &DataType,

@@ -1,5 +1,5 @@
-//! Patterns of `date_format` whose result does not depend on a locale: numbers, and the English names that Spark always
-//! uses.
+//! Patterns of `date_format` whose result does not depend on a locale: patterns of numbers, and of the English names
+//! that Spark always uses.
 //!
 //! | letters | result |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | `S` to `SSSSSS` | the first digits of the fraction of a second |
 //! | `'text'`, `''` | the text; a quote |
 //!
-//! Years before 1 and after 9999 have no result here.
+//! Times in years before 1 or after 9999 cannot be formatted here.
 
 use crate::error::{Error, Result};
 use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch};
@@ -42,7 +42,7 @@ pub(in crate::expression::predicate) struct DatePattern(Vec<Piece>);
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Text(String),
-    /// A letter and how often it is repeated.
+    /// A letter, and the number of times it is repeated.
     Field(char, usize),
 }
 

@@ -1,5 +1,5 @@
-//! Arithmetic of decimals: computed exactly in 256 bits, then rounded to the scale of the result, halves away from
-//! zero. A result with too many digits is NULL here.
+//! Arithmetic of decimals. Results are computed exactly in 256 bits, and then rounded to the scale of the result
+//! type, with halves away from zero. A result with too many digits is NULL here.
 
 use super::arithmetic::{undefined, zip};
 use super::digits::Rounding;
@@ -53,7 +53,7 @@ pub(super) fn binary(operation: Operation, a: &ArrayRef, b: &ArrayRef, to: &Data
     Ok(Arc::new(zip::<Decimal128Type, Decimal128Type, Decimal128Type>(a, b, of).with_data_type(to.clone())))
 }
 
-/// Returns whether the unscaled value has no more digits than the decimal type.
+/// Returns whether the unscaled value has at most as many digits as the decimal type `to` allows.
 pub(super) fn fits(unscaled: i128, to: &DataType) -> bool {
     match to {
         DataType::Decimal128(precision, _) => {
@@ -76,7 +76,7 @@ pub(super) fn round(unscaled: i128, scale: i64, digits: i64, how: Rounding) -> O
     }
     let rounded = match power(scale.checked_sub(digits)?) {
         Some(power) => how.quotient(unscaled, power),
-        // The power of ten has more digits than any number.
+        // The power of ten has more digits than any number in this type.
         None => match how {
             Rounding::Up if unscaled > 0 => 1,
             Rounding::Down if unscaled < 0 => -1,
@@ -106,7 +106,7 @@ fn rounded(value: i256, digits: i64) -> Option<i256> {
 fn divided(value: i256, by: i256) -> Option<i256> {
     let quotient = value.checked_div(by)?;
     let remainder = value.checked_rem(by)?.wrapping_abs();
-    // Twice the remainder could be too large.
+    // Twice the remainder could overflow.
     let is_half = remainder >= by.wrapping_abs().checked_sub(remainder)?;
     let negative = (value < i256::ZERO) != (by < i256::ZERO);
     match is_half {

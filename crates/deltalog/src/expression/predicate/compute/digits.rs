@@ -11,9 +11,9 @@ pub(super) struct Digits {
 /// The direction in which a number is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rounding {
-    /// To the nearest, halves away from zero.
+    /// To the nearest number; halves are rounded away from zero.
     HalfUp,
-    /// To the nearest, halves to the even neighbor.
+    /// To the nearest number; halves are rounded to the even neighbor.
     HalfEven,
     /// Down to the next smaller number.
     Down,
@@ -22,7 +22,7 @@ pub(super) enum Rounding {
 }
 
 impl Rounding {
-    /// Returns the rounded quotient by a positive number.
+    /// Divides `value` by the positive number `by`, and returns the rounded quotient.
     pub(super) fn quotient(self, value: i128, by: i128) -> i128 {
         let (floor, rest) = (value.div_euclid(by), value.rem_euclid(by));
         let up = match self {
@@ -59,7 +59,7 @@ pub(super) fn parse_digits(text: &str) -> Option<Digits> {
 }
 
 impl Digits {
-    /// Returns the number times `10^scale`, rounded to the nearest whole one; `None` if that has more than 38 digits.
+    /// Returns the number times `10^scale`, rounded to a whole number; `None` if the result has more than 38 digits.
     fn rounded(&self, scale: i64, how: Rounding) -> Option<i128> {
         let kept = self.point.checked_add(scale)?;
         if kept > 39 && !self.digits.is_empty() {
@@ -91,7 +91,8 @@ pub(super) fn rounded_to(text: &str, precision: u8, scale: i8) -> Option<i128> {
     (value.unsigned_abs() < 10u128.checked_pow(precision.into())?).then_some(value)
 }
 
-/// Returns the number rounded to the nearest with `digits` after the point, as a text that parses to it.
+/// Rounds the number in `text` to `digits` digits after the point, and returns the result as text that can be parsed
+/// again.
 pub(super) fn rounded_text(text: &str, digits: i64, how: Rounding) -> Option<String> {
     let number = parse_digits(text)?;
     if number.digits.is_empty() {

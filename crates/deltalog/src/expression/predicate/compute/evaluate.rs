@@ -1,4 +1,4 @@
-//! Evaluates a bound value for rows.
+//! Computes the values of a bound expression for rows.
 
 use super::super::display::ChainText;
 use super::super::filter::Rows;
@@ -33,7 +33,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 impl Rows<'_> {
-    /// Computes the value for each row. Only rows in `active` need a correct value; other rows get an arbitrary one.
+    /// Computes the value for each row. Only the rows in `active` need a correct value; the other rows get an
+    /// arbitrary one.
     ///
     /// # Errors
     /// InvalidArgument if the value of an active row cannot be computed.
@@ -43,7 +44,7 @@ impl Rows<'_> {
         active: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let function = match node {
-            // Columns are in memory anyway, so they are not counted.
+            // Columns are in memory anyway, so they do not count toward the limit.
             Node::Column(_) | Node::Term(_) => return self.computed(node, active),
             Node::Constant(value) => {
                 self.memory.ensure("a constant", weight(value, 0, 1).saturating_mul(self.rows))?;
@@ -111,7 +112,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Computes an operation that is NULL if an argument is NULL.
+    /// Computes an operation whose result is NULL if any argument is NULL.
     fn strict(
         &self,
         operation: Operation,
@@ -124,7 +125,7 @@ impl Rows<'_> {
         self.operate(operation, &values, to, source, active)
     }
 
-    /// Computes an operation from its computed arguments.
+    /// Computes an operation from arguments that have already been computed.
     fn operate(
         &self,
         operation: Operation,
@@ -151,7 +152,7 @@ impl Rows<'_> {
             ) => arithmetic::binary(operation, a, b, to)?,
             (O::Negate | O::Abs | O::BitNot | O::IsNan, [a]) => arithmetic::unary(operation, a, 0, to)?,
             (O::Round | O::RoundEven | O::Floor | O::Ceil, [a, digits @ ..]) => {
-                // The digits are constant.
+                // The number of digits is the same for all rows.
                 let digits = digits.first().and_then(|digits| digits.as_primitive_opt::<Int32Type>());
                 let digits = digits.filter(|digits| !digits.is_empty()).map_or(0, |digits| digits.value(0));
                 arithmetic::unary(operation, a, digits.into(), to)?
@@ -195,7 +196,7 @@ impl Rows<'_> {
         self.checked(result, values, active, source, failure)
     }
 
-    /// Returns the results. It is an error if an active row has become NULL although its arguments are not.
+    /// Returns the results, or an error if an active row has a NULL result although its arguments are not NULL.
     pub(in crate::expression::predicate) fn checked(
         &self,
         result: ArrayRef,
@@ -292,7 +293,7 @@ impl Rows<'_> {
     }
 }
 
-/// Returns where a condition is true.
+/// Returns the rows in which a condition is true.
 pub(in crate::expression::predicate) fn is_true(condition: &BooleanArray) -> BooleanBuffer {
     match condition.nulls() {
         Some(nulls) => condition.values() & nulls.inner(),
@@ -300,7 +301,7 @@ pub(in crate::expression::predicate) fn is_true(condition: &BooleanArray) -> Boo
     }
 }
 
-/// Rows that are chosen from several arrays of one type. Rows that are not chosen from any array are NULL.
+/// A column whose rows are chosen from several arrays of one type. Rows that are not chosen from any array are NULL.
 struct Choice {
     arrays: Vec<ArrayRef>,
     places: Vec<(usize, usize)>,

@@ -20,7 +20,7 @@ pub(in crate::expression::predicate) enum Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// Returns the error of the expression `text`, whose arguments have these `values` in the row.
+    /// Returns the error for the expression `text`, whose arguments have the given `values` in the failing row.
     pub(super) fn error(self, text: &str, arguments: &[ArrayRef], values: &[String]) -> Error {
         let is_zero = |value: &String| value.parse::<f64>().is_ok_and(|number| number == 0.0);
         let (why, hint) = match self {

@@ -1,8 +1,9 @@
 //! Shifts dates and timestamps by an interval, as in Spark: `a + INTERVAL 3 MONTHS`.
 //!
-//! - An interval of months keeps the day of the month, or takes the last day of a shorter month.
-//! - Other intervals add local calendar days, which may have 23 or 25 hours, and then elapsed time. A local time that
-//!   occurs twice keeps its offset; one that is skipped moves forward.
+//! - An interval of months keeps the day of the month. If the resulting month is too short, it takes that month's
+//!   last day.
+//! - Other intervals add local calendar days, which may have 23 or 25 hours, and then elapsed time. A resulting local
+//!   time that occurs twice keeps the original offset; a local time that is skipped moves forward.
 
 use super::super::function::add_months;
 use super::super::zone::Clock;
@@ -25,8 +26,8 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// Returns the interval with these numbers and units, whose names are in upper case; `None` for an unknown unit, or
-    /// if they mix months or years with days or times.
+    /// Returns the interval with these numbers and units. The names of units are in upper case. Returns `None` for an
+    /// unknown unit, or if the parts mix months or years with days or times.
     pub(in crate::expression::predicate) fn of(parts: &[(String, String)]) -> Option<Self> {
         let (mut months, mut micros) = (None::<i64>, None::<i64>);
         let mut has_time = false;
@@ -62,7 +63,7 @@ impl Interval {
         }
     }
 
-    /// Returns the interval in the other direction.
+    /// Returns the interval with the opposite sign.
     pub(in crate::expression::predicate) fn negated(self) -> Option<Self> {
         Some(match self {
             Self::Months(months) => Self::Months(months.checked_neg()?),
@@ -71,7 +72,7 @@ impl Interval {
         })
     }
 
-    /// Returns the type of a shifted value: a date with a time becomes a timestamp.
+    /// Returns the type of a shifted value: a date becomes a timestamp if the interval contains a time.
     pub(super) fn result_type(self, from: &DataType) -> Option<DataType> {
         match (self, from) {
             (Self::Micros(_), DataType::Date32) => Some(super::types::instants()),

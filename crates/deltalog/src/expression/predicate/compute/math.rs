@@ -44,13 +44,13 @@ impl Math {
         }
     }
 
-    /// Returns how many numbers it takes.
+    /// Returns the number of arguments of the function.
     pub(super) fn count(self) -> usize {
         if matches!(self, Self::Log | Self::Power) { 2 } else { 1 }
     }
 
     fn of(self, a: f64) -> Option<f64> {
-        // A NaN is neither below zero nor zero.
+        // A NaN is neither negative nor zero, so it counts as positive.
         let positive = || (a > 0.0 || a.is_nan()).then_some(a);
         Some(match self {
             Self::Cbrt => cbrt(a),
@@ -84,7 +84,7 @@ pub(super) fn math(of: Math, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     }
 }
 
-/// In Java, one to the power of NaN or of an infinity is NaN, and so is minus one.
+/// In Java, a power whose base is 1 or -1 is NaN if the exponent is NaN or infinite.
 fn power(a: f64, b: f64) -> f64 {
     match b {
         0.0 => 1.0,
@@ -93,7 +93,7 @@ fn power(a: f64, b: f64) -> f64 {
     }
 }
 
-/// `e_log10.c` of fdlibm.
+/// Translated from `e_log10.c` of fdlibm.
 fn log10(a: f64) -> f64 {
     const LOG10_2_HIGH: f64 = 0.301_029_995_663_611_77;
     const LOG10_2_LOW: f64 = 3.694_239_077_158_931e-13;
@@ -111,7 +111,7 @@ fn log10(a: f64) -> f64 {
     low + whole * LOG10_2_HIGH
 }
 
-/// `s_cbrt.c` of fdlibm.
+/// Translated from `s_cbrt.c` of fdlibm.
 fn cbrt(a: f64) -> f64 {
     const ROUGH: u32 = 715_094_163;
     const ROUGH_SUBNORMAL: u32 = 696_219_795;

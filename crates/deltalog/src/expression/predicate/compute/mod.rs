@@ -8,15 +8,15 @@
 //! | --- | --- |
 //! | `operation` | the operations; `names` has their names, `typing` the types of their arguments and results |
 //! | `types` | the common types of values |
-//! | `node` | the bound tree |
-//! | `evaluate` | computes it for rows; `room` limits the memory of the values |
-//! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | the operations of numbers |
+//! | `node` | the tree of a bound expression |
+//! | `evaluate` | computes an expression for rows; `room` limits the memory of the values |
+//! | `cast`, `number_cast`, `arithmetic`, `decimals`, `digits`, `math`, `random` | functions of numbers, and casts |
 //! | `text`, `words`, `strings`, `regex`, `digest` | functions of strings and bytes |
 //! | `time`, `time_text`, `interval`, `date_format` | functions of dates and times |
 //! | `nested`, `nested_cast` | arrays, structs and maps |
 //!
-//! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here,
-//!   even where Spark without ANSI mode returns NULL or a wrapped number. No result depends on that setting.
+//! - A value that Spark refuses in ANSI mode (an overflow, a division by zero, a malformed number) is an error here.
+//!   Spark without ANSI mode would return NULL or a wrapped number for it; no result here depends on that setting.
 //! - An error counts only where the value is needed: CASE, `coalesce`, AND and OR evaluate a part only for rows that no
 //!   earlier part has decided.
 //! - Times without a time zone are in the session's zone.

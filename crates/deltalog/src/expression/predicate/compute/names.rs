@@ -1,4 +1,4 @@
-//! The names of the functions, and the numbers of their arguments.
+//! The names of the functions, and the number of arguments that each accepts.
 
 use super::super::zone::Clock;
 use super::digest::Digest as G;
@@ -8,16 +8,16 @@ use super::regex::RegexUse as R;
 
 use Operation as O;
 
-/// The meaning of a name.
+/// The operation that a function name stands for.
 enum Of {
     Any(Operation),
-    /// It depends on the time zone of the session.
+    /// The operation depends on the time zone of the session.
     Clock(fn(Clock) -> Operation),
 }
 
 const MANY: usize = usize::MAX;
 
-/// The names, each with the minimum and maximum number of arguments.
+/// The names of functions, each with the minimum and maximum number of arguments.
 #[rustfmt::skip]
 const FUNCTIONS: &[(&[&str], Of, usize, usize)] = &[
     (&["MOD"], Of::Any(O::Remainder), 2, 2),
@@ -112,12 +112,12 @@ pub(in crate::expression::predicate) fn names() -> impl Iterator<Item = &'static
     FUNCTIONS.iter().flat_map(|(names, ..)| names.iter().copied())
 }
 
-/// Returns whether an operation has the name, in upper case.
+/// Returns whether there is a function with this name, which is in upper case.
 pub(in crate::expression::predicate) fn is_function(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Returns when the value of an operation may change although its arguments are the same. The name is in upper case.
+/// Returns when the value of a function may change although its arguments are the same. The name is in upper case.
 /// Functions that are not in the list never change.
 pub(in crate::expression::predicate) fn changes_of(name: &str) -> Changes {
     match FUNCTIONS.iter().find(|(names, ..)| names.contains(&name)) {
@@ -127,7 +127,7 @@ pub(in crate::expression::predicate) fn changes_of(name: &str) -> Changes {
 }
 
 impl Operation {
-    /// Returns the function `name`, in upper case, if it takes `count` arguments.
+    /// Returns the function `name`, in upper case, if it accepts `count` arguments.
     pub(in crate::expression::predicate) fn function(
         name: &str,
         count: usize,

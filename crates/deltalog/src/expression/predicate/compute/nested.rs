@@ -1,8 +1,8 @@
 //! Arrays, structs and maps: their types in expressions, and their construction from values.
 //!
-//! - In an expression, all elements and fields may be NULL, and no field has metadata. The restrictions of a column are
-//!   checked when a value is cast to its type (`nested_cast`).
-//! - The key of a map is not NULL, and occurs once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
+//! - Within expressions, all elements and fields may be NULL, and no field has metadata. The restrictions of a column
+//!   are checked when a value is cast to the column's type (`nested_cast`).
+//! - A key of a map is not NULL, and occurs once. As in Spark, -0.0 equals 0.0, and a NaN equals itself.
 
 use super::super::filter::Rows;
 use super::super::values::{Values, domain_of};
@@ -22,12 +22,12 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Returns the type of arrays of such elements.
+/// Returns the type of arrays with this type of elements.
 pub(super) fn array_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new("element", element, true)))
 }
 
-/// Returns the type of maps from such keys to such values.
+/// Returns the type of maps with these types of keys and values.
 pub(super) fn map_of(key: DataType, value: DataType) -> DataType {
     map_with(key, Field::new("value", value, true))
 }
@@ -37,13 +37,13 @@ fn map_with(key: DataType, value: Field) -> DataType {
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(parts.into()), false)), false)
 }
 
-/// Returns the type of structs of such fields.
+/// Returns the type of structs with these fields.
 pub(super) fn struct_of(fields: impl IntoIterator<Item = (String, DataType)>) -> DataType {
     let fields = fields.into_iter().map(|(name, of)| Field::new(name, of, true));
     DataType::Struct(fields.collect())
 }
 
-/// Returns the types of the keys and of the values of a map with such entries.
+/// Returns the types of the keys and values of a map whose entries have the type of `entries`.
 pub(super) fn parts_of(entries: &Field) -> Option<(&FieldRef, &FieldRef)> {
     match entries.data_type() {
         DataType::Struct(parts) => match parts.as_ref() {
@@ -54,7 +54,8 @@ pub(super) fn parts_of(entries: &Field) -> Option<(&FieldRef, &FieldRef)> {
     }
 }
 
-/// Returns the form in which values of a type with parts are computed; `None` for any other type.
+/// Returns the type that expressions use for values of a nested type: all parts are nullable and have no metadata.
+/// Returns `None` for any other type.
 pub(super) fn plain_nested(data_type: &DataType) -> Option<DataType> {
     Some(match data_type {
         DataType::List(element)
@@ -73,7 +74,7 @@ pub(super) fn plain_nested(data_type: &DataType) -> Option<DataType> {
     })
 }
 
-/// Returns a part of a type in the form in which its values are computed. A variant remains a variant.
+/// Returns a part of a nested type as expressions use it: nullable and without metadata. A variant remains a variant.
 fn plain_part(name: &str, part: &Field) -> Field {
     match is_variant(part) {
         true => part.clone().with_name(name).with_nullable(true),
@@ -81,7 +82,7 @@ fn plain_part(name: &str, part: &Field) -> Field {
     }
 }
 
-/// Returns the type that arrays, maps, or structs with the same names have in common.
+/// Returns the common type of two arrays, two maps, or two structs with the same field names.
 pub(super) fn common_nested(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         (DataType::List(a), DataType::List(b)) => Some(array_of(common(a.data_type(), b.data_type())?)),
@@ -219,7 +220,7 @@ pub(super) fn of_parts(operation: Operation, arguments: &[ArrayRef]) -> Result<A
     }
 }
 
-/// Returns a map. Its entries are left out in rows that are not active, because their keys may be NULL.
+/// Builds a map from its keys and values. Rows that are not active get no entries, because their keys may be NULL.
 fn map(
     entries: &FieldRef,
     offsets: OffsetBuffer<i32>,
@@ -244,7 +245,7 @@ fn map(
     Ok(Arc::new(map))
 }
 
-/// Returns the values of all arrays, row by row.
+/// Interleaves several arrays: returns all their values of the first row, then of the second row, and so on.
 fn side_by_side(arrays: &[ArrayRef], of: &DataType, rows: usize) -> Result<ArrayRef> {
     if arrays.is_empty() {
         return Ok(new_empty_array(of));

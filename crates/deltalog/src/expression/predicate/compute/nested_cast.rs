@@ -1,7 +1,7 @@
 //! Casts of arrays, structs and maps, part by part.
 //!
-//! - Fields are found by their names, regardless of order and case. A struct must have exactly the fields of the target
-//!   type, as for values that are assigned to a column.
+//! - Fields are matched by name, regardless of order and case. A struct must have exactly the fields of the target
+//!   type, like a value that is assigned to a column.
 //! - If a part cannot be cast, or is NULL although the type forbids it, the whole value becomes NULL, which the caller
 //!   turns into an error. The same happens to a map in which two keys become equal, because a key occurs only once in a
 //!   map, as in Spark.
@@ -21,7 +21,7 @@ use arrow::row::{RowConverter, SortField};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Returns whether values with parts can be cast.
+/// Returns whether an array, struct or map of type `from` can be cast to `to`.
 pub(super) fn is_castable_nested(from: &DataType, to: &DataType) -> bool {
     let part = |from: &FieldRef, to: &FieldRef| match is_variant(to) {
         true => *from.data_type() == DataType::Null || is_variant(from),
@@ -68,16 +68,16 @@ pub(in crate::expression::predicate) fn field_of_one(
     }
 }
 
-/// Returns the field `name`, in any case.
+/// Returns the field `name`, ignoring case, and its index.
 fn named<'a>(fields: &'a Fields, name: &str) -> Option<(usize, &'a FieldRef)> {
     let folded = name.to_lowercase();
     fields.iter().enumerate().find(|(_, field)| field.name().to_lowercase() == folded)
 }
 
-/// Casts values with parts; a value becomes NULL if a part of it is lost.
+/// Casts arrays, structs or maps. A whole value becomes NULL if a part of it cannot be cast.
 ///
 /// # Errors
-/// If the types are not castable.
+/// Fails if the types are not castable.
 pub(super) fn cast_nested(array: &ArrayRef, to: &DataType, clock: Clock) -> Result<ArrayRef> {
     match (array.data_type(), to) {
         (DataType::List(_), DataType::List(element)) => {
@@ -138,7 +138,8 @@ pub(super) fn cast_nested(array: &ArrayRef, to: &DataType, clock: Clock) -> Resu
     }
 }
 
-/// Returns the parts that became NULL in a cast to `to`, and the parts that are NULL although `to` forbids it.
+/// Returns the parts that became NULL in a cast to `to`, and the parts that are NULL although the field `to` is not
+/// nullable.
 fn lost(before: &ArrayRef, after: &ArrayRef, to: &Field) -> Option<BooleanBuffer> {
     let nulls = !after.logical_nulls().filter(|nulls| nulls.null_count() > 0)?.inner();
     match before.logical_nulls().filter(|_| to.is_nullable()) {
@@ -179,7 +180,7 @@ fn repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<Boole
     Ok(repeated.contains(&true).then(|| BooleanBuffer::from(repeated)))
 }
 
-/// Returns the nulls of lists, where lists that lost a part are NULL, too.
+/// Returns the null mask of lists, in which lists that lost a part are NULL as well.
 fn without(
     nulls: Option<&NullBuffer>,
     offsets: &OffsetBuffer<i32>,
@@ -195,7 +196,7 @@ fn without(
     NullBuffer::union(nulls, Some(&NullBuffer::from(kept.collect::<Vec<bool>>())))
 }
 
-/// Removes the parts of lists that are NULL, if some are `lost`.
+/// Removes the elements of lists that are NULL, if some of the elements are `lost`.
 fn compact(lists: ArrayRef, lost: bool) -> Result<ArrayRef> {
     if !lost {
         return Ok(lists);

@@ -1,4 +1,4 @@
-//! The bound tree of a value.
+//! The tree of a bound expression that computes a value.
 
 use super::super::bound::{Bound, Part};
 use super::super::function::Function;
@@ -7,20 +7,20 @@ use super::operation::Operation;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-/// A bound value. The arguments have the types of the operation's signature.
+/// A bound value. Its arguments have already been converted to the types that the operation takes.
 #[derive(Debug, Clone)]
 pub(in crate::expression::predicate) enum Node {
     /// The column with this index.
     Column(usize),
-    /// The term with this index, which is used elsewhere, too, and computed once.
+    /// The term with this index, which other parts use as well and which is computed once.
     Term(usize),
-    /// An array of one value.
+    /// A constant, as an array with one value.
     Constant(ArrayRef),
     /// A function that preserves the order of its argument.
     Ordered {
         function: Function,
         of: Box<Node>,
-        /// The text of the whole expression, for errors.
+        /// The text of the whole expression, for error messages.
         text: String,
     },
     Cast {
@@ -35,25 +35,25 @@ pub(in crate::expression::predicate) enum Node {
         to: DataType,
         text: String,
     },
-    /// Operators that bind from the left.
+    /// Operators that are evaluated from left to right.
     Chain {
         first: Box<Node>,
-        /// The text of the first operand, for errors.
+        /// The text of the first operand, for error messages.
         text: String,
         links: Vec<Link>,
     },
     Condition(Box<Bound>),
 }
 
-/// An operator of a chain with its right operand.
+/// An operator of a chain, and its right operand.
 #[derive(Debug, Clone)]
 pub(in crate::expression::predicate) struct Link {
     pub(in crate::expression::predicate) operation: Operation,
-    /// The type that the value on the left is cast to.
+    /// The type to which the left operand is cast.
     pub(in crate::expression::predicate) left: DataType,
     pub(in crate::expression::predicate) right: Node,
     pub(in crate::expression::predicate) to: DataType,
-    /// The text of the right operand, for errors.
+    /// The text of the right operand, for error messages.
     pub(in crate::expression::predicate) text: String,
 }
 
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    /// Returns the value, if it is the same for all rows and was computed.
+    /// Returns the value if it is a constant that has already been computed.
     pub(in crate::expression::predicate) fn constant(&self) -> Option<&ArrayRef> {
         match self {
             Self::Constant(value) => Some(value),

@@ -1,10 +1,10 @@
 //! Casts between floating-point numbers, decimals and whole numbers, without formatting each value as text.
 //!
-//! - The decimal for a floating-point number comes from the shortest digits that represent it. They are not computed
-//!   where the direction of rounding is clear without them.
+//! - A floating-point number is converted to a decimal through the shortest digits that represent it. These digits
+//!   are not computed if the direction of rounding is clear without them.
 //! - A decimal becomes the nearest floating-point number.
-//! - As in Spark, a floating-point number is truncated toward zero to become a whole number, and 2^63 becomes the
-//!   greatest BIGINT.
+//! - As in Spark, a floating-point number is truncated toward zero when it becomes a whole number, and 2^63 becomes
+//!   the greatest BIGINT.
 
 use super::super::values::{Short, decimal_to_float};
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Decimal128Array, Float64Array, PrimitiveArray};
@@ -12,10 +12,10 @@ use arrow::datatypes::{DataType, Decimal128Type, Int8Type, Int16Type, Int32Type,
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The powers of ten that are exact floating-point numbers.
+/// The exponent of the largest power of ten that a DOUBLE represents exactly.
 const MAX_EXACT_POWER: i8 = 22;
 
-/// Casts floating-point numbers to decimals; `None` becomes NULL.
+/// Casts floating-point numbers to decimals; a number that does not fit becomes NULL.
 pub(super) fn floats_to_decimals(numbers: &Float64Array, precision: u8, scale: i8) -> Decimal128Array {
     let limit = 10u128.checked_pow(precision.into()).unwrap_or(u128::MAX);
     let power = (0..=MAX_EXACT_POWER).contains(&scale).then(|| 10f64.powi(scale.into()));
@@ -26,9 +26,9 @@ pub(super) fn floats_to_decimals(numbers: &Float64Array, precision: u8, scale: i
     })
 }
 
-/// Rounds a product; returns `None` if the error of the product could change the result. The error has two parts of at
-/// most 2^-53 of the number each: the multiplication itself, and the difference between the factor and its shortest
-/// digits.
+/// Rounds a product. Returns `None` if the inexactness of the product could change the result. It has two sources,
+/// each at most 2^-53 of the number: the multiplication itself, and the difference between the floating-point factor
+/// and its shortest digits.
 fn clearly_rounded(product: f64) -> Option<i128> {
     const TWICE_THE_ERROR: f64 = 1.0 / (1u64 << 51) as f64;
     let from_half = (product - product.floor() - 0.5).abs();
@@ -60,7 +60,8 @@ fn rounded(number: f64, scale: i8) -> Option<i128> {
 
 /// Returns the nearest number of type FLOAT.
 pub(super) fn decimal_to_f32(unscaled: i128, scale: i8) -> f32 {
-    // A number that is exactly between two FLOATs after rounding to DOUBLE may have been on either side before.
+    // A number that is exactly between two FLOATs after rounding to DOUBLE may have been closer to either of them
+    // before.
     const DROPPED: u64 = (1 << 29) - 1;
     const MIDDLE: u64 = 1 << 28;
     let wide = decimal_to_float(unscaled, scale);
@@ -74,7 +75,7 @@ pub(super) fn decimal_to_f32(unscaled: i128, scale: i8) -> f32 {
     written.ok().and_then(|()| text.as_str().parse().ok()).unwrap_or(wide as f32)
 }
 
-/// Casts floating-point numbers to whole ones; `None` if `to` is no such type.
+/// Casts floating-point numbers to whole numbers; `None` if `to` is not a type of whole numbers.
 pub(super) fn floats_to_whole(numbers: &Float64Array, to: &DataType) -> Option<ArrayRef> {
     Some(match to {
         DataType::Int8 => whole::<Int8Type>(numbers, i8::MIN.into(), i8::MAX.into(), |v| v as i8),
@@ -104,7 +105,7 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use proptest::prelude::*;
 
-    /// Numbers of all sizes, and numbers as people write them.
+    /// Generates numbers of all magnitudes, and numbers with few digits as people write them.
     fn numbers() -> impl Strategy<Value = f64> {
         prop_oneof![
             any::<u64>().prop_map(f64::from_bits),

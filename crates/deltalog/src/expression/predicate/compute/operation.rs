@@ -1,7 +1,7 @@
 //! The operators and functions of expressions, by their names in Spark's SQL.
 //!
-//! The functions that preserve the order of a column, from which files can be skipped, are
-//! [`Function`](super::super::function::Function)s. All others are here.
+//! Functions that preserve the order of a column, so that files can be skipped by them, are
+//! [`Function`](super::super::function::Function)s. This module contains all others.
 
 use super::super::function::CastType;
 use super::super::zone::Clock;
@@ -20,9 +20,9 @@ pub enum Operation {
     Subtract,
     /// `a * b`
     Multiply,
-    /// `a / b`, never a whole number.
+    /// `a / b`; the result is never a whole number type.
     Divide,
-    /// `a DIV b`, a whole number.
+    /// `a DIV b`; the result is a whole number.
     Quotient,
     /// `a % b`, with the sign of `a`.
     Remainder,
@@ -82,7 +82,7 @@ pub enum Operation {
     EndsWith,
     /// `instr(a, b)`: the number of the first character of `b` in `a`, or 0.
     Position,
-    /// `reverse(a)`, of a string.
+    /// `reverse(a)` of a string.
     Reverse,
     /// `lpad(a, length, pad)`
     PadStart,
@@ -92,40 +92,41 @@ pub enum Operation {
     ConcatWith,
     /// `repeat(a, times)`
     Repeat,
-    /// `hex(a)`, of a whole number, a string or binary.
+    /// `hex(a)` of a whole number, a string or binary.
     Hex,
-    /// `unhex(a)`; NULL for what is not hexadecimal.
+    /// `unhex(a)`; NULL if `a` is not hexadecimal.
     Unhex,
     /// `ascii(a)`: the number of the first character, or 0.
     Ascii,
-    /// `chr(a)`: the character with this number, of Latin-1.
+    /// `chr(a)`: the Latin-1 character with this number.
     Character,
-    /// `translate(a, from, to)`, character by character.
+    /// `translate(a, from, to)`: replaces characters one by one.
     Translate,
-    /// `sqrt(a)` and others, of DOUBLE.
+    /// `sqrt(a)` and other functions of DOUBLE.
     Math(Math),
-    /// `md5(a)` and others.
+    /// `md5(a)` and other digests.
     Digest(Digest),
-    /// `a RLIKE pattern` and others.
+    /// `a RLIKE pattern` and other functions of regular expressions.
     Regex(RegexUse),
-    /// `current_timestamp()` and others: the time at which the statement began, in microseconds since 1970. If there is
-    /// an argument, it is a column with the same name as the function. If the column exists, it takes precedence.
+    /// `current_timestamp()` and similar functions: the time at which the statement began, in microseconds since
+    /// 1970. The optional argument is a column with the same name as the function; if that column exists, it takes
+    /// precedence.
     Now(Moment, Clock, i64),
     /// `uuid()`
     Uuid,
-    /// `rand()`: a number from 0 up to 1.
+    /// `rand()`: a number from 0 up to, but not including, 1.
     Random,
     /// `a + INTERVAL …`
     Shift(Interval, Clock),
-    /// A part of a date: `month(a)` and others.
+    /// A part of a date, such as `month(a)`.
     OfDate(DatePart, Clock),
-    /// A part of a time: `hour(a)` and others.
+    /// A part of a time, such as `hour(a)`.
     OfTime(TimePart, Clock),
     /// `date_format(a, pattern)`
     DateFormat(Clock),
     /// `datediff(end, start)`, in days.
     DateDiff(Clock),
-    /// `date_add(a, days)` with days that are not constant.
+    /// `date_add(a, days)` with a number of days that is not constant.
     DateAdd(Clock),
     /// `make_date(year, month, day)`
     MakeDate,
@@ -149,25 +150,27 @@ pub enum Operation {
     NamedStruct,
     /// `map(key, a, …)`
     Map,
-    /// `size(a)`, of an array or a map.
+    /// `size(a)` of an array or a map.
     Size,
     /// `array_contains(a, b)`; NULL if `a` does not contain `b` but contains NULLs.
     ArrayContains,
     /// `coalesce(a, …)`
     Coalesce,
-    /// `greatest(a, …)`; NULL only if all arguments are.
+    /// `greatest(a, …)`; NULL only if all arguments are NULL.
     Greatest,
-    /// `least(a, …)`; NULL only if all arguments are.
+    /// `least(a, …)`; NULL only if all arguments are NULL.
     Least,
-    /// `nullif(a, b)`: NULL where they are equal. `a` is computed once.
+    /// `nullif(a, b)`: NULL if `a` equals `b`, otherwise `a`, which is computed once.
     NullIf,
-    /// `CASE WHEN c THEN a … [ELSE b] END`: condition, value, …; a last argument without a partner is ELSE.
+    /// `CASE WHEN c THEN a … [ELSE b] END`. The arguments are pairs of a condition and a value; an unpaired last
+    /// argument is the ELSE value.
     Case,
-    /// `CASE a WHEN b THEN c … [ELSE d] END`: as `Case`, after the value that is compared, which is computed once.
+    /// `CASE a WHEN b THEN c … [ELSE d] END`. The first argument is the value to compare, which is computed once; the
+    /// others are as for `Case`.
     CaseOf,
 }
 
-/// A part of a date, a whole number.
+/// A part of a date, as a whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum DatePart {
@@ -179,11 +182,11 @@ pub enum DatePart {
     /// Monday is 0.
     WeekDay,
     DayOfYear,
-    /// The week of ISO 8601.
+    /// The number of the week, as defined by ISO 8601.
     WeekOfYear,
 }
 
-/// A form of the time at which a statement began.
+/// The functions for the time at which a statement began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum Moment {
@@ -195,15 +198,15 @@ pub enum Moment {
 /// When the value of an operation may change although its arguments are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Changes {
-    /// Never: it is deterministic.
+    /// Never: the operation is deterministic.
     Never,
-    /// In another statement.
+    /// From one statement to the next.
     ByStatement,
-    /// In another row.
+    /// From one row to the next.
     ByRow,
 }
 
-/// A part of the time of day, a whole number.
+/// A part of the time of day, as a whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum TimePart {
@@ -212,21 +215,21 @@ pub enum TimePart {
     Second,
 }
 
-/// The form of an operation in SQL.
+/// The syntax of an operation in SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// An operator between two values, with its precedence; greater binds tighter.
+    /// An operator between two values, and its precedence. An operator with a greater precedence binds more tightly.
     Infix(&'static str, u8),
     /// An operator before a value.
     Prefix(&'static str),
-    /// A function.
+    /// A function call.
     Call(&'static str),
     Case,
     TryCast,
 }
 
 impl Operation {
-    /// Returns the operator with the token `symbol` between two values, and its precedence.
+    /// Returns the binary operator with the token `symbol`, and its precedence.
     ///
     /// ```text
     /// 5  *  /  %  DIV
@@ -266,7 +269,7 @@ impl Operation {
         }
     }
 
-    /// Returns the symbol of an operator between two values.
+    /// Returns the symbol of a binary operator; `None` for other operations.
     pub(in crate::expression::predicate) fn symbol(self) -> Option<&'static str> {
         match self.form() {
             Form::Infix(symbol, _) => Some(symbol),
@@ -274,18 +277,18 @@ impl Operation {
         }
     }
 
-    /// Returns the precedence of an operator between two values.
+    /// Returns the precedence of a binary operator; `None` for other operations.
     pub(in crate::expression::predicate) fn precedence(self) -> Option<u8> {
         self.symbol().and_then(Self::infix).map(|(_, precedence)| precedence)
     }
 
-    /// Returns whether the result can be NULL although no argument is.
+    /// Returns whether the result can be NULL although no argument is NULL.
     pub(super) fn has_nulls(self) -> bool {
         matches!(self, Self::Unhex | Self::ArrayContains | Self::Digest(Digest::Sha2))
             || matches!(self, Self::Math(Math::Ln | Math::Log | Math::Log2 | Math::Log10))
     }
 
-    /// Returns how the operation is written.
+    /// Returns the syntax of the operation in SQL.
     pub(crate) fn form(self) -> Form {
         use DatePart as D;
         use TimePart as T;

@@ -19,7 +19,7 @@ pub(super) fn random(operation: Operation, rows: usize) -> Result<ArrayRef> {
 
 /// Returns a number from 0 up to, but not including, 1.
 fn random_number() -> f64 {
-    // The last bits of a UUID are random.
+    // A random UUID ends in random bits, so its last bits serve as the random number.
     const BITS: u32 = 53;
     let bits = Uuid::new_v4().as_u128() & ((1 << BITS) - 1);
     bits as f64 / (1u64 << BITS) as f64

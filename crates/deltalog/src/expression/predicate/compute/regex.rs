@@ -1,10 +1,10 @@
-//! Regular expressions in Java's syntax, limited to what has the same meaning in all versions of Java.
+//! Regular expressions in Java's syntax, limited to constructs that have the same meaning in all versions of Java.
 //!
-//! - A pattern is translated for the crate `regex`: in Java, `\d`, `\w`, `\s` and `(?i)` only know ASCII, `.` does not
-//!   match the end of a line, and `$` also matches before the last end of a line.
-//! - Constructs without a counterpart are refused by name: lookaround, possessive and atomic groups, backreferences,
-//!   set operations on character classes, and `\b`, because which characters count as letters depends on the version of
-//!   Java.
+//! - A pattern is translated to the syntax of the crate `regex`. In Java, `\d`, `\w`, `\s` and `(?i)` only match
+//!   ASCII, `.` does not match the end of a line, and `$` also matches before the last line break of the string.
+//! - Constructs without a counterpart are refused with an error that names them: lookaround, possessive and atomic
+//!   groups, backreferences, and set operations on character classes. `\b` is refused because the version of Java
+//!   determines which characters count as letters.
 
 use super::nested::array_of;
 use super::room::Room;
@@ -15,10 +15,10 @@ use arrow::datatypes::{DataType, Field, Int32Type};
 use regex::{Captures, Regex, RegexBuilder};
 use std::sync::Arc;
 
-/// The use of a regular expression.
+/// The functions that use regular expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegexUse {
-    /// `a RLIKE pattern`: whether a part of the string matches.
+    /// `a RLIKE pattern`: whether the pattern matches any part of the string.
     Like,
     /// `regexp_replace(a, pattern, replacement)`
     Replace,
@@ -42,16 +42,18 @@ impl RegexUse {
 /// The characters that end lines, for use in a character class.
 const LINE_ENDS: &str = r"\n\r\u{85}\u{2028}\u{2029}";
 
-/// The name of the groups for the text that `$` has matched, which is not a part of the match.
+/// The prefix of the names of added groups. Each captures the text that `$` has matched, which is not part of the
+/// match.
 const END: &str = "end_of_text_";
 
-/// A pattern.
+/// A compiled Java pattern.
 #[derive(Debug)]
 pub(in crate::expression::predicate) struct JavaPattern {
     regex: Regex,
-    /// For each group of the Java pattern, the number of the group here. The first one is the whole match.
+    /// For each group of the Java pattern, the number of the corresponding group in the translated pattern. The first
+    /// one is the whole match.
     groups: Vec<usize>,
-    /// The groups for the text that `$` has matched.
+    /// The numbers of the groups that capture the text matched by `$`.
     ends: Vec<usize>,
 }
 
@@ -59,7 +61,7 @@ impl JavaPattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// InvalidArgument, with what is not supported.
+    /// InvalidArgument, which says what is not supported.
     pub(in crate::expression::predicate) fn parse(pattern: &str) -> Result<Self> {
         if pattern.len() > REGEX_TEXT {
             return Err(Error::invalid_argument(format!(
@@ -96,7 +98,8 @@ impl JavaPattern {
         }
     }
 
-    /// Returns where the match ends. `None` between the two characters of an end of line, where Java would not match.
+    /// Returns the position at which the match ends. Returns `None` if it ends between the two characters of a line
+    /// break, where Java would not match.
     fn end(&self, found: &Captures<'_>, text: &str) -> Option<usize> {
         let whole = found.get(0)?;
         let dollar = self.ends.iter().find_map(|end| found.get(*end));
@@ -130,7 +133,7 @@ impl JavaPattern {
         refused.map(|()| replaced)
     }
 
-    /// Replaces the matches. `ensure` is called with the size of the result before the result grows to it.
+    /// Replaces the matches. Before the result grows, `ensure` is called with its new size.
     fn replaced(
         &self,
         text: &str,
@@ -160,8 +163,8 @@ impl JavaPattern {
         Some(out)
     }
 
-    /// Returns the parts between the matches. An empty match at the beginning does not count, and the last part is the
-    /// remaining text.
+    /// Returns the parts between the matches. An empty match at the beginning does not count. The last part is the
+    /// text that remains.
     fn split<'t>(&self, text: &'t str, limit: i32) -> Option<Vec<&'t str>> {
         let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let (mut parts, mut done, mut from) = (Vec::new(), 0, 0);
@@ -199,7 +202,7 @@ impl JavaPattern {
                     let mut digit = || rest.next_if(char::is_ascii_digit).and_then(|c| c.to_digit(10));
                     let mut group = digit().ok_or_else(refused)? as usize;
                     (group < self.groups.len()).then_some(()).ok_or_else(refused)?;
-                    // Takes as many digits as possible, provided that they refer to an existing group.
+                    // Takes as many digits as possible, as long as they are the number of an existing group.
                     while let Some(next) = rest.peek().and_then(|c| c.to_digit(10)) {
                         let longer = group * 10 + next as usize;
                         if longer >= self.groups.len() {
@@ -232,8 +235,8 @@ impl JavaPattern {
     }
 }
 
-/// Returns whether a pattern of the crate `regex` may match an empty string. It is not compiled to find out, because
-/// that would take time for all its repetitions, again for each enclosing quantifier.
+/// Returns whether a pattern of the crate `regex` may match an empty string. The pattern is not compiled to find out:
+/// that would expand its repetitions, again for each enclosing quantifier.
 fn may_be_empty(pattern: &str) -> Written<bool> {
     let parsed = regex_syntax::ParserBuilder::new().nest_limit(REGEX_LEVELS).build().parse(pattern);
     let parsed = parsed.map_err(|_| format!("is not understood, or has more than {REGEX_LEVELS} levels"))?;
@@ -245,21 +248,21 @@ fn compiled(pattern: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(REGEX_BYTES).nest_limit(REGEX_LEVELS).build()
 }
 
-/// Returns the bytes of the character before an empty match. In Java, a character beyond the first 65,536 consists of
-/// two units, and an empty match could be between them.
+/// Returns the number of bytes of the character before an empty match. Returns `None` for a character beyond the
+/// first 65,536, because Java stores it as two units and an empty match could be between them.
 fn step(c: char) -> Option<usize> {
     (c.len_utf16() == 1).then_some(c.len_utf8())
 }
 
-/// A part of a replacement.
+/// A part of the replacement text: literal text or a reference to a group.
 #[derive(Debug)]
 pub(in crate::expression::predicate) enum Piece {
     Text(String),
     Group(usize),
 }
 
-/// Returns the characters as strings. With a positive `limit`, there are at most that many parts, and the last one has
-/// the rest of the text.
+/// Splits the text into its characters. With a positive `limit`, returns at most that many parts, and the last one
+/// contains the rest of the text.
 fn characters(text: &str, limit: i32) -> Vec<&str> {
     let most = usize::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).take(most).collect();
@@ -329,17 +332,17 @@ pub(super) fn matches(of: RegexUse, arguments: &[ArrayRef], room: &Room<'_>) -> 
     })
 }
 
-/// Translates a pattern of Java.
+/// Translates a Java pattern to the syntax of the crate `regex`.
 struct Writer<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     out: String,
     ends: usize,
     ignores_case: bool,
-    /// Whether `.` matches ends of lines, too.
+    /// Whether `.` also matches line breaks.
     has_all: bool,
     /// The positions in `out` at which the open groups begin.
     open: Vec<usize>,
-    /// The position in `out` at which the part begins that a following quantifier would repeat.
+    /// The position in `out` of the part that a following quantifier would repeat.
     last: Option<usize>,
 }
 
@@ -549,7 +552,7 @@ impl<'a> Writer<'a> {
             }
             text.push('}');
         }
-        // The two implementations treat parts that match nothing differently.
+        // Java and the crate `regex` treat repeated parts that match nothing differently.
         let repeated = self.out.get(last..).unwrap_or_default();
         if first != '?' && may_be_empty(repeated)? {
             return Err("repeats a part that may match nothing, which is not supported".to_owned());
@@ -567,7 +570,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Returns the content of a class for `\d` and similar escapes, and whether it is negated.
+/// Returns the characters that an escape such as `\d` matches, for use in a class, and whether they are negated.
 fn escaped_class(c: char) -> Option<(&'static str, bool)> {
     let inner = match c.to_ascii_lowercase() {
         'd' => "0-9",
@@ -578,7 +581,7 @@ fn escaped_class(c: char) -> Option<(&'static str, bool)> {
     Some((inner, c.is_ascii_uppercase()))
 }
 
-/// Returns the character after a backslash.
+/// Returns the character that a backslash followed by `c` stands for.
 fn escaped_character(c: char) -> Written<char> {
     match c {
         't' => Ok('\t'),

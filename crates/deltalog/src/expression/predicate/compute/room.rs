@@ -1,10 +1,11 @@
-//! Limits the memory for values while an expression is computed.
+//! Limits the memory for values while an expression is evaluated.
 //!
-//! - The values of all operands that are still needed may have at most [`expression_bytes`] bytes in total. Columns do
-//!   not count, because they are in memory anyway.
-//! - Functions that create strings ask for room before each string, so that no string becomes too long.
-//! - Values that are too large for a whole batch may fit for fewer rows. The error is one for which
-//!   [`is_too_large`](crate::runtime::row_bytes::is_too_large) is true.
+//! - The values of all operands that are still needed may take at most [`expression_bytes`] bytes in total. Columns
+//!   do not count, because they are in memory anyway.
+//! - Functions that create strings check the limit before they create each string, so that no string becomes too
+//!   long.
+//! - Values that are too large for a whole batch may fit if fewer rows are evaluated at once. Callers recognize this
+//!   error with [`is_too_large`](crate::runtime::row_bytes::is_too_large).
 
 use super::super::filter::Rows;
 use super::operation::{Form, Operation};
@@ -19,9 +20,9 @@ use std::sync::Arc;
 /// The number of bytes that the values of an expression take.
 #[derive(Debug, Default)]
 pub(in crate::expression::predicate) struct Memory {
-    /// The bytes of operands.
+    /// The bytes of operands that are still needed.
     operands: Cell<usize>,
-    /// The bytes of terms that are kept.
+    /// The bytes of shared terms whose values are kept.
     kept: Cell<usize>,
 }
 
@@ -30,7 +31,7 @@ impl Memory {
         Ok(expression_bytes()?.saturating_sub(self.operands.get()).saturating_sub(self.kept.get()))
     }
 
-    /// Calls `compute` and counts its values instead of its operands.
+    /// Calls `compute`, then counts the memory of its result and stops counting the memory of its operands.
     pub(super) fn counted(
         &self,
         function: &'static str,
@@ -45,7 +46,7 @@ impl Memory {
         Ok(values)
     }
 
-    /// Calls `compute`, whose result is small and no longer needs its operands.
+    /// Calls `compute`, then stops counting the memory of its operands. The result must be small.
     pub(in crate::expression::predicate) fn released<T>(
         &self,
         compute: impl FnOnce() -> Result<T>,
@@ -56,14 +57,14 @@ impl Memory {
         Ok(result)
     }
 
-    /// Counts the values of a term that are kept, perhaps in place of earlier ones.
+    /// Counts the memory of a term's values, which will be kept. They may replace the earlier values `instead`.
     pub(in crate::expression::predicate) fn keep(&self, values: &ArrayRef, instead: Option<&ArrayRef>) {
         let bytes = |values: &ArrayRef| weight(values, 0, values.len());
         let others = self.kept.get().saturating_sub(instead.map_or(0, bytes));
         self.kept.set(others + bytes(values));
     }
 
-    /// Refuses the values of a function if they have more bytes than are left.
+    /// Refuses the values of a function if they need more bytes than the limit still allows.
     pub(super) fn ensure(&self, function: &'static str, bytes: usize) -> Result<()> {
         match bytes <= self.left()? {
             true => Ok(()),
@@ -73,7 +74,7 @@ impl Memory {
 }
 
 impl Rows<'_> {
-    /// Returns how much memory the strings of an operation may take.
+    /// Returns the amount of memory that the strings of an operation may take.
     ///
     /// # Errors
     /// The errors of [`expression_bytes`].
@@ -83,7 +84,7 @@ impl Rows<'_> {
     }
 }
 
-/// The allowed size of the strings that a function creates.
+/// The memory that the strings of a function may still take.
 #[derive(Debug)]
 pub(super) struct Room<'a> {
     function: &'static str,
@@ -94,10 +95,10 @@ pub(super) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Refuses a string of this size if it is too large.
+    /// Refuses strings of `bytes` bytes in total if they exceed the limit.
     ///
     /// # Errors
-    /// InvalidArgument.
+    /// Returns InvalidArgument if they exceed the limit.
     pub(super) fn ensure(&self, bytes: usize) -> Result<()> {
         match bytes <= self.left.get() {
             true => Ok(()),
@@ -105,7 +106,7 @@ impl Room<'_> {
         }
     }
 
-    /// Collects the string of each active row. The others are NULL.
+    /// Collects one string for each active row. All other rows are NULL.
     ///
     /// # Errors
     /// The errors of `of`, and `InvalidArgument` if the strings are too long.

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Computes the function. A result that does not exist is NULL.
+/// Computes a function that returns strings or bytes. A result that does not exist is NULL.
 pub(super) fn strings(operation: Operation, arguments: &[ArrayRef], room: &Room<'_>) -> Result<ArrayRef> {
     use Operation as O;
     let text = |at: usize, row: usize| {
@@ -78,7 +78,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the bytes that hexadecimal digits represent. If their number is odd, the first digit is a byte of its own.
+/// Returns the bytes for hexadecimal digits. If the number of digits is odd, the first digit is a byte of its own.
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.chars().map(|c| Some(c.to_digit(16)? as u8)).collect::<Option<Vec<u8>>>()?;
     let (alone, pairs) = digits.split_at(digits.len() % 2);
@@ -86,7 +86,8 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     Some(alone.iter().copied().chain(pairs).collect())
 }
 
-/// Replaces the characters in `from` by the characters at the same index in `to`, or by nothing.
+/// Replaces each character that occurs in `from` by the character at the same index in `to`. Removes it if `to` is
+/// shorter.
 fn translate(text: &str, from: &str, to: &str) -> String {
     let mut by = HashMap::new();
     let mut to = to.chars();

@@ -1,4 +1,4 @@
-//! Laws of computed values: overflow and NULL, lazy evaluation, and helpful errors.
+//! Properties of computed values: overflow and NULL, lazy evaluation, and helpful errors.
 
 use crate::expression::predicate::{Expression, ParseMode, filter_mask, parse};
 use arrow::array::*;
@@ -55,7 +55,7 @@ proptest! {
                 (found, expected) => prop_assert!(false, "{sql}: {found:?}, not {expected:?}"),
             }
         }
-        // The narrow type overflows where the wide one does not.
+        // The narrow type overflows in cases in which the wide type does not.
         let narrow = a.filter(|a| i32::try_from(*a).is_err()).is_some();
         prop_assert_eq!(evaluate("CAST(a AS INT)", &batch).is_err(), narrow);
         let tried = evaluate("TRY_CAST(a AS INT)", &batch).unwrap();
@@ -81,7 +81,7 @@ proptest! {
         prop_assert_eq!(value("a + b"), (x + y, finest as i8));
         prop_assert_eq!(value("a - b"), (x - y, finest as i8));
         let (product, scale) = value("a * b");
-        // 39 digits are one too many: a digit after the point may be lost.
+        // A result with 39 digits has one digit too many, so a digit after the point may be lost.
         let lost = s + t - u32::from(scale.unsigned_abs());
         let error = product * 10i128.pow(lost) - i128::from(a) * i128::from(b);
         prop_assert!(lost <= 1 && 2 * error.abs() <= 10i128.pow(lost) * i128::from(lost > 0));
@@ -193,7 +193,7 @@ fn constants_are_computed_once_and_restrict_columns() {
         .unwrap();
     assert_eq!(filter_mask(&bound, &batch).unwrap().true_count(), 1);
     assert!(format!("{:?}", bound.root).contains("Integer(8)"), "{:?}", bound.root);
-    // A constant that cannot be computed is an error only if a row needs it.
+    // A constant that cannot be computed causes an error only if a row needs it.
     assert!(evaluate("CASE WHEN a = 8 THEN 1 ELSE 1 DIV 0 END", &batch).is_ok());
     assert!(evaluate("1 DIV 0", &batch).is_err());
     assert!(evaluate("1 DIV 0", &batch.slice(0, 0)).is_ok());
@@ -230,7 +230,7 @@ fn parts_have_a_common_type_and_may_be_null() {
         ("named_struct('p', a, 'q', array(map(b, NULL)))", "[{p: 1, q: [{2: }]}, {p: , q: [{3: }]}]"),
         ("struct(a, b + 1, b AS c)", "[{a: 1, col2: 3, c: 2}, {a: , col2: 4, c: 3}]"),
         ("CASE WHEN a = 1 THEN array(a) END", "[[1], ]"),
-        // A key is only needed where the map is needed.
+        // The key of a map may be NULL in rows that do not need the map.
         ("CASE WHEN a = 1 THEN map(a, b) ELSE map() END", "[{1: 2}, {}]"),
         ("size(array(a, b, 1))", "[3, 3]"),
         ("split('a1b2', '[0-9]', 2)", "[[a, b2], [a, b2]]"),
@@ -239,7 +239,7 @@ fn parts_have_a_common_type_and_may_be_null() {
         let found = evaluate(sql, &batch).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let rows = (0..found.len()).map(|row| array_value_to_string(&found, row).unwrap());
         assert_eq!(format!("[{}]", rows.collect::<Vec<_>>().join(", ")), expected, "{sql}");
-        // The same holds for a slice.
+        // A slice of the batch gives the same values.
         let (slice, last) = (batch.slice(1, 1), found.slice(1, 1));
         assert_eq!(&evaluate(sql, &slice).unwrap(), &last, "{sql}");
     }

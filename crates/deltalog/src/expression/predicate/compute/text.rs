@@ -145,14 +145,14 @@ fn position(text: &str, part: &str) -> Option<i32> {
     }
 }
 
-/// Returns the characters from number `from` on; -1 is the last one, and 0 means the first.
+/// Returns `length` characters from the character number `from` on. -1 is the last character, and 0 means the first.
 fn substring(text: &str, from: i32, length: i32) -> String {
     let start = match from {
         1.. => i64::from(from) - 1,
         0 => 0,
         _ => i64::try_from(text.chars().count()).unwrap_or(i64::MAX) + i64::from(from),
     };
-    // Positions before the first character count, too: the result for ('abc', -5, 3) is 'a'.
+    // Positions before the first character count toward the length: the result for ('abc', -5, 3) is 'a'.
     let end = start + i64::from(length);
     let skip = usize::try_from(start.max(0)).unwrap_or(usize::MAX);
     let take = usize::try_from(end - start.max(0)).unwrap_or_default();

@@ -76,7 +76,7 @@ fn date_part(days: i64, part: DatePart) -> i64 {
         DatePart::WeekDay => weekday,
         DatePart::DayOfYear => days - days_since_epoch(year, 1, 1) + 1,
         DatePart::WeekOfYear => {
-            // A week belongs to the year of its Thursday.
+            // An ISO week belongs to the year that contains its Thursday.
             let thursday = days - weekday + 3;
             let (year, ..) = calendar_date(thursday);
             (thursday - days_since_epoch(year, 1, 1)) / 7 + 1

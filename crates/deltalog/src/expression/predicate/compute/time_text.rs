@@ -5,10 +5,10 @@
 //! timestamp := [+-]year[-month[-day[( |T)hour[:minute[:second[.fraction][zone]]]]]]
 //! ```
 //!
-//! - A year has at least four digits, every other part has one or two. Omitted parts have their smallest value:
-//!   January, 1, 0:00.
-//! - White space at both ends is skipped, and so are digits after the microseconds.
-//! - A time without a date is not accepted: Spark would use the day of the query.
+//! - A year has at least four digits; all other parts have one or two. Omitted parts get their smallest value:
+//!   January, the first day, 0:00.
+//! - White space at both ends is skipped, and digits beyond microseconds are ignored.
+//! - A time without a date is not accepted, because Spark would add the day of the query.
 
 use super::super::zone::Clock;
 use crate::protocol::text::{MICROS_PER_DAY, days_in_month, days_since_epoch};
@@ -18,7 +18,7 @@ pub(super) fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c <= ' ' || c == '\u{7f}')
 }
 
-/// Returns the days since 1970-01-01.
+/// Parses a date; returns its days since 1970-01-01.
 pub(super) fn date(text: &str) -> Option<i32> {
     let mut rest = Rest(trimmed(text).as_bytes());
     let (days, is_full) = rest.date(7)?;
@@ -26,8 +26,8 @@ pub(super) fn date(text: &str) -> Option<i32> {
     is_over.then(|| i32::try_from(days).ok())?
 }
 
-/// Returns the microseconds since 1970-01-01 00:00:00, as shown by a clock, and the offset of the zone in the
-/// text.
+/// Parses a timestamp; returns the microseconds since 1970-01-01 00:00:00 that a local clock shows, and the time zone
+/// that the text contains, if any.
 pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
     let mut rest = Rest(trimmed(text).as_bytes());
     let (days, is_full) = rest.date(6)?;
@@ -45,12 +45,13 @@ pub(super) fn timestamp(text: &str) -> Option<(i64, Option<Clock>)> {
         micros = seconds * 1_000_000 + fraction;
     }
     rest.0.is_empty().then_some(())?;
-    // The first day of the range begins before the range itself, so the sum may fit where the product does not.
+    // The first representable day begins before the first representable microsecond. The product may therefore not
+    // fit where the sum does.
     let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
     Some((i64::try_from(micros).ok()?, clock))
 }
 
-/// The part of a text that is still to be read.
+/// The part of a string that has not been parsed yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -64,7 +65,7 @@ impl Rest<'_> {
         }
     }
 
-    /// Takes all digits, `least` to `most` of them.
+    /// Reads a run of digits, which must have `least` to `most` digits.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (number, rest) = self.0.split_at_checked(digits)?;
@@ -77,7 +78,7 @@ impl Rest<'_> {
         self.number(1, 2).filter(|part| *part <= greatest)
     }
 
-    /// Takes the fraction of a second; returns its microseconds.
+    /// Reads the fraction of a second; returns it in microseconds.
     fn fraction(&mut self) -> i64 {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits).unwrap_or_default();
@@ -86,7 +87,7 @@ impl Rest<'_> {
         (0..6).fold(0, |value, at| value * 10 + digit(at))
     }
 
-    /// Takes a date; returns its days since 1970-01-01, and whether it has all parts.
+    /// Reads a date; returns its days since 1970-01-01, and whether no part of the date was omitted.
     fn date(&mut self, longest_year: usize) -> Option<(i64, bool)> {
         let negative = self.take(b'-');
         if !negative {

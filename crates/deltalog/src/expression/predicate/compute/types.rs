@@ -7,11 +7,11 @@
 //! | a number and DOUBLE | DOUBLE |
 //! | a decimal and FLOAT | DOUBLE |
 //! | a whole number and a decimal | decimals; a column of type INT is DECIMAL(10,0), the literal 5 DECIMAL(1,0) |
-//! | decimals | the wider of the digits before and of the digits after the point |
-//! | dates and times | the first that occurs of TIMESTAMP, TIMESTAMP_NTZ, DATE |
+//! | decimals | a decimal with the larger number of digits before and after the point |
+//! | dates and times | the first of TIMESTAMP, TIMESTAMP_NTZ, DATE that occurs |
 //! | STRING and a date or time | the date or time |
-//! | NULL and any other | the other |
-//! | arrays, maps, structs with the same names | of the common types of their parts |
+//! | NULL and any other type | the other type |
+//! | arrays, maps, structs with the same names | the same structure, with the common types of the parts |
 
 use super::nested::{common_nested, parts_of, plain_nested};
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
@@ -19,7 +19,7 @@ use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 /// The maximum precision of a decimal.
 pub(super) const MAX_PRECISION: i32 = 38;
 
-/// The least scale that a result keeps if its precision is more than the maximum.
+/// The smallest scale to which a result is reduced if its precision exceeds the maximum.
 const MIN_ADJUSTED_SCALE: i32 = 6;
 
 /// Returns the type of timestamps with a time zone.
@@ -32,7 +32,7 @@ pub(in crate::expression::predicate) fn clocks() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
 
-/// Returns the form in which values of `data_type` are computed.
+/// Returns the type that expressions use for values of `data_type`.
 pub(in crate::expression::predicate) fn plain(data_type: &DataType) -> DataType {
     match data_type {
         DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
@@ -90,7 +90,7 @@ pub(super) fn is_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(..))
 }
 
-/// Returns whether the type is a type of dates or timestamps.
+/// Returns whether the type is a date or a timestamp.
 pub(in crate::expression::predicate) fn is_time(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
 }
@@ -99,7 +99,7 @@ pub(in crate::expression::predicate) fn is_number(data_type: &DataType) -> bool 
     is_whole(data_type) || is_float(data_type) || is_decimal(data_type)
 }
 
-/// Returns precision and scale of the decimals that a decimal or whole number becomes.
+/// Returns the precision and scale of the decimal to which a decimal or whole number is converted.
 pub(super) fn decimal_digits(data_type: &DataType) -> Option<(i32, i32)> {
     Some(match data_type {
         DataType::Int8 => (3, 0),
@@ -111,14 +111,14 @@ pub(super) fn decimal_digits(data_type: &DataType) -> Option<(i32, i32)> {
     })
 }
 
-/// Returns the decimal type, whose precision is at most the maximum.
+/// Returns a decimal type; `None` if a decimal cannot have this precision and scale.
 pub(super) fn decimal(precision: i32, scale: i32) -> Option<DataType> {
     ((1..=MAX_PRECISION).contains(&precision) && (0..=precision).contains(&scale)).then_some(())?;
     Some(DataType::Decimal128(u8::try_from(precision).ok()?, i8::try_from(scale).ok()?))
 }
 
-/// Returns the decimal type of an arithmetic result, which loses digits after the point if its precision is more
-/// than the maximum.
+/// Returns the decimal type of an arithmetic result. If its precision would be more than the maximum, it loses digits
+/// after the point.
 pub(super) fn adjusted(precision: i32, scale: i32) -> Option<DataType> {
     if precision <= MAX_PRECISION {
         return decimal(precision, scale);
@@ -127,7 +127,7 @@ pub(super) fn adjusted(precision: i32, scale: i32) -> Option<DataType> {
     decimal(MAX_PRECISION, (MAX_PRECISION - whole).max(scale.min(MIN_ADJUSTED_SCALE)))
 }
 
-/// Returns the type that values of both types have in common.
+/// Returns the type to which values of the two types are converted when they are combined.
 pub(in crate::expression::predicate) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     let width = |t: &DataType| decimal_digits(t).map(|(precision, _)| precision);
     Some(match (a, b) {

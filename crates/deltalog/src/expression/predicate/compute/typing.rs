@@ -6,17 +6,17 @@
 //! | `/` | DOUBLE, or decimals | DOUBLE, or a decimal |
 //! | `DIV` | BIGINT, or decimals | BIGINT |
 //! | date `+` days, date `-` days | DATE, INT | DATE |
-//! | `\|\|` `concat` `concat_ws` | STRING; numbers, booleans and dates become text | STRING |
-//! | date `+` INTERVAL of months or days | DATE | DATE, of other times TIMESTAMP |
+//! | `\|\|` `concat` `concat_ws` | STRING; numbers, booleans and dates are converted to STRING | STRING |
+//! | date `+` INTERVAL of months or days | DATE | DATE; with an interval of times, TIMESTAMP |
 //! | timestamp `+` INTERVAL | | the same type |
 //! | `length`, `instr`, parts of dates and times, `datediff` | | INT |
-//! | `round` `bround` | numbers | the same type; a decimal with as many digits as it is rounded to |
+//! | `round` `bround` | numbers | the same type; for decimals, one with the digits that remain |
 //! | `floor` `ceil` | numbers | BIGINT, or a decimal without digits after the point |
-//! | `floor` `ceil` with digits | decimals | a decimal with as many digits as it is rounded to |
+//! | `floor` `ceil` with digits | decimals | a decimal with the digits that remain |
 //! | CASE, `coalesce`, `greatest`, `least` | the common type | that type |
-//! | `array`, `map` | the common type of the elements, keys, values | an array, a map |
+//! | `array`, `map` | the common type of the elements, of the keys and of the values | an array, a map |
 //!
-//! Results with decimals of precision `p`, `q` and scale `s`, `t`, before [`adjusted`]:
+//! The types of results for decimals of precision `p`, `q` and scale `s`, `t`, before [`adjusted`] limits them:
 //!
 //! | operation | scale | digits before the point |
 //! | --- | --- | --- |
@@ -35,26 +35,26 @@ use super::types::{
 };
 use arrow::datatypes::DataType;
 
-/// The properties of an argument that determine types.
+/// The properties of an argument that determine the types of an operation.
 #[derive(Debug, Clone)]
 pub(in crate::expression::predicate) struct Argument {
     pub(in crate::expression::predicate) data_type: DataType,
-    /// The number of digits, if the argument is a literal and a whole number.
+    /// The number of digits, if the argument is a literal whole number.
     pub(in crate::expression::predicate) digits: Option<u8>,
-    /// The value, if the argument is constant and a whole number.
+    /// The value, if the argument is a constant whole number.
     pub(in crate::expression::predicate) constant: Option<i64>,
-    /// The value, if the argument is constant and a string.
+    /// The value, if the argument is a constant string.
     pub(in crate::expression::predicate) text: Option<String>,
 }
 
-/// The types of an operation: the types that its arguments are converted to, and its result's type.
+/// The types to which an operation converts its arguments, and the type of its result.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::expression::predicate) struct Signature {
     pub(in crate::expression::predicate) arguments: Vec<DataType>,
     pub(in crate::expression::predicate) result: DataType,
 }
 
-/// Returns the types of the operation with these arguments; `None` if it has no result for them.
+/// Returns the types of an operation with these arguments; `None` if the operation is not defined for them.
 pub(in crate::expression::predicate) fn signature(
     operation: Operation,
     arguments: &[Argument],
@@ -208,7 +208,7 @@ pub(in crate::expression::predicate) fn signature(
     }
 }
 
-/// Returns whether arguments of type `from` are converted to `to` implicitly.
+/// Returns whether arguments of type `from` are converted to `to` without a cast in the query.
 fn is_implicit(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -237,7 +237,7 @@ fn case(types: &[&DataType]) -> Option<Signature> {
     Some(Signature { arguments: (0..types.len()).map(of).collect(), result })
 }
 
-/// Returns the types of an operation that rounds numbers of this type to a constant number of digits.
+/// Returns the types of an operation that rounds numbers of type `number` to a constant number of digits.
 fn to_digits(number: DataType, arguments: &[Argument]) -> Option<Signature> {
     let digits = match arguments.get(1) {
         Some(digits) => i32::try_from(digits.constant?).ok()?,
@@ -298,7 +298,7 @@ fn arithmetic(operation: Operation, arguments: &[Argument]) -> Option<Signature>
             }
         };
     }
-    // A literal has as many digits as it needs.
+    // A literal needs only the digits that it has, not all digits of its type.
     let digits = |argument: &Argument, other: &T| match (argument.digits, &argument.data_type) {
         (Some(digits), _) => Some((i32::from(digits), 0)),
         (None, T::Null) => decimal_digits(other),

@@ -1,6 +1,7 @@
-//! `initcap`: the first letter of each word in title case, as defined by Unicode. Only a space ends a word.
+//! The function `initcap`: the first letter of each word in title case, as defined by Unicode. Only a space ends a
+//! word.
 
-/// Returns the text with the first letter of each word in title case and the others in lower case.
+/// Returns the text with the first letter of each word in title case and all other letters in lower case.
 pub(super) fn init_cap(text: &str) -> String {
     let mut capital = String::with_capacity(text.len());
     let mut is_first = true;
@@ -36,7 +37,7 @@ fn push_title(text: &mut String, letter: char) {
             let mut upper = letter.to_uppercase();
             let first = upper.next().unwrap_or(letter);
             text.push(first);
-            // A ligature such as ß becomes Ss, but ŉ becomes ʼN.
+            // The title case of ß has two letters, Ss. The title case of ŉ, ʼN, has its capital in second place.
             match first.is_uppercase() {
                 true => text.extend(upper.flat_map(char::to_lowercase)),
                 false => text.extend(upper),
