@@ -1,16 +1,15 @@
-//! Answers questions from the log: the number of rows, in total or per partition, and the range of a column's values.
+//! Answers queries from the log: the number of rows, in total or per partition, and the range of a column's values.
 //!
-//! - Every answer is exact. The number of rows is `numRecords` minus the rows that the file's deletion vector
-//!   marks as deleted (protocol, "Per-file Statistics", "Deletion Vectors"). If the statistics lack
-//!   `numRecords`, the file's footer has the number. A condition on partition columns is decided by their
-//!   values.
+//! - Every answer is exact. The number of rows is `numRecords` minus the rows that the file's deletion vector marks
+//!   as deleted (protocol, "Per-file Statistics", "Deletion Vectors"). If the statistics lack `numRecords`, the
+//!   number is read from the file's footer. A condition on partition columns is evaluated on the partition values.
 //! - With a condition on other columns, [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
 //!   [`Answers::min_max`] has no answer.
-//! - Bounds are returned only if they are actual values: they must be tight, of a type that is never
-//!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
-//!   writer rounds.
-//! - Counts and bounds of all writers are used, as in every engine that answers from a log, because an answer changes
-//!   nothing in the table. Statements that change rows only trust statistics of this crate
+//! - Bounds are returned only if they are actual values: they must be tight and without NaN, and their type must be
+//!   one whose bounds are never truncated, unlike those of strings and timestamps. Decimals must have at most 15
+//!   digits, because no writer rounds these.
+//! - Counts and bounds of all writers are used, as in every engine that answers queries from a log, because an answer
+//!   changes nothing in the table. Statements that change rows only trust statistics of this crate
 //!   ([`crate::values::stats::is_own`]).
 
 mod extremes;
@@ -41,7 +40,7 @@ use crate::runtime::parallel;
 use crate::snapshot::Snapshot;
 use crate::values::stats::is_unrounded;
 
-/// Queries on the log of a snapshot.
+/// Queries that are answered from the log of a snapshot.
 ///
 /// ```
 /// use deltalog::{Answers, Snapshot};
@@ -65,9 +64,9 @@ pub struct Answers {
 #[derive(Debug, Clone)]
 struct Condition {
     whole: Predicate,
-    /// The part of the condition that partition values decide.
+    /// The part of the condition that reads only partition columns.
     of_files: Option<BoundPredicate>,
-    /// Whether the condition has another part.
+    /// Whether the condition also reads other columns.
     of_rows: bool,
 }
 
@@ -102,8 +101,8 @@ impl Answers {
         Ok(self)
     }
 
-    /// Omits partitions without a row for which `predicate` is true. The filter need not be exact: it is for
-    /// engines that apply the predicate to the answer.
+    /// Omits partitions without a row for which `predicate` is true. The result may contain other rows as well,
+    /// because this filter is for engines that apply the predicate to the answer.
     #[must_use]
     pub fn pruning(mut self, predicate: Predicate) -> Self {
         self.pruning = Some(predicate);
@@ -157,8 +156,8 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns the number of files of each partition: the partition columns and `count: Int64`, with one row
-    /// for each partition that has files which may contain rows of the predicate, ordered by value with NULL
+    /// Returns the number of files of each partition: the partition columns and `count: Int64`, with one row for each
+    /// partition that has files which may contain a row for which the predicate is true, ordered by value with NULL
     /// first. Reads only the log. A table without partition columns has one row.
     ///
     /// # Errors
@@ -182,10 +181,10 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns what the log alone shows about each partition with rows: the partition columns, `count: Int64`, and the
-    /// minimum and maximum of each of `columns`, ordered by partition value. A table without partition columns has one
-    /// row, or none if it is empty. Returns `None` if the log does not show all of it exactly, because a file lacks
-    /// statistics or because of a condition on other columns.
+    /// Returns facts about each partition with rows: the partition columns, `count: Int64`, and the minimum and
+    /// maximum of each of `columns`, ordered by partition value. A table without partition columns has one row, or
+    /// none if it is empty. Reads only the log. Returns `None` if the log does not contain exact values for
+    /// everything, because a file lacks statistics or because of a condition on other columns.
     ///
     /// # Errors
     /// Returns the same errors as [`Answers::min_max`].
@@ -219,11 +218,11 @@ impl Answers {
         counts.finish_with(&columns, extremes).map(Some)
     }
 
-    /// Returns the minimum and maximum of the column `column` (struct fields separated by `.`), if the log has them
-    /// exactly.
+    /// Returns the minimum and maximum of the column `column` (struct fields are separated by `.`). Returns `None` if
+    /// the log does not contain their exact values.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].
+    /// Returns `InvalidArgument` if there is no such column, and the same errors as [`Answers::count`].
     pub fn min_max(&self, column: &str) -> Result<Option<MinMax>> {
         Ok(self.bounds(&[column])?.into_iter().next().flatten())
     }
@@ -247,7 +246,7 @@ impl Answers {
     /// ```
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].
+    /// Returns `InvalidArgument` if there is no such column, and the same errors as [`Answers::count`].
     pub fn bounds<S: AsRef<str>>(&self, columns: &[S]) -> Result<Vec<Option<MinMax>>> {
         let columns =
             columns.iter().map(|name| self.column(col(name.as_ref()))).collect::<Result<Vec<_>>>()?;
@@ -279,13 +278,14 @@ impl Answers {
         self.condition.as_ref().filter(|condition| condition.of_rows).map(|condition| &condition.whole)
     }
 
-    /// Calls `take` with the files that meet the condition, with the statistics of the columns `stats`.
+    /// Calls `take` with batches of the files that meet the condition, including the statistics of the columns
+    /// `stats`.
     fn each_batch(&self, stats: &[ColumnPath], mut take: impl FnMut(&Files) -> Result<()>) -> Result<()> {
         self.each_batch_with(stats, true, &mut take).map(drop)
     }
 
-    /// Does the same as long as the statistics of all files have row counts. Stops and returns false at the first file
-    /// that has none.
+    /// Calls `take` as [`Self::each_batch`] does, but reads only the log. Stops and returns false at the first file
+    /// whose statistics lack the number of rows.
     fn each_batch_of_log(
         &self,
         stats: &[ColumnPath],
@@ -329,7 +329,7 @@ impl Answers {
         Ok(true)
     }
 
-    /// Returns the number of rows in each file of `batch` that are not deleted, from their footers.
+    /// Reads the footers of the files in `batch`. Returns for each file the number of rows that are not deleted.
     fn count_files(&self, batch: &RecordBatch, partitions: &PartitionColumns) -> Result<Vec<u64>> {
         let files = data_files(batch, self.snapshot.resolver(), partitions)?;
         let scan = RowScan::of(&self.snapshot)?.with_projection::<&str>(&[])?.with_threads(1);
@@ -341,7 +341,7 @@ impl Answers {
     }
 }
 
-/// Files that meet the condition.
+/// A batch of files that meet the condition.
 struct Files {
     partition_values: StructArray,
     stats: StructArray,
@@ -350,7 +350,7 @@ struct Files {
 }
 
 impl Files {
-    /// Returns `None` if a file would have to be opened and that is not allowed.
+    /// Returns `None` if a file would have to be opened although only the log may be read.
     fn new(
         answers: &Answers,
         batch: RecordBatch,
@@ -406,7 +406,7 @@ impl Files {
         column.parts().iter().try_fold(kind, |array, name| array.as_struct_opt()?.column_by_name(name))
     }
 
-    /// Adds the values of a column to the groups of their files; returns whether all are known.
+    /// Adds a column's bounds to the groups of their files. Returns whether the bounds of all files are known.
     fn add_extremes(
         &self,
         column: &ColumnPath,
@@ -440,11 +440,11 @@ impl Files {
     }
 }
 
-/// The bounds of a column in the files so far.
+/// The bounds of a column in the files that were seen so far.
 struct ColumnBounds {
     column: ColumnPath,
     is_partition: bool,
-    /// Whether the log has had them for all files so far.
+    /// Whether the log contained the bounds of all these files.
     is_known: bool,
     extremes: Extremes,
 }
@@ -481,7 +481,7 @@ impl ColumnBounds {
     }
 }
 
-/// Returns whether a tight bound of this type is an actual value.
+/// Returns whether a tight bound of this type is always an actual value, which excludes truncated strings.
 fn has_exact_bounds(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
         || matches!(data_type, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..))

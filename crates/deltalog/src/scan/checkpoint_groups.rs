@@ -1,19 +1,20 @@
 //! Skips row groups of a checkpoint in which no file can have a matching row, using the checkpoint's own Parquet
 //! statistics of `partitionValues_parsed` and of the bounds in `stats_parsed`. (PROTOCOL, "Checkpoint Schema".)
 //!
-//! - A row group is treated as one large file: the least of its files' minima, the greatest of their maxima.
-//! - A maximum of strings that its writer does not declare exact may have been truncated, and not every writer rounds
-//!   it up. Its bound is the greatest string that begins with it. For binary columns it is no bound.
-//! - The maximum in a file's statistics may itself have been truncated, by a writer that puts U+FFFD instead of the
-//!   rest. The full value may be greater than the maximum of another file, so the greatest such string is widened,
-//!   whatever its last characters are ([`above_cut_texts`]).
-//! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
-//!   it does not know its own.
-//! - A column is used only if every file of the row group has a value for it, according to the counts of NULLs.
-//!   Otherwise it is unknown.
-//! - A checkpoint in the old calendar ([`crate::values::calendar`]) is not pruned.
-//! - Partition values of timestamps with a zone are unknown. A text without a zone is read as UTC here, in checkpoints
-//!   and commits alike, but the checkpoint's writer may have read it in another zone.
+//! - A row group is treated as one large file. Its minimum is the least minimum of its files, its maximum the
+//!   greatest maximum.
+//! - A maximum of strings may have been truncated, unless the checkpoint's writer declares it exact, and not every
+//!   writer rounds it up. The bound is therefore the greatest string that begins with this maximum. For binary
+//!   columns, an inexact maximum is ignored.
+//! - The maximum in a file's own statistics may also have been truncated, by a writer that replaces the rest by
+//!   U+FFFD. The full value may be greater than the maximum of another file. The greatest maximum is therefore always
+//!   widened, whatever its last characters are ([`above_cut_texts`]).
+//! - Bounds of floating-point columns are not used: Parquet's bounds ignore NaN, but a file may state NaN as a bound
+//!   that it does not know.
+//! - A column is used only if, according to the counts of NULLs, every file of the row group has a value for it.
+//! - A checkpoint with dates or times in the old calendar ([`crate::values::calendar`]) is not pruned.
+//! - Partition values of timestamps with a zone are not used. This crate reads a value without a zone as UTC, in
+//!   checkpoints and commits alike, but the checkpoint's writer may have read it in another zone.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -34,13 +35,13 @@ use crate::protocol::MappedSchema;
 use crate::values::calendar::may_be_old;
 use crate::values::stats::{above_cut_texts, lossless, widened_max_of_structs, widened_min_of_structs};
 
-/// A column of the predicate and its index in a checkpoint.
+/// A column of the predicate, and the paths of its bounds in a checkpoint.
 struct Column {
     path: ColumnPath,
     data_type: DataType,
     min: Vec<String>,
     max: Vec<String>,
-    /// The path of the column's NULL count. Partition values have none.
+    /// The path of the column's NULL count; `None` for a partition column, which has no count.
     null_count: Option<Vec<String>>,
 }
 
@@ -50,8 +51,8 @@ impl Column {
     }
 }
 
-/// Returns a filter that rejects row groups without a file that may hold a row for which `predicate` is true,
-/// and adds the number of their files to `passed_over`.
+/// Returns a filter that rejects row groups in which no file can have a row for which `predicate` is true. The filter
+/// adds the number of files in rejected row groups to `passed_over`.
 pub(super) fn row_group_filter(
     predicate: &BoundPredicate,
     schema: &MappedSchema,
@@ -106,13 +107,13 @@ pub(super) fn row_group_filter(
     })
 }
 
-/// Returns how many rows of a row group are files.
+/// Returns how many rows of a row group describe files.
 fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     let others = others_than_files(metadata, group).unwrap_or_default();
     u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(others)
 }
 
-/// Returns how many rows of a row group are not files; `None` if that is not known.
+/// Returns how many rows of a row group do not describe files; `None` if that is not known.
 fn others_than_files(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Option<u64> {
     let columns = metadata.file_metadata().schema_descr().columns();
     let path = columns.iter().position(
@@ -121,7 +122,7 @@ fn others_than_files(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Op
     group.columns().get(path)?.statistics()?.null_count_opt()
 }
 
-/// The bounds of a column in a row group, as arrays of one value.
+/// The bounds of a column in a row group, each as an array with one value.
 struct GroupColumn {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
@@ -154,16 +155,16 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
-/// The leaf columns of a row group that a predicate needs. A checkpoint of a wide table has tens of thousands of leaf
-/// columns.
+/// The leaf columns of a row group that a predicate needs. They are indexed because a checkpoint of a wide table has
+/// tens of thousands of leaf columns.
 struct Leaves<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
-    /// The index of each column by its path; for a path that occurs twice, the first index.
+    /// The index of each column by its path. If a path occurs twice, it is the first index.
     places: HashMap<&'a [String], usize>,
     /// The fields of the needed columns.
     fields: Fields,
-    /// How many rows of the row group are not files.
+    /// The number of rows in the row group that do not describe files.
     others: Option<u64>,
 }
 
@@ -183,10 +184,10 @@ impl<'a> Leaves<'a> {
         Self { metadata, group, places, fields, others: others_than_files(metadata, group) }
     }
 
-    /// Returns the column at `path`; `None` if it is missing or a file has no value.
+    /// Returns the column at `path`; `None` if it is missing, or if a file does not have a value for it.
     fn find(&self, path: &[String]) -> Option<Leaf<'a>> {
         let index = *self.places.get(path)?;
-        // Rows that are not files have neither value.
+        // Rows that do not describe files are NULL in the column, so only they may be NULL.
         let nulls = self.group.columns().get(index)?.statistics()?.null_count_opt()?;
         (nulls == self.others?).then_some(())?;
         let (first, rest) = path.split_first()?;
@@ -199,7 +200,7 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// A leaf column of the checkpoint in which every file of a row group has a value.
+/// A leaf column of the checkpoint for which every file of a row group has a value.
 struct Leaf<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
@@ -208,8 +209,8 @@ struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Returns an upper bound of all values that begin with the maximum `max`, unless it is exact or of a type that is
-    /// never truncated.
+    /// Returns an upper bound of all values that begin with the maximum `max`. Returns `max` itself if it is exact,
+    /// or if its type is never truncated.
     fn above_cut(&self, max: &ArrayRef) -> Option<ArrayRef> {
         let statistics = self.group.columns().get(self.index)?.statistics()?;
         if statistics.max_is_exact() || statistics.physical_type() != Type::BYTE_ARRAY {
@@ -220,7 +221,7 @@ impl Leaf<'_> {
         Some(Arc::new(above.collect::<StringArray>()))
     }
 
-    /// Returns the least or greatest value as one of type `to`.
+    /// Returns the least or the greatest value of the row group, converted to the type `to`.
     fn bound(&self, to: &DataType, least: bool) -> Option<ArrayRef> {
         is_ordered(self.metadata, self.index, &self.field).then_some(())?;
         let descriptor = self.metadata.file_metadata().schema_descr();
@@ -231,7 +232,7 @@ impl Leaf<'_> {
     }
 }
 
-/// A row group, treated as a single file.
+/// The bounds of a row group, which is treated as a single file.
 struct GroupBounds(HashMap<ColumnPath, GroupColumn>);
 
 impl GroupBounds {
@@ -275,8 +276,8 @@ mod tests {
     use crate::expression::predicate::{ParseMode, parse};
     use crate::protocol::{ColumnMappingMode, PrimitiveType, StructField, StructType};
 
-    /// Returns the footer of a checkpoint with one file for each maximum of the column `s`. If `cut` is given, it is
-    /// the row group's maximum, which is not exact.
+    /// Returns the footer of a checkpoint with one file for each of `maxima`, the files' maxima of the column `s`. If
+    /// `cut` is given, it is stated as the inexact maximum of the row group.
     fn footer(maxima: &[&str], cut: Option<&str>) -> ParquetMetaData {
         let of = |fields: Vec<(&str, ArrayRef)>| {
             let field = |of: &ArrayRef, name: &str| Arc::new(Field::new(name, of.data_type().clone(), true));
@@ -325,7 +326,7 @@ mod tests {
         row_group_filter(&predicate, &schema, &partitions, Arc::default())(footer, 0)
     }
 
-    /// Parquet, `Statistics.is_max_value_exact`: a writer may truncate a maximum, and not all writers round it up.
+    /// A writer may truncate a maximum, and not all writers round it up. (Parquet, `Statistics.is_max_value_exact`.)
     #[test]
     fn a_maximum_that_was_cut_is_that_of_all_texts_that_begin_with_it() {
         let exact = footer(&["abcz"], None);
@@ -334,8 +335,8 @@ mod tests {
         assert_eq!(["s = 'abcz'", "s = 'abd'"].map(|sql| is_kept(sql, &cut)), [true, false]);
     }
 
-    /// PROTOCOL, "Per-file Statistics": if the maxima of files were truncated, the greatest of them need not belong to
-    /// the file with the greatest value.
+    /// If the maxima of files were truncated, the greatest maximum may come from a file that does not have the
+    /// greatest value. (PROTOCOL, "Per-file Statistics".)
     #[test]
     fn the_greatest_of_maxima_that_were_cut_may_not_be_that_of_the_greatest_text() {
         let a = "a".repeat(31);

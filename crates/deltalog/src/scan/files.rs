@@ -1,7 +1,7 @@
-//! The file list of a snapshot as Arrow, with the requested columns and without the files that cannot match.
+//! The file list of a snapshot as Arrow, with the requested columns and without files that cannot match a predicate.
 //!
-//! - Data that no column and no predicate needs is not decoded, above all not `stats`.
-//! - Pruning only drops files that cannot match, by partition values, minima, maxima and null counts.
+//! - Data that no requested column and no predicate needs is not decoded. The most expensive example is `stats`.
+//! - Pruning only drops files that cannot match, using partition values, minima, maxima and NULL counts.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::values::stats::leaf_columns;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ListColumn {
-    /// `path: Utf8`, decoded; relative to the table's root, or absolute for a file outside the table (with a
-    /// scheme if the log has one).
+    /// `path: Utf8`, decoded. It is relative to the table's root, or absolute for a file outside of the table (with a
+    /// scheme if the path in the log has one).
     Path,
-    /// `size: Int64`, bytes.
+    /// `size: Int64`, in bytes.
     Size,
     /// `modification_time: Timestamp(ms, UTC)`.
     ModificationTime,
@@ -43,13 +43,13 @@ pub enum ListColumn {
     DeletionVector,
     /// `base_row_id: Int64`, the row id of the file's first row, if the table has row tracking.
     BaseRowId,
-    /// `default_row_commit_version: Int64`, the commit version of the file's rows unless the file stores
-    /// others, if the table has row tracking.
+    /// `default_row_commit_version: Int64`, the commit version of all rows for which the file does not store another
+    /// one, if the table has row tracking.
     DefaultRowCommitVersion,
 }
 
 impl ListColumn {
-    /// All columns, in their order.
+    /// All columns, in their usual order.
     pub const ALL: [Self; 9] = [
         Self::Path,
         Self::Size,
@@ -77,10 +77,10 @@ impl ListColumn {
         }
     }
 
-    /// Returns the column with this name.
+    /// Returns the column named `name`.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown name; the hint lists the known ones.
+    /// Returns `InvalidArgument` for an unknown name; the hint lists the known names.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
@@ -155,16 +155,16 @@ impl FileListing {
         Ok(self)
     }
 
-    /// Prunes as [`FileListing::predicate`] does, but ignores parts of the predicate that are not understood.
-    /// For engines that filter again.
+    /// Omits files as [`FileListing::predicate`] does, but ignores parts of the predicate that are not understood.
+    /// For engines that filter the rows again.
     #[must_use]
     pub fn pruning(mut self, predicate: &Predicate) -> Self {
         self.predicate = Some(predicate.bind_for_pruning(self.snapshot.arrow_schema()));
         self
     }
 
-    /// Lists these files, in the form of the log, instead of the snapshot's. The schema is the snapshot's. Files
-    /// without statistics are not pruned.
+    /// Lists these files instead of the snapshot's. They must have the columns of the log, and the schema is still
+    /// the snapshot's. Files without statistics are not pruned.
     #[must_use]
     pub(crate) fn given(mut self, files: Vec<RecordBatch>) -> Self {
         self.given = Some(files);
@@ -174,7 +174,7 @@ impl FileListing {
     /// Starts the listing.
     ///
     /// # Errors
-    /// `CorruptLog`; errors while reading are returned with the batches.
+    /// Returns `CorruptLog` if the listing cannot start; errors while reading are returned with the batches.
     pub fn read(self) -> Result<FileList> {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
@@ -248,7 +248,7 @@ fn output_field(column: ListColumn, partitions: &PartitionColumns, stats: &Stati
     Field::new(column.name(), data_type, !matches!(column, ListColumn::Path | ListColumn::Size))
 }
 
-/// Returns the fields of the descriptor with the names of the file list.
+/// Returns the fields of deletion vector descriptors, with the names that they have in the file list.
 fn renamed_deletion_vector_fields() -> Fields {
     let names = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
     deletion_vector_fields()
@@ -259,7 +259,7 @@ fn renamed_deletion_vector_fields() -> Fields {
 }
 
 impl FileListing {
-    /// Returns the listing in the form of the log: with the log's column names and types.
+    /// Returns the listed files with the column names and types of the log.
     ///
     /// # Errors
     /// Returns the same errors as [`FileListing::read`].
@@ -270,7 +270,7 @@ impl FileListing {
 }
 
 impl FileListing {
-    /// Returns the paths of the files, which show whether a file is in the table's directory.
+    /// Returns the path of each file. A path shows whether the file is in the table's directory.
     ///
     /// # Errors
     /// Returns the same errors as [`FileListing::read`].
@@ -285,7 +285,7 @@ impl FileListing {
     }
 }
 
-/// Where the files of a list come from, in the form of the log.
+/// The source of the listed files, which have the columns of the log.
 enum Source {
     Replay(Box<FileReplay>),
     Given { files: std::vec::IntoIter<RecordBatch>, filters: Vec<FileFilter> },
@@ -302,7 +302,7 @@ impl Iterator for Source {
     }
 }
 
-/// Returns the files that all `filters` keep. Filters that need columns the files lack are skipped.
+/// Returns the files that all `filters` keep. Filters that need a column which the files lack are skipped.
 fn kept(files: RecordBatch, filters: &[FileFilter]) -> Result<RecordBatch> {
     let has = |column: FileColumn| files.column_by_name(column.name()).is_some();
     let usable = filters.iter().filter(|filter| filter.columns.iter().all(has));
@@ -317,7 +317,7 @@ pub struct FileList {
     schema: SchemaRef,
     partitions: PartitionColumns,
     stats: StatisticsColumns,
-    /// Statistics without columns: only the row count.
+    /// The request to decode only the row count from the statistics.
     num_records: StatisticsColumns,
     table: String,
     version: u64,
@@ -329,8 +329,8 @@ impl FileList {
         &self.schema
     }
 
-    /// Returns the number of files examined so far, kept or not. With a predicate, this includes files of a
-    /// checkpoint that newer commits have replaced.
+    /// Returns the number of files examined so far, whether they are kept or not. With a predicate, the number
+    /// includes files in a checkpoint that newer commits have replaced.
     pub fn seen(&self) -> u64 {
         match &self.source {
             Source::Replay(replay) => replay.looked_at(),
@@ -373,7 +373,7 @@ impl FileList {
         }
     }
 
-    /// Returns the next files that may match, in the form of the log.
+    /// Returns the next batch of files that may match, with the columns of the log.
     pub(super) fn next_kept(&mut self) -> Option<Result<RecordBatch>> {
         loop {
             match self.source.next()? {
@@ -389,7 +389,7 @@ impl FileList {
         paths.iter().map(|raw| self.resolver.parse(raw.unwrap_or_default())).collect()
     }
 
-    /// Adds table and version to `error`.
+    /// Adds the table and its version to `error`.
     pub(super) fn located(&self, error: Error) -> Error {
         located(error, &self.table, self.version)
     }
@@ -429,8 +429,8 @@ pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArr
         .ok_or_else(|| Error::corrupt_log("the column 'partitionValues' does not hold maps"))
 }
 
-/// Decodes the paths; returns the same array if no path needs decoding. Files outside the table keep the
-/// spelling of the log.
+/// Decodes the paths. Returns the same array if no path needs decoding. Files outside of the table keep the spelling
+/// of the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
     let texts = paths
         .as_string_opt::<i32>()

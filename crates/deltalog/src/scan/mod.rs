@@ -1,4 +1,4 @@
-//! Reading of snapshots: the list of files, and their rows.
+//! Reads snapshots: the list of their files, and the rows in the files.
 
 mod answers;
 pub(crate) mod changes;

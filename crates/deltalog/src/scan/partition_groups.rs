@@ -1,7 +1,7 @@
-//! Grouping of a batch's files by the text of their partition values in the log.
+//! Groups the files of a batch by their partition values, as the log spells them.
 //!
-//! - Two files share a group only if their maps have the same entries in the same order. Equivalent maps may
-//!   be in different groups.
+//! - Two files share a group only if their maps have the same entries in the same order. Maps that mean the same may
+//!   therefore be in different groups.
 
 use std::hash::BuildHasher;
 
@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::error::{Error, Result};
 
-/// The groups of a batch.
+/// The groups of files in a batch.
 pub(super) struct PartitionGroups {
     /// One file of each group.
     pub(super) representatives: UInt32Array,
@@ -32,7 +32,7 @@ impl PartitionGroups {
         let mut representatives: Vec<u32> = Vec::new();
         let mut group_of: Vec<u32> = Vec::with_capacity(values.len());
         for row in 0..values.len() {
-            // Files are often listed partition by partition.
+            // Files are often listed partition by partition, so the previous file is compared first.
             if let Some(last) = group_of.last().copied().filter(|_| maps.is_same(row, row - 1)) {
                 group_of.push(last);
                 continue;
@@ -59,7 +59,7 @@ impl PartitionGroups {
     }
 }
 
-/// A column of maps with access by row.
+/// A column of maps whose entries can be read row by row.
 struct Maps<'a> {
     offsets: &'a [i32],
     keys: &'a StringArray,
@@ -75,7 +75,7 @@ impl<'a> Maps<'a> {
         })
     }
 
-    /// Returns the entries of `row`.
+    /// Returns the positions of the entries in `row`.
     fn entries(&self, row: usize) -> std::ops::Range<usize> {
         let at = |row: usize| {
             self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default()
@@ -83,7 +83,7 @@ impl<'a> Maps<'a> {
         at(row)..at(row + 1)
     }
 
-    /// Returns all keys and all values of `row`, each as one slice.
+    /// Returns the keys of `row` as one slice, and the values as another.
     fn bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
         let entries = self.entries(row);
         let of = |texts: &'a StringArray| {

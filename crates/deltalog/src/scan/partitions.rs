@@ -1,5 +1,5 @@
-//! Conversion of partition values from the log's map of strings to typed columns. Protocol: "Partition Value
-//! Serialization".
+//! Converts partition values from the log's map of strings to typed columns. (Protocol: "Partition Value
+//! Serialization".)
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::snapshot::Snapshot;
 /// The partition columns of a table, prepared to parse the values of many files.
 #[derive(Debug, Clone)]
 pub struct PartitionColumns {
-    /// Types by the names in the log.
+    /// The types of the columns, with the names that the log uses for them.
     types: Vec<(String, PrimitiveType)>,
-    /// Fields by their logical names.
+    /// The columns as Arrow fields, with their logical names.
     fields: Fields,
 }
 
 impl PartitionColumns {
-    /// Returns the partition columns of `snapshot`, in the order of its metadata.
+    /// Returns the partition columns of `snapshot`, in the order of the table's metadata.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema or does not have a primitive type.
@@ -28,7 +28,7 @@ impl PartitionColumns {
         Self::new(snapshot.mapped_schema(), &snapshot.metadata().partition_columns)
     }
 
-    /// Creates the columns `names` of `schema`.
+    /// Creates the partition columns `names` of a table with the schema `schema`.
     ///
     /// # Errors
     /// Returns the same errors as [`PartitionColumns::of`].
@@ -49,7 +49,7 @@ impl PartitionColumns {
         Ok(Self { types, fields: fields.into() })
     }
 
-    /// Returns the Arrow fields, all nullable.
+    /// Returns the Arrow fields. All of them are nullable.
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
@@ -59,7 +59,7 @@ impl PartitionColumns {
         self.types.is_empty()
     }
 
-    /// Keeps only the columns that `keep` accepts.
+    /// Returns only the columns for which `keep` returns true.
     #[must_use]
     pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.types.iter().zip(&self.fields).filter(|(_, field)| keep(field.name()));
@@ -68,10 +68,10 @@ impl PartitionColumns {
         Self { types, fields: fields.into() }
     }
 
-    /// Parses the values of a column `partitionValues` into one row per file.
+    /// Parses the maps in a column `partitionValues`. Returns one row for each file.
     ///
     /// # Errors
-    /// `CorruptLog` for a value that does not have its column's type.
+    /// Returns `CorruptLog` for a value that does not have the type of its column.
     pub fn parse(&self, values: &MapArray) -> Result<StructArray> {
         let keys = values
             .keys()
@@ -87,7 +87,7 @@ impl PartitionColumns {
             let mut column = PartitionColumnBuilder::new(field.name(), primitive);
             for row in offsets.windows(2) {
                 let (start, end) = (row[0] as usize, row[1] as usize);
-                // The entries are nearly always in the order of the columns.
+                // The entries of a map nearly always have the order of the columns.
                 let guess = start + position;
                 let entry = if guess < end && keys.value(guess) == name {
                     Some(guess)
@@ -102,7 +102,7 @@ impl PartitionColumns {
         self.assemble(columns, values.len())
     }
 
-    /// Combines typed columns to one row per file.
+    /// Combines typed columns into a struct with one row for each file.
     ///
     /// # Errors
     /// `CorruptLog` if the arrays do not have the types of these columns.

@@ -1,6 +1,6 @@
 //! Prunes files by partition values and then, for the remaining files, by statistics.
 //!
-//! - Partition values are evaluated once per combination in a batch, not once per file.
+//! - Partition values are evaluated once for each combination of values in a batch, not once for each file.
 //! - Statistics are decoded only for the remaining files, and only for the columns that the predicate reads.
 //! - Row groups of a checkpoint are not read if their own statistics show that none of their files can match.
 //! - If the predicate reads only partition columns, statistics are not needed at all.
@@ -23,8 +23,8 @@ use crate::protocol::MappedSchema;
 use crate::snapshot::Snapshot;
 use crate::values::stats::{StatsBounds, is_own, leaf_columns, without_nan};
 
-/// Returns filters that keep the files that may hold a row of `snapshot` for which `predicate` is true. Parts that are
-/// not understood may be true. The batches must have all columns of the log.
+/// Returns filters that keep the files which may contain a row of `snapshot` for which `predicate` is true. Parts of
+/// the predicate that are not understood count as possibly true. The batches must have all columns of the log.
 ///
 /// # Errors
 /// `CorruptLog` if a partition column is not in the schema.
@@ -34,7 +34,7 @@ pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result
     Ok(pruner.filters())
 }
 
-/// Returns filters as [`file_filters`] does, but uses only statistics that this crate has computed.
+/// Returns filters as [`file_filters`] does, but they use only statistics that this crate has computed.
 ///
 /// # Errors
 /// Returns the same errors as [`file_filters`].
@@ -51,28 +51,29 @@ pub(crate) fn certain_file_filters(snapshot: &Snapshot, predicate: &Predicate) -
             let kept = keep(batch)?;
             Ok((0..batch.num_rows()).map(|row| Some(kept.value(row) || !is_own(row))).collect())
         };
-        // Only statistics in text form show which writer has computed them.
+        // Only the JSON form of statistics shows which writer has computed them.
         FileFilter { parsed_stats: None, prefers_text: true, keep: Arc::new(keep_certainly), ..filter }
     };
     Ok(file_filters(snapshot, predicate)?.into_iter().map(certain).collect())
 }
 
-/// A pruner for the batches of one listing.
+/// Prunes the batches of one listing.
 pub(super) struct Pruner {
     predicate: BoundPredicate,
     /// The leaf columns whose statistics are relevant.
     stats: StatisticsColumns,
     /// The partition columns whose values are relevant.
     partitions: PartitionColumns,
-    /// Whether the predicate depends on partition values only.
+    /// Whether the predicate reads only partition columns.
     only_partitions: bool,
 }
 
 impl Pruner {
-    /// Creates a pruner for `predicate`, bound to `schema`; `partitions` are the table's.
+    /// Creates a pruner for `predicate`, which must be bound to `schema`. `partitions` are the table's partition
+    /// columns.
     ///
     /// # Errors
-    /// Never for columns of the schema.
+    /// Never fails for columns of the schema.
     pub(super) fn new(
         predicate: BoundPredicate,
         schema: &MappedSchema,
@@ -88,7 +89,7 @@ impl Pruner {
         Ok(Self { predicate, stats: StatisticsColumns::new(schema, &stats)?, partitions, only_partitions })
     }
 
-    /// Returns the request for a replay of `columns` without the files that cannot match.
+    /// Returns a request for `columns` of the files, without files that cannot match.
     pub(super) fn request(self, schema: &MappedSchema, columns: FileColumns) -> AddRequest {
         let mut request = AddRequest::new(columns);
         request.row_groups =
@@ -117,8 +118,8 @@ impl Pruner {
                 columns = columns.with(FileColumn::PartitionValues);
             }
             let parsed_stats = Some(pruner.stats.physical_paths());
-            // Only statistics in text form show which writer has computed them, which decides how the maximum of a
-            // floating-point column is interpreted.
+            // Only the JSON form of statistics shows which writer has computed them. The writer determines how the
+            // maximum of a floating-point column is interpreted.
             let prefers_text = pruner.predicate.columns().iter().any(|column| column.data_type.is_floating());
             filters.push(FileFilter {
                 columns,
@@ -132,7 +133,7 @@ impl Pruner {
 
     fn by_partition_values(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         if self.partitions.is_empty() {
-            // The predicate has the same result for all files.
+            // The predicate reads no columns, so it has the same result for all files.
             let keep = prune(&self.predicate, &PartitionBounds(StructArray::new_empty_fields(1, None)))?;
             return Ok(vec![keep.value(0); batch.num_rows()].into());
         }
@@ -168,7 +169,7 @@ impl Pruner {
     }
 }
 
-/// Combinations of partition values, each treated as a file of one row with no other statistics.
+/// Combinations of partition values. Each is treated as a file with one row and no other statistics.
 struct PartitionBounds(StructArray);
 
 impl PartitionBounds {

@@ -6,11 +6,12 @@
 //!             └─ skips files whose partition values do not match
 //! ```
 //!
-//! - The guarantees are documented at [`RowScan`].
+//! - The documentation of [`RowScan`] lists the guarantees.
 //! - Shredded variants are reassembled (table feature `variantShredding`).
-//! - With a predicate, the columns that it reads are decoded first, and the others only for rows that match.
-//! - Row groups are skipped by statistics, then by Bloom filters. Wrong statistics and filters of other writers cannot
-//!   be detected.
+//! - If there is a predicate, the columns that it reads are decoded first, and the other columns only for matching
+//!   rows.
+//! - Row groups are skipped by statistics, then by Bloom filters. A scan cannot detect that another writer's
+//!   statistics or filters are wrong.
 //! - Not implemented: encrypted files.
 
 mod batches;
@@ -55,8 +56,8 @@ pub use selection::FileRows;
 pub use stream::RowStream;
 use views::schema_with_views;
 
-/// The number of footers that are read at once. It may exceed the number of cores, because the threads wait for the
-/// store.
+/// The number of footers that are read concurrently. It may exceed the number of cores, because the threads mostly
+/// wait for the store.
 const FOOTER_THREADS: usize = 8;
 
 /// A data file to read.
@@ -66,7 +67,7 @@ pub struct DataFile {
     pub path: LogPath,
     /// The file's size in bytes, as recorded in the log.
     pub size: u64,
-    /// The values of the partition columns.
+    /// The file's values of the partition columns.
     pub partition_values: PartitionRow,
     /// The rows to read.
     pub rows: FileRows,
@@ -74,11 +75,11 @@ pub struct DataFile {
     pub row_tracking: RowTracking,
 }
 
-/// The partition values of one file: one row of typed columns, named like the partition columns in the
+/// The partition values of one file, as a row of typed columns that have the names of the partition columns in the
 /// table's schema.
 ///
-/// It may also contain other columns of the schema. These then have this value in every row, regardless of
-/// the file's contents.
+/// There may also be values for other columns of the schema. All rows of the file then have that value in the column,
+/// regardless of the file's contents.
 #[derive(Debug, Clone)]
 pub struct PartitionRow {
     values: Arc<StructArray>,
@@ -86,7 +87,7 @@ pub struct PartitionRow {
 }
 
 impl PartitionRow {
-    /// Creates the values from row `row` of `values`.
+    /// Takes the values from row number `row` of `values`.
     ///
     /// # Errors
     /// `InvalidArgument` if `values` does not have that row.
@@ -100,7 +101,7 @@ impl PartitionRow {
         )))
     }
 
-    /// Returns the columns, which several files share, and the row for this file.
+    /// Returns the columns, which several files share, and the index of this file's row.
     pub fn parts(&self) -> (&StructArray, usize) {
         (&self.values, self.row)
     }
@@ -109,17 +110,17 @@ impl PartitionRow {
         self.values.column_by_name(column).is_some()
     }
 
-    /// Returns the column with that name, for all files that share it.
+    /// Returns the column with this name, which contains a row for each file that shares it.
     pub fn column(&self, name: &str) -> Option<&arrow::array::ArrayRef> {
         self.values.column_by_name(name)
     }
 
-    /// Returns the row for this file in the columns.
+    /// Returns the index of this file's row in the columns.
     pub fn row(&self) -> usize {
         self.row
     }
 
-    /// Returns the values of a file in a table without partition columns.
+    /// Returns the values of a file in a table that has no partition columns.
     pub fn empty() -> Self {
         Self { values: Arc::new(StructArray::new_empty_fields(1, None)), row: 0 }
     }
@@ -127,22 +128,21 @@ impl PartitionRow {
 
 /// A scan of data files: what to read, and how.
 ///
-/// - A column is found in a file by its exact name, or else by its name ignoring case if only one column
-///   matches. In a table with column mapping, it is found by physical name or by field id
-///   ([`RowScan::with_physical_schema`]). A column that the file lacks is NULL; a column that the table lacks
-///   is not read.
-/// - Values are returned with the table's types. A value that does not fit is an error naming file and
-///   column, never a different value. The only exception is that nanoseconds are truncated to microseconds,
-///   because the protocol's timestamps have no more digits.
-/// - A partition column has the value in the log, regardless of the file's contents (protocol, "Partition
+/// - A column is found in a file by its exact name. If there is none, a name that differs only in case is used,
+///   provided that only one matches. In a table with column mapping, columns are found by physical name or by field
+///   id ([`RowScan::with_physical_schema`]). A column that the file lacks is NULL; a column that the table lacks is
+///   not read.
+/// - Values are returned with the table's types. A value that does not fit is an error that names file and column,
+///   and is never changed. The only exception is that nanoseconds are truncated to microseconds, because the
+///   protocol's timestamps have no more digits.
+/// - A partition column has the value that the log states, regardless of the file's contents (protocol, "Partition
 ///   Value Serialization").
-/// - Deleted rows are not decoded. Which rows are deleted depends only on the file and its vector, not on row
-///   groups, batches or threads.
+/// - Deleted rows are not decoded. Whether a row is deleted depends only on the file and its deletion vector, not on
+///   row groups, batches or threads.
 /// - Files are returned in the given order, unless any order is allowed ([`RowScan::in_any_order`]). Rows are
-///   returned in the order of the file.
-/// - Memory is bounded: each thread holds a few batches and the pages they come from, regardless of the
-///   number of files. With a predicate, it also holds the matching values of one row group for the columns
-///   that are both returned and used by the predicate, unless they are large: then they are read again.
+///   - Memory is bounded: each thread holds a few batches and the pages that they come from, regardless of the number
+///     of files. If there is a predicate, a thread also holds the matching values of one row group for the columns
+///     that are both returned and used by the predicate. If these are large, they are read again instead.
 /// - A batch of wide rows has about 32 MiB.
 #[derive(Debug, Clone)]
 pub struct RowScan {
@@ -155,9 +155,9 @@ pub struct RowScan {
     limit: Option<u64>,
     in_any_order: bool,
     has_views: bool,
-    /// The maximum number of files, and their maximum total size, that the caller's thread reads alone.
+    /// The limits on the number of files, and on their total size, up to which the caller's thread reads them alone.
     small_read: (usize, u64),
-    /// The minimum number of bytes to read from a file for threads to share its columns.
+    /// The minimum number of bytes to read from a file for which threads share its columns.
     bytes_worth_a_thread: u64,
     version: Option<u64>,
 }
@@ -209,22 +209,22 @@ impl RowScan {
             .with_resolver(snapshot.resolver().clone()))
     }
 
-    /// Finds columns in files by the names in `physical`, or by the ids of its fields (under the Parquet
-    /// reader's key) if they have some. It has the shape of the table's schema, as in
+    /// Finds columns in files by the names in `physical`, or by the ids of its fields (under the Parquet reader's
+    /// key) if there are ids. `physical` must have the same shape as the table's schema, as in
     /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow).
     ///
     /// If ids are required, a file without any field id is refused (protocol, "Reader Requirements for Column
     /// Mapping").
     ///
     /// # Errors
-    /// `InvalidArgument` if the shape differs.
+    /// Returns `InvalidArgument` if the two shapes differ.
     pub fn with_physical_schema(mut self, physical: &SchemaRef) -> Result<Self> {
         self.columns.map(physical).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
     }
 
-    /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's
-    /// if only one column matches.
+    /// Reads only the top-level columns `names`, in this order. A name may differ from the schema's name in case if
+    /// only one column matches.
     ///
     /// # Errors
     /// `InvalidArgument` if a name is unknown, ambiguous or repeated.
@@ -233,8 +233,8 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to
-    /// [`RowScan::new`]. After [`RowScan::with_row_ids`] it may also refer to those columns.
+    /// Reads only rows for which `predicate` is true. It must be bound to the schema that was given to
+    /// [`RowScan::new`]. After [`RowScan::with_row_ids`], it may also refer to the row id columns.
     ///
     /// # Errors
     /// `InvalidArgument` if a part of the predicate was not understood, or if it reads a column that is not
@@ -244,8 +244,8 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Appends the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null. They hold the
-    /// stable ids of row tracking (protocol, "Row Tracking").
+    /// Appends the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], which are `Int64` and never NULL. They contain the
+    /// stable row ids and commit versions of row tracking (protocol, "Row Tracking").
     ///
     /// # Errors
     /// `InvalidArgument` if the table has a column with one of these names.
@@ -254,37 +254,38 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Reads deletion vectors from all locations that `resolver` allows; by default only from below the
-    /// table.
+    /// Reads deletion vectors from all locations that `resolver` allows. By default, only locations in the table's
+    /// directory are allowed.
     #[must_use]
     pub fn with_resolver(mut self, resolver: PathResolver) -> Self {
         self.resolver = resolver;
         self
     }
 
-    /// Reports this version of the table in errors.
+    /// Sets the version of the table that errors name.
     #[must_use]
     pub fn at_version(mut self, version: u64) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// Sets the maximum number of rows per batch, which has fewer if they are wide. The default is 8192; 0 counts as 1.
+    /// Sets the maximum number of rows per batch. Batches of wide rows have fewer. The default is 8192; 0 counts as
+    /// 1.
     #[must_use]
     pub fn with_batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
     }
 
-    /// Sets the maximum number of threads. The default is the number of processors; with 1, the caller's
-    /// thread reads.
+    /// Sets the maximum number of threads. The default is the number of processors. With 1, the caller's thread does
+    /// all the reading.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// Applies what a scan of a table and its tasks have in common. `None` stands for the default.
+    /// Applies the settings that a scan of a table shares with its tasks. `None` stands for the default.
     #[must_use]
     pub(super) fn with_settings(
         mut self,
@@ -311,8 +312,8 @@ impl RowScan {
         self
     }
 
-    /// Returns a scan that decodes no more rows than it returns, and does not read ahead on a local disk, if its limit
-    /// is less than a batch and each row counts.
+    /// If the limit is less than a batch and no predicate selects rows, returns a scan that decodes no more rows than
+    /// it returns, and does not read ahead on a local disk.
     fn for_few_rows(mut self) -> Self {
         let few =
             self.limit.and_then(|rows| usize::try_from(rows).ok()).filter(|rows| *rows < self.batch_rows);
@@ -327,8 +328,8 @@ impl RowScan {
         self
     }
 
-    /// Allows batches of several files to be interleaved, which keeps all threads busy. The rows of each file
-    /// are still returned in order, and a few small files one after another.
+    /// Allows batches of several files to be interleaved, which keeps all threads busy. The rows of each file are
+    /// still in order, and a few small files are still read one after another.
     #[must_use]
     pub fn in_any_order(mut self) -> Self {
         self.in_any_order = true;
@@ -343,15 +344,15 @@ impl RowScan {
         self
     }
 
-    /// Returns the schema of the batches: the fields of the table's schema in the order of the projection,
-    /// then the row id columns if requested.
+    /// Returns the schema of the batches: the fields of the projection in its order, followed by the row id columns
+    /// if they were requested.
     pub fn schema(&self) -> SchemaRef {
         let schema = self.columns.output_schema();
         if self.has_views { schema_with_views(&schema) } else { schema }
     }
 
-    /// Returns for each of `files` whether it stores a number or a date with a different type than the table's, at any
-    /// depth. Only footers are read. The values of partition columns do not count, because they are in the log.
+    /// Returns for each of `files` whether it stores a number or a date with a type that differs from the table's, at
+    /// any nesting depth. Only footers are read. Partition columns do not count, because their values are in the log.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`, `CorruptData`.
@@ -366,7 +367,7 @@ impl RowScan {
     }
 }
 
-/// Returns `schema` with only the fields at `indices`.
+/// Returns a schema that contains only the fields at `indices`.
 fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
     let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned());
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))

@@ -1,4 +1,4 @@
-//! What a scan has to read, as the log has it.
+//! The amount of data that a scan has to read, according to the log.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::log::replay::{DeletionVectorColumn, FileColumn};
 use crate::snapshot::Snapshot;
 
-/// The size of a scan: of the files that may have rows for which its predicate is true.
+/// The size of a scan, counting only files that may contain a row for which the scan's predicate is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScanSize {
@@ -18,8 +18,8 @@ pub struct ScanSize {
     pub files: u64,
     /// The total size of the files in bytes.
     pub bytes: u64,
-    /// The number of their rows that are not deleted, whether the predicate is true for them or not. `None` if the log
-    /// does not have the number for all files.
+    /// The number of rows in these files that are not deleted, whether the predicate is true for them or not. `None`
+    /// if the log lacks the number of rows of a file.
     pub rows: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl ScanSize {
     }
 }
 
-/// Counts the rows of files that are not deleted.
+/// Counts the rows of files, without deleted rows.
 pub(super) struct LiveRows(StatisticsColumns);
 
 impl LiveRows {
@@ -78,7 +78,8 @@ impl LiveRows {
         StatisticsColumns::new(snapshot.mapped_schema(), &[]).map(Self)
     }
 
-    /// Returns the number for each file of a batch in the form of the log; `None` if the log does not have it.
+    /// Returns the number of rows of each file in a batch with the columns of the log. The number is `None` if the
+    /// log does not state it.
     pub(super) fn count(&self, files: &RecordBatch) -> Result<Vec<Option<u64>>> {
         let texts =
             files.column_by_name(FileColumn::Stats.name()).and_then(|stats| stats.as_string_opt::<i32>());

@@ -1,11 +1,11 @@
-//! Statistics of files with the names and types of the table's schema. (Protocol: "Per-file Statistics",
+//! Converts statistics of files to the names and types of the table's schema. (Protocol: "Per-file Statistics",
 //! "Column Mapping"; type widening.)
 //!
 //! - The log uses physical names; the results have logical names.
-//! - Statistics of old files have a narrower type, but their values are also valid in the wider type, with
-//!   one exception: the shortest text of a float, such as `1.1`, stands for a different number when read as a
-//!   double. The bounds of a column that was widened from `float` to `double` are therefore loosened.
-//! - If neither applies, nothing is copied.
+//! - Statistics of old files may have a narrower type. Their values are also valid in the wider type, with one
+//!   exception: the shortest decimal text of a float, such as `1.1`, stands for a different number when it is read as
+//!   a double. The bounds of a column that was widened from `float` to `double` are therefore loosened.
+//! - If no column is renamed or was widened from `float`, nothing is copied.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::values::stats::{decode_stats, decode_stats_with_origin, normalize_sta
 #[derive(Debug, Clone)]
 pub(crate) struct StatisticsColumns {
     schema: MappedSchema,
-    /// The columns by the names of the log.
+    /// The columns, with the names that the log uses.
     physical: Vec<ColumnPath>,
     /// The fields of the statistics, with logical names.
     fields: Fields,
-    /// The columns that were once of type `float`, by logical names.
+    /// The columns that once had the type `float`, by their logical names.
     formerly_float: Vec<ColumnPath>,
 }
 
 impl StatisticsColumns {
-    /// Requests the leaf columns `columns` of `schema`, by logical names.
+    /// Requests the leaf columns `columns` of `schema`, which are given by logical names.
     ///
     /// # Errors
     /// `InvalidArgument` if a column is not a leaf column.
@@ -55,19 +55,19 @@ impl StatisticsColumns {
         &self.fields
     }
 
-    /// Parses statistics from `texts`, one per file.
+    /// Parses statistics from JSON `texts`, one for each file.
     ///
     /// # Errors
-    /// Never because of the contents of a text.
+    /// Never fails because of the contents of a text.
     pub(crate) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
     }
 
-    /// Parses statistics from `texts` like [`StatisticsColumns::decode`], and returns for each file whether this crate
-    /// has computed them.
+    /// Parses statistics from JSON `texts` as [`StatisticsColumns::decode`] does. Also returns for each file whether
+    /// this crate has computed its statistics.
     ///
     /// # Errors
-    /// Never because of the contents of a text.
+    /// Never fails because of the contents of a text.
     pub(crate) fn decode_with_origin<'a>(
         &self,
         texts: impl IntoIterator<Item = Option<&'a str>>,
@@ -76,10 +76,11 @@ impl StatisticsColumns {
         Ok((self.logical(stats)?, is_own))
     }
 
-    /// Parses statistics from `texts` like [`StatisticsColumns::decode`], with the names of the log.
+    /// Parses statistics from JSON `texts` as [`StatisticsColumns::decode`] does, but keeps the names that the log
+    /// uses.
     ///
     /// # Errors
-    /// Never because of the contents of a text.
+    /// Never fails because of the contents of a text.
     pub(crate) fn decode_physical<'a>(
         &self,
         texts: impl IntoIterator<Item = Option<&'a str>>,
@@ -98,12 +99,12 @@ impl StatisticsColumns {
     /// Converts statistics that a checkpoint stores as a struct.
     ///
     /// # Errors
-    /// Never because of the contents of the struct.
+    /// Never fails because of the contents of the struct.
     pub(super) fn normalize(&self, parsed: &StructArray) -> Result<StructArray> {
         self.logical(normalize_stats(parsed, self.schema.physical_arrow(), &self.physical)?)
     }
 
-    /// Returns the columns by the names of the log.
+    /// Returns the paths of the columns, with the names that the log uses.
     pub(super) fn physical_paths(&self) -> Arc<[Vec<String>]> {
         self.physical.iter().map(|column| column.parts().to_vec()).collect()
     }
@@ -115,7 +116,7 @@ impl StatisticsColumns {
             _ => renamed(&stats, &self.fields)?,
         };
         self.formerly_float.iter().try_fold(stats, |stats, column| {
-            // The stored float is the one nearest to the bound's text, or a neighbor of it, because the text
+            // The stored float is the one that is nearest to the bound's text, or a neighbor of it, because the text
             // is rounded twice.
             let stats = with_leaf(&stats, "minValues", column.parts(), |bound| {
                 f64::from((bound as f32).next_down())
@@ -125,7 +126,7 @@ impl StatisticsColumns {
     }
 }
 
-/// Returns whether the column at `path`, which is or is inside of `field`, was once of type `float`.
+/// Returns whether the column at `path`, which is `field` or a part of it, once had the type `float`.
 fn was_float(field: &StructField, path: &[String]) -> bool {
     let inner = path.get(1..).unwrap_or_default();
     match (&field.data_type, inner) {
@@ -155,7 +156,7 @@ fn renamed(array: &StructArray, fields: &Fields) -> Result<StructArray> {
         .map_err(|error| unfit().with_source(error))
 }
 
-/// Applies `change` to the doubles of the column at `name` and `path` in `array`.
+/// Applies `change` to the doubles of a column in `array`: in the field `name`, at `path`.
 fn with_leaf(
     array: &StructArray,
     name: &str,

@@ -1,4 +1,4 @@
-//! The rows of a snapshot: the reader of rows applied to the file list.
+//! Reads the rows of a snapshot, by scanning the files in its file list.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl TableScan {
         }
     }
 
-    /// Reads only these top-level columns, in this order.
+    /// Reads only the given top-level columns, in this order.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
@@ -78,8 +78,8 @@ impl TableScan {
         self
     }
 
-    /// Appends the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION).
-    /// The predicate may also refer to them.
+    /// Appends the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION), to which
+    /// the predicate may also refer.
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
@@ -93,15 +93,17 @@ impl TableScan {
         self
     }
 
-    /// Sets the maximum number of threads that read. The default is the number of processors, and more for a store that
-    /// answers over the network. 0 counts as 1, with which the caller's thread reads, and more than 1,024 as 1,024.
+    /// Sets the maximum number of threads that read. The default is the number of processors, and more for a store
+    /// that is reached over the network. With 1, the caller's thread does all the reading. 0 counts as 1, and more
+    /// than 1,024 as 1,024.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.min(MOST_THREADS));
         self
     }
 
-    /// Sets the maximum number of rows per batch; wide rows make smaller batches. The default is 8192; 0 counts as 1.
+    /// Sets the maximum number of rows per batch. Batches of wide rows have fewer. The default is 8192; 0 counts as
+    /// 1.
     #[must_use]
     pub fn batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = Some(rows);
@@ -109,7 +111,7 @@ impl TableScan {
     }
 
     /// Returns the files in the order of the file list, so that each read of a snapshot returns the rows in the same
-    /// order. By default files that are read at the same time are interleaved, which keeps all threads busy.
+    /// order. By default, files that are read at the same time are interleaved, which keeps all threads busy.
     ///
     /// ```
     /// use deltalog::{Snapshot, TableScan};
@@ -132,14 +134,14 @@ impl TableScan {
         self
     }
 
-    /// Ends the scan after `rows` rows. Without [`TableScan::in_order`] they may be any of the rows.
+    /// Ends the scan after `rows` rows. Without [`TableScan::in_order`], these may be any rows of the result.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = Some(rows);
         self
     }
 
-    /// Starts reading. The rows of a file are returned in their order, and files in any order unless
+    /// Starts reading. The rows of a file are returned in order. Files are returned in any order, unless
     /// [`TableScan::in_order`] was called.
     ///
     /// # Errors
@@ -176,7 +178,7 @@ impl TableScan {
         Ok(self.scan()?.schema())
     }
 
-    /// Returns the predicate for the columns of the rows.
+    /// Returns the predicate, bound to the columns of the rows.
     pub(super) fn bound_predicate(&self) -> Result<Option<BoundPredicate>> {
         let schema = match self.row_ids {
             true => with_row_ids(self.snapshot.arrow_schema()),
@@ -186,18 +188,18 @@ impl TableScan {
         bound.map_err(|error| error.in_table(self.snapshot.storage().url()))
     }
 
-    /// Returns the request for the files that may have such rows.
+    /// Returns a listing of the files that may contain rows for which the predicate is true.
     pub(super) fn listing(&self) -> Result<FileListing> {
         let listing = FileListing::new(&self.snapshot);
         match &self.predicate {
-            // The file list has no statistics of row ids, which the files may store themselves.
+            // The file list has no statistics of row ids, because files may store the row ids themselves.
             Some(predicate) if self.row_ids => Ok(listing.pruning(predicate)),
             Some(predicate) => listing.predicate(predicate),
             None => Ok(listing),
         }
     }
 
-    /// Creates the scan without the predicate, the order and the limit.
+    /// Creates a scan of rows without the predicate, the order and the limit.
     pub(super) fn scan(&self) -> Result<RowScan> {
         let mut scan = RowScan::of(&self.snapshot)?;
         if let Some(columns) = &self.columns {
@@ -210,7 +212,7 @@ impl TableScan {
         Ok(scan)
     }
 
-    /// Returns the columns of files for row ids, if they are requested.
+    /// Returns the columns in which files store row ids, if row ids are requested.
     pub(super) fn row_tracking_columns(&self) -> Result<Option<MaterializedRowTracking>> {
         if !self.row_ids {
             return Ok(None);
@@ -220,7 +222,7 @@ impl TableScan {
     }
 }
 
-/// An iterator over the data files of a listing.
+/// The data files of a listing, as an iterator.
 pub struct DataFiles {
     list: FileList,
     resolver: PathResolver,
@@ -229,7 +231,7 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// Lists the files that `listing` of `snapshot` keeps.
+    /// Lists the files of `snapshot` that `listing` selects.
     ///
     /// # Errors
     /// Returns the same errors as [`FileListing::read`].
@@ -237,7 +239,7 @@ impl DataFiles {
         Self::with_columns(snapshot, listing, &[])
     }
 
-    /// Lists the files with the fields needed for row ids.
+    /// Lists the files, including the fields that row ids require.
     ///
     /// # Errors
     /// Returns the same errors as [`FileListing::read`].
@@ -280,7 +282,7 @@ impl Iterator for DataFiles {
     }
 }
 
-/// Reports the files of a scan. A file counts as read when the next one is taken.
+/// Reports progress while the files of a scan are read. A file counts as read when the next file is taken.
 struct Counted {
     files: DataFiles,
     progress: Progress,
@@ -300,7 +302,7 @@ impl Iterator for Counted {
     }
 }
 
-/// Returns the files of a batch in the form of the log, which must have the columns that [`DataFiles::new`]
+/// Returns the files of a batch with the columns of the log. The batch must have the columns that [`DataFiles::new`]
 /// lists.
 pub(crate) fn data_files(
     batch: &RecordBatch,

@@ -1,4 +1,4 @@
-//! The files of a scan in the form in which another process gets them.
+//! The files of a scan, serialized for another process.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::log::replay::{DeletionVectorColumn, FileColumn};
 use crate::protocol::{DeletionVectorDescriptor, MappedSchema, PartitionColumnBuilder, PathResolver};
 use crate::snapshot::Snapshot;
 
-/// A file, with its path and partition values as in the log.
+/// A file, with its path and partition values as the log spells them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TaskFile {
@@ -28,19 +28,20 @@ pub(super) struct TaskFile {
     base_row_id: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     default_row_commit_version: Option<i64>,
-    /// The rows that are not deleted, if they were counted and the log has their number. A reader does not need it.
+    /// The number of rows that are not deleted, if the task counts rows and the log states their number. Readers do
+    /// not need it.
     #[serde(skip)]
     pub(super) rows: Option<u64>,
 }
 
-/// What is listed besides the files.
+/// Optional properties of files that are listed as well.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Listed {
     pub(super) row_ids: bool,
     pub(super) rows: bool,
 }
 
-/// Returns the files of a listing of `snapshot`, in their order.
+/// Returns the files of a listing of `snapshot`, in the listing's order.
 pub(super) fn task_files(snapshot: &Snapshot, listing: FileListing, listed: Listed) -> Result<Vec<TaskFile>> {
     let mut columns =
         vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
@@ -105,7 +106,7 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// Returns files as a scan of rows takes them.
+/// Converts the files to the data files that a scan of rows reads.
 pub(super) fn data_files(
     files: &[TaskFile],
     schema: &MappedSchema,

@@ -1,4 +1,4 @@
-//! A scan in tasks, which other processes read.
+//! Divides a scan into tasks, which other processes read.
 //!
 //! ```text
 //!   coordinator                                workers (any process or machine that reaches the table)
@@ -6,11 +6,11 @@
 //!     ScanTask, as JSON ─────────────────────► read(storage) ── rows
 //! ```
 //!
-//! - A task has the table's location, the schema of the version, the condition, and some of the files. A worker does
-//!   not read the log, so all tasks read the same version, whatever becomes of the table.
-//! - A task has no credentials. Each process opens the store with its own.
-//! - A task may refer to files outside the table's directory, below the roots that the coordinator allowed: a worker
-//!   must trust where its tasks come from.
+//! - A task contains the table's location, the schema of the version, the predicate, and some of the files. A worker
+//!   does not read the log, so all tasks read the same version, even if the table changes.
+//! - A task contains no credentials. Each process opens the store with its own.
+//! - A task may refer to files outside of the table's directory, below the roots that the coordinator allowed. A
+//!   worker must therefore trust the source of its tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,8 @@ use crate::protocol::{
 use crate::runtime::passed_text::check_format;
 use crate::storage::{Storage, parse_location};
 
-/// A part of a scan: some files of one version of a table, and what to read of them. It holds no credentials.
+/// A part of a scan: some files of one version of a table, and which rows and columns to read from them. It contains
+/// no credentials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScanTask {
@@ -38,11 +39,11 @@ pub struct ScanTask {
     schema: String,
     column_mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
-    /// The columns of files with row ids and row commit versions, if they are requested.
+    /// The columns in which files store row ids and row commit versions, if these are requested.
     row_ids: Option<[String; 2]>,
-    /// The columns to read; all if it is missing.
+    /// The columns to read; `None` for all columns.
     columns: Option<Vec<String>>,
-    /// The rows to return; all if it is missing.
+    /// The condition on the rows to return; `None` for all rows.
     predicate: Option<SavedPredicate>,
     view_types: bool,
     threads: Option<usize>,
@@ -52,11 +53,12 @@ pub struct ScanTask {
 }
 
 impl TableScan {
-    /// Divides the scan into at most `count` tasks of about the same size in bytes. Together they return the rows of
-    /// the scan. There are fewer if there are fewer files, and none if no file can have a row of the scan.
+    /// Divides the scan into at most `count` tasks of about the same size in bytes. Together, they return the rows of
+    /// the scan. There are fewer tasks if there are fewer files, and no tasks if no file can contain a row of the
+    /// scan.
     ///
-    /// With [`TableScan::in_order`], each task has files that follow each other in the file list, and the tasks are in
-    /// this order.
+    /// With [`TableScan::in_order`], each task has consecutive files of the file list, and the tasks follow the same
+    /// order.
     ///
     /// ```
     /// use deltalog::{ScanTask, Snapshot, Storage, TableScan, col, lit};
@@ -84,9 +86,9 @@ impl TableScan {
     /// ```
     ///
     /// # Errors
-    /// Returns the same errors as [`TableScan::read`]. `InvalidArgument` if `count` is 0, and for a scan with a
-    /// limit, which tasks cannot keep together; `Unsupported` for a condition whose parts were parsed for different
-    /// time zones.
+    /// Returns the same errors as [`TableScan::read`]. Returns `InvalidArgument` if `count` is 0, and for a scan with
+    /// a limit, because separate tasks cannot count their rows together. Returns `Unsupported` for a predicate whose
+    /// parts were parsed for different time zones.
     pub fn tasks(&self, count: usize) -> Result<Vec<ScanTask>> {
         if count == 0 {
             return Err(Error::invalid_argument("a scan needs at least one task"));
@@ -100,7 +102,8 @@ impl TableScan {
         self.divided(self.listing()?, count, true)
     }
 
-    /// Divides the files of `listing`, a listing of the snapshot, in the same way, and does not count their rows.
+    /// Divides the files of `listing`, a listing of the same snapshot, into tasks as [`TableScan::tasks`] does, but
+    /// does not count their rows.
     ///
     /// # Errors
     /// Returns the same errors as [`TableScan::tasks`].
@@ -140,13 +143,13 @@ impl TableScan {
 }
 
 impl ScanTask {
-    /// The version of the format. All processes of a scan must use the same one.
+    /// The version of the serialized format. All processes of a scan must use the same version.
     const FORMAT: u32 = 1;
 
-    /// Parses the text that [`ScanTask::to_json`] has returned.
+    /// Parses a string that [`ScanTask::to_json`] has returned.
     ///
     /// # Errors
-    /// `InvalidArgument` for any other text, also for a text of another version of this crate.
+    /// Returns `InvalidArgument` for any other string, including one from another version of this crate.
     pub fn from_json(json: &str) -> Result<Self> {
         check_format(json, "a task of a scan", Self::FORMAT)?;
         serde_json::from_str(json).map_err(|error| {
@@ -156,10 +159,10 @@ impl ScanTask {
         })
     }
 
-    /// Returns the task as text, for other processes.
+    /// Serializes the task for other processes.
     ///
     /// # Errors
-    /// `InvalidArgument` if it has no JSON form.
+    /// Returns `InvalidArgument` if the task cannot be represented in JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| {
             Error::invalid_argument("the task of the scan cannot be serialized").with_source(error)
@@ -181,31 +184,33 @@ impl ScanTask {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size))
     }
 
-    /// Returns the number of rows of the files that are not deleted, whether the condition is true for them or not, if
-    /// the log has it for all of them.
+    /// Returns the number of rows in the files that are not deleted, whether the predicate is true for them or not.
+    /// Returns `None` if the log does not state the number for all files.
     pub fn num_rows(&self) -> Option<u64> {
         self.rows
     }
 
-    /// Reads only these top-level columns, in this order, instead of the scan's columns. The condition stays.
+    /// Reads only the given top-level columns, in this order, instead of the scan's columns. The predicate still
+    /// applies.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Reads the rows from `storage`, the same table with the worker's own credentials. The files are read in their
-    /// order. The log is not read.
+    /// Reads the rows from `storage`, which is the same table opened with the worker's own credentials. The files are
+    /// read in order, and the log is not read.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown column, and if the task's condition does not fit its schema; `CorruptLog` if
-    /// its schema or a partition value is not valid. Errors while reading are returned with the batches.
+    /// Returns `InvalidArgument` for an unknown column, and if the task's predicate does not match its schema.
+    /// Returns `CorruptLog` if its schema or a partition value is invalid. Errors while reading are returned with the
+    /// batches.
     pub fn read(&self, storage: &Storage) -> Result<RowStream> {
         let (scan, files, _) = self.opened(storage)?;
         Ok(scan.read(files.into_iter().map(Ok)))
     }
 
-    /// Returns the scan, its files, and what resolves their paths.
+    /// Returns the scan of rows, the files to read, and the resolver for their paths.
     ///
     /// # Errors
     /// Returns the same errors as [`ScanTask::read`].
@@ -241,14 +246,14 @@ impl ScanTask {
         Ok((scan, files, resolver))
     }
 
-    /// Returns the paths of the files as in the log, and their deletion vectors.
+    /// Returns the path of each file as the log spells it, and its deletion vector.
     #[doc(hidden)]
     pub fn files(&self) -> impl Iterator<Item = (&str, Option<&DeletionVectorDescriptor>)> {
         self.files.iter().map(|file| (file.path.as_str(), file.deletion_vector.as_ref()))
     }
 }
 
-/// Adds each file, largest first, to the smallest part.
+/// Assigns each file, starting with the largest, to the part that is smallest so far.
 fn balanced(mut files: Vec<TaskFile>, count: usize) -> Vec<Vec<TaskFile>> {
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let mut parts: Vec<(u64, Vec<TaskFile>)> = vec![(0, Vec::new()); count.clamp(1, files.len().max(1))];
@@ -261,7 +266,8 @@ fn balanced(mut files: Vec<TaskFile>, count: usize) -> Vec<Vec<TaskFile>> {
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// Cuts the list of files. A file belongs to the part in which its middle is.
+/// Divides the list of files into consecutive parts of about equal size. A file belongs to the part that contains the
+/// file's middle.
 fn in_sequence(files: Vec<TaskFile>, count: usize) -> Vec<Vec<TaskFile>> {
     let count = count.clamp(1, files.len().max(1));
     let weight = |file: &TaskFile| u128::from(file.size.max(1));

@@ -1,8 +1,8 @@
-//! Decides which types of values can be assigned to a column, before there are any values.
+//! Decides whether values of a type can be assigned to a column, before any values are computed.
 //!
-//! - An assignment stores values as an append does: unchanged, or not at all.
-//! - It gives every field of a struct a value, at any depth, as in Spark. An append may omit some, which become NULL,
-//!   but an UPDATE that omits one would lose its current value.
+//! - An assigned value is stored unchanged or refused, as in an append.
+//! - An assignment must give a value to every field of a struct, at any depth, as in Spark. An append may omit
+//!   fields, which become NULL, but in an UPDATE the current value of an omitted field would be lost.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use super::fit::fit;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
-/// Checks that values of the field `from` can be assigned to the column `to`, except for values that do not fit.
+/// Checks that values of the field `from` can be assigned to the column `to`. Single values may still turn out not to
+/// fit.
 ///
 /// # Errors
-/// `SchemaMismatch` naming the column or the field in it.
+/// Returns `SchemaMismatch`, which names the column or the field in it.
 pub(crate) fn ensure_assignable(from: &Field, to: &Field) -> Result<()> {
     if let Some(path) = missing_field(from, to, to.name()) {
         return Err(Error::schema_mismatch(format!(
@@ -30,7 +31,7 @@ pub(crate) fn ensure_assignable(from: &Field, to: &Field) -> Result<()> {
     fit(&none, &schema(to.clone())).map(drop)
 }
 
-/// Returns the first field of a struct, at any depth, that values of `from` lack.
+/// Returns the path of the first field of `to`, at any depth, that `from` lacks.
 fn missing_field(from: &Field, to: &Field, path: &str) -> Option<String> {
     if is_variant(to) {
         return None;
@@ -69,7 +70,7 @@ fn named<'a>(fields: &'a Fields, name: &str) -> Option<&'a FieldRef> {
     fields.iter().find(|field| field.name().to_lowercase() == name.to_lowercase())
 }
 
-/// Returns the type without dictionary and run-end encoding.
+/// Returns the type of the values, without dictionary or run-end encoding.
 fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),

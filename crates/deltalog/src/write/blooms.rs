@@ -1,16 +1,17 @@
-//! Decides which columns of new files have Bloom filters, as Parquet defines them ("Bloom Filter" in Parquet's
-//! specification): the table properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and
-//! `deltalog.bloomFilterNdv`.
+//! Selects the columns of new files that have Bloom filters (Parquet, "Bloom Filter"), according to the table
+//! properties `deltalog.bloomFilterColumns`, `deltalog.bloomFilterFpp` and `deltalog.bloomFilterNdv`.
 //!
-//! - The Delta protocol does not define these filters, so the properties are specific to this crate. Writers that do
-//!   not know them write files without filters, which are read as before.
-//! - The list of columns has the form of `delta.dataSkippingStatsColumns`: a struct stands for all of its fields. It is
-//!   checked when it is set. Later, a name that is missing from the schema is ignored, because columns can be dropped.
-//! - Only types with a single binary form per value have filters, because a look-up hashes that form: integers, dates,
-//!   timestamps, decimals, strings and binary. Floats do not, because zero and NaN have several forms.
-//! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, and then made smaller as long as
-//!   its rate of false positives stays below `deltalog.bloomFilterFpp`. If the property is missing, the filter is sized
-//!   for the number of rows in a row group.
+//! - The Delta protocol does not define these properties; they are specific to this crate. Other writers ignore them
+//!   and write files without Bloom filters, which can be read as well.
+//! - The list of columns has the same syntax as `delta.dataSkippingStatsColumns`: a struct stands for all of its
+//!   fields. The list is checked when it is set. Later, a name that is missing from the schema is ignored, because
+//!   the column may have been dropped.
+//! - Filters are only written for types with a single binary form per value, because a look-up hashes the bytes:
+//!   integers, dates, timestamps, decimals, strings and binary. Floating-point numbers have no filters, because zero
+//!   and NaN have several forms.
+//! - A filter is sized for `deltalog.bloomFilterNdv` distinct values in a row group, or for the number of rows in a
+//!   row group if that property is not set. Then it is made smaller as long as its rate of false positives stays
+//!   below `deltalog.bloomFilterFpp`.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,21 +25,21 @@ use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::{ColumnMappingMode, MappedSchema, StructType};
 use crate::values::stats::{IndexedColumns, indexed, leaf_columns};
 
-/// The property that lists the columns for whose values new files have Bloom filters.
+/// The table property that lists the columns for which new files have Bloom filters.
 pub(crate) const COLUMNS: &str = "deltalog.bloomFilterColumns";
-/// The property with the rate of false positives of these filters, between 0 and 1.
+/// The table property for the rate of false positives of Bloom filters, between 0 and 1.
 const RATE: &str = "deltalog.bloomFilterFpp";
-/// The property with the expected number of distinct values of a row group, by which filters are sized.
+/// The table property for the expected number of distinct values in a row group, which determines the size of Bloom
+/// filters.
 const VALUES: &str = "deltalog.bloomFilterNdv";
 
-/// The rate of false positives if the table does not say otherwise, the same as in Parquet's Java
-/// writer.
+/// The rate of false positives if the table does not state one. It is the default of Parquet's Java writer.
 const DEFAULT_RATE: f64 = 0.01;
 
 /// The Bloom filters of a table's files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BloomFilters {
-    /// The leaf columns with filters, by their physical names.
+    /// The leaf columns that have Bloom filters, by their physical names.
     columns: Vec<ColumnPath>,
     rate: f64,
     values: Option<u64>,
@@ -54,7 +55,7 @@ impl BloomFilters {
     /// Returns the filters that the table properties `configuration` define.
     ///
     /// # Errors
-    /// `CorruptLog` naming the property if its value is invalid.
+    /// Returns `CorruptLog`, which names the property, if its value is invalid.
     pub(super) fn of(configuration: &BTreeMap<String, String>, schema: &MappedSchema) -> Result<Self> {
         if !configuration.contains_key(COLUMNS) {
             return Ok(Self::default());
@@ -68,13 +69,14 @@ impl BloomFilters {
         Ok(Self {
             columns: columns.map(|(path, _)| path).collect(),
             rate: parsed(configuration, RATE, parse_rate, ErrorKind::CorruptLog)?.unwrap_or(DEFAULT_RATE),
-            // A row group cannot have more values, and a writer allocates memory for this number.
+            // A row group cannot have more distinct values than this, and a writer allocates memory for the stated
+            // number.
             values: parsed(configuration, VALUES, parse_values, ErrorKind::CorruptLog)?
                 .map(|values| values.min(MOST_VALUES)),
         })
     }
 
-    /// Returns the columns with filters, by their physical names.
+    /// Returns the columns that have Bloom filters, by their physical names.
     pub fn columns(&self) -> &[ColumnPath] {
         &self.columns
     }
@@ -84,12 +86,12 @@ impl BloomFilters {
         self.rate
     }
 
-    /// Returns the expected number of distinct values of a row group, if the table states it.
+    /// Returns the expected number of distinct values in a row group, if the table states it.
     pub fn values(&self) -> Option<u64> {
         self.values
     }
 
-    /// Adds the filters to a writer's properties.
+    /// Adds the Bloom filters to the properties of a Parquet writer.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         for column in &self.columns {
             let path = FilePath::new(column.parts().to_vec());
@@ -105,7 +107,7 @@ impl BloomFilters {
 /// The maximum number of rows in a row group.
 const MOST_VALUES: u64 = 1 << 20;
 
-/// Returns whether equal values of a type are always the same bytes in a file.
+/// Returns whether equal values of a type are always stored as the same bytes.
 fn has_one_form(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
         || matches!(
@@ -118,11 +120,11 @@ fn has_one_form(data_type: &DataType) -> bool {
         )
 }
 
-/// Checks the properties before they are set on a table with this schema.
+/// Checks the properties of Bloom filters before they are set on a table with this schema.
 ///
 /// # Errors
-/// `InvalidArgument` for a value that is not valid, for a column that does not exist, and for one that cannot have a
-/// filter.
+/// Returns `InvalidArgument` for an invalid value, for a column that does not exist, and for a column whose type
+/// cannot have a Bloom filter.
 pub(crate) fn check_bloom_filters(properties: &BTreeMap<String, String>, schema: &StructType) -> Result<()> {
     let kind = ErrorKind::InvalidArgument;
     parsed(properties, RATE, parse_rate, kind)?;

@@ -1,8 +1,9 @@
-//! The change data files of a version: rows, each with its kind of change. Protocol: "Change Data Files".
+//! Writes the change data files of a version, which contain changed rows and the kind of each change. (Protocol:
+//! "Change Data Files".)
 //!
-//! - If a version has such files, they contain all of its changes, because readers of the feed then ignore its other
-//!   actions.
-//! - The files have only the table's columns, without the hidden columns of row tracking.
+//! - If a version has such files, they contain all of its changes, because readers of the change feed then ignore the
+//!   version's other actions.
+//! - The files have only the table's columns and `_change_type`, without the hidden columns of row tracking.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::scan::changes::CHANGE_TYPE;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// The kind of change that a row of the change data feed shows.
+/// The kind of change to a row, as the change data feed shows it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Insert,
@@ -36,17 +37,17 @@ impl Change {
     }
 }
 
-/// Writes change data files. Nothing is created before the first change.
+/// Writes change data files. No file is created before the first change.
 pub(crate) struct ChangeFiles {
     storage: Storage,
     environment: Environment,
-    /// The requirements of the table.
+    /// The table's requirements for its files.
     spec: TableWriteSpec,
     writer: Option<DataWriter>,
 }
 
 impl ChangeFiles {
-    /// Creates the writer for the table at `storage`, whose files otherwise follow `spec`.
+    /// Creates a writer for the table at `storage`, whose files follow `spec` except for the additional column.
     ///
     /// # Errors
     /// Returns the same errors as [`ensure_recordable`].
@@ -60,10 +61,10 @@ impl ChangeFiles {
         })
     }
 
-    /// Writes rows as changes. The first columns must be the table's columns.
+    /// Writes rows that had the given kind of change. The first columns must be the table's columns.
     ///
     /// # Errors
-    /// Errors of the store.
+    /// Returns errors of the store.
     pub(crate) fn record(&mut self, rows: &RecordBatch, change: Change) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -84,21 +85,20 @@ impl ChangeFiles {
         writer.write(&with_column(&rows, field, Arc::new(kind))?)
     }
 
-    /// Returns the files.
+    /// Completes the files, and returns the actions that add them.
     ///
     /// # Errors
-    /// Errors of the store. The files are deleted then.
+    /// Returns errors of the store, after deleting the files.
     pub(crate) fn finish(self) -> Result<Vec<AddCdcFile>> {
         let files = self.writer.map(DataWriter::finish).transpose()?.unwrap_or_default();
         Ok(files.into_iter().map(AddCdcFile::from).collect())
     }
 }
 
-/// Refuses a table whose changes cannot be recorded, because a column has the name that is reserved for the kind of
-/// change.
+/// Refuses a table with a column named `_change_type`, because that name is reserved for the kind of change.
 ///
 /// # Errors
-/// `Unsupported`.
+/// Returns `Unsupported` for such a table.
 pub fn ensure_recordable(spec: &TableWriteSpec) -> Result<()> {
     let is_taken = |field: &Arc<Field>| field.name().eq_ignore_ascii_case(CHANGE_TYPE);
     if !spec.arrow().fields().iter().any(is_taken) {
@@ -113,7 +113,7 @@ pub fn ensure_recordable(spec: &TableWriteSpec) -> Result<()> {
 /// Returns `rows` with one more column.
 ///
 /// # Errors
-/// `InvalidArgument` for a column of another length.
+/// Returns `InvalidArgument` if the column has a different length.
 pub(crate) fn with_column(rows: &RecordBatch, field: Field, column: ArrayRef) -> Result<RecordBatch> {
     let fields = rows.schema_ref().fields().iter().cloned().chain([Arc::new(field)]);
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

@@ -1,4 +1,4 @@
-//! Decides where the rows of a file are cut into chunks, which are encoded at once.
+//! Divides the rows of a file into chunks. Each chunk is encoded at once.
 //!
 //! ```text
 //!   rows of a file   0 ···· 1024 ···· 2048 ···· 3072 ···· 4096 ···
@@ -6,23 +6,24 @@
 //!   chunks           |                         |
 //! ```
 //!
-//! - The cuts depend only on the rows, not on the batches in which they arrive. The same is true of the encoder's pages
-//!   and row groups, and of the sizes at which files are closed, so the same rows result in the same files.
-//! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. If rows are so large that this would
-//!   take much memory, it ends at a multiple of 32, and with rows of many megabytes after any row.
-//! - [`crate::runtime::row_bytes`] gives the weight of rows.
+//! - The ends of chunks depend only on the rows, not on the batches in which they arrive. This is also true of the
+//!   encoder's pages and row groups, and of the sizes at which files are closed. The same rows therefore result in
+//!   the same files.
+//! - A chunk ends as soon as it weighs 1 MiB and its number of rows is a multiple of 1,024. If rows are so large that
+//!   this would take much memory, it ends at a multiple of 32 rows, and with rows of many megabytes after any row.
+//! - [`crate::runtime::row_bytes`] defines the weight of rows.
 
 use arrow::record_batch::RecordBatch;
 
 use crate::runtime::row_bytes::weight_of;
 
-/// Chunks may end at multiples of this number of rows, once they have at least this weight.
+/// A rule for ending chunks: at multiples of this number of rows, once a chunk has at least this weight.
 struct Cut {
     rows: usize,
     weight: usize,
 }
 
-/// The weight at which a chunk of rows of the usual size ends.
+/// The weight at which a chunk ends if its rows are of ordinary size.
 pub(super) const WEIGHT: usize = 1 << 20;
 
 const CUTS: [Cut; 3] = [
@@ -31,17 +32,18 @@ const CUTS: [Cut; 3] = [
     Cut { rows: 1, weight: 128 << 20 },
 ];
 
-/// How far a file's current chunk has got.
+/// The progress of a file's current chunk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chunk {
-    /// The rows of the file.
+    /// The number of rows in the file so far.
     rows: usize,
-    /// The weight of the rows since the last cut.
+    /// The weight of the rows in the current chunk.
     weight: usize,
 }
 
 impl Chunk {
-    /// Returns how many of the first rows of `batch` complete the chunk, or `None` if the whole batch is not enough.
+    /// Returns how many of the first rows of `batch` complete the chunk; `None` if even the whole batch does not
+    /// complete it.
     pub(super) fn missing(&self, batch: &RecordBatch) -> Option<usize> {
         CUTS.iter().filter_map(|cut| self.missing_to(cut, batch)).min()
     }
@@ -60,13 +62,13 @@ impl Chunk {
         (low < places).then_some(first + low * cut.rows)
     }
 
-    /// Counts all rows of `batch`, which must not go beyond the end of the chunk.
+    /// Adds all rows of `batch` to the chunk. They must not exceed the number that completes it.
     pub(super) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows();
         self.weight += weight_of(batch, 0, batch.num_rows());
     }
 
-    /// Returns whether the chunk ends here.
+    /// Returns whether the chunk is complete.
     pub(super) fn is_complete(&self) -> bool {
         CUTS.iter().any(|cut| self.rows.is_multiple_of(cut.rows) && self.weight >= cut.weight)
     }

@@ -1,4 +1,4 @@
-//! The files of a write depend only on its rows, not on the batches in which they arrive.
+//! Tests that the files of a write depend only on its rows, not on the batches in which they arrive.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::runtime::environment::Environment;
 use crate::storage::Storage;
 use crate::values::stats::IndexedColumns;
 
-/// Returns rows of most shapes: with NULLs, of different lengths, nested.
+/// Returns rows of many types: with NULLs, of different lengths, nested.
 fn rows(count: usize) -> RecordBatch {
     let mut state = 1u64;
     let mut random = move || {
@@ -26,7 +26,7 @@ fn rows(count: usize) -> RecordBatch {
     let mut lists = ListBuilder::new(Int32Builder::new());
     let mut ids = Int64Builder::new();
     for row in 0..count {
-        // The first rows have no NULL, so that some batches have no null buffer.
+        // The first rows contain no NULL, so that some batches have no null buffer.
         let is_null = row > count / 2 && random().is_multiple_of(5);
         ids.append_option((!is_null).then(|| random() as i64));
         let text: String = (0..random() % 40).map(|_| format!("{:06x}", random())).collect();
@@ -53,7 +53,7 @@ fn rows(count: usize) -> RecordBatch {
     .unwrap()
 }
 
-/// Writes `rows` in batches of the given sizes, in turn, and returns partition, size and bytes of each file.
+/// Writes `rows` in batches that have the given sizes in turn. Returns the partition, size and bytes of each file.
 fn written(
     rows: &RecordBatch,
     sizes: &[usize],
@@ -102,7 +102,7 @@ fn the_same_rows_in_other_batches_are_the_same_files() {
     }
 }
 
-/// Returns the rows of each chunk.
+/// Returns the number of rows in each chunk.
 fn chunks(rows: &RecordBatch, sizes: &[usize]) -> Vec<usize> {
     let (mut chunk, mut found, mut current) = (Chunk::default(), Vec::new(), 0);
     let (mut start, mut turn) = (0, 0);
@@ -124,7 +124,7 @@ fn chunks(rows: &RecordBatch, sizes: &[usize]) -> Vec<usize> {
     found
 }
 
-/// Returns rows of texts and lists with these lengths.
+/// Returns rows that contain strings and lists of the given lengths.
 fn of_lengths(lengths: &[usize]) -> RecordBatch {
     let text = "x".repeat(lengths.iter().copied().max().unwrap_or_default());
     let texts: StringArray = lengths.iter().map(|length| text.get(..*length)).collect();

@@ -1,4 +1,4 @@
-//! Completes rows as the table requires them: with all columns, in the right types, and checked.
+//! Completes rows so that they meet the table's requirements: all columns in the right types, and all rules checked.
 
 use arrow::record_batch::RecordBatch;
 
@@ -8,10 +8,10 @@ use super::split::Splitter;
 use crate::error::Result;
 use crate::expression::constraints::Constraints;
 
-/// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
+/// Converts `batch` to the table's schema, fills the columns that it lacks, and checks every row.
 ///
 /// # Errors
-/// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint.
+/// Returns `SchemaMismatch` if the batch does not fit, and `InvalidArgument` if a row violates a constraint.
 pub(super) fn complete(
     batch: &RecordBatch,
     spec: &TableWriteSpec,
@@ -21,13 +21,13 @@ pub(super) fn complete(
     if spec.rules().is_empty() {
         let fitted = fit(batch, spec.arrow())?;
         spec.check_voids(&fitted)?;
-        // Files store partition values as they are in the log.
+        // Partition values in files must equal the values in the log.
         return if spec.keeps_partition_columns() { splitter.as_stored(fitted) } else { Ok(fitted) };
     }
     let given = batch.schema_ref();
     let fitted = fit(batch, &constraints.schema_before_filling(spec.arrow(), given))?;
     let filled = constraints.fill(fitted, spec.arrow(), given)?;
-    // Generated columns and constraints are evaluated with values as they are stored.
+    // Generated columns and constraints are evaluated on the values that will be stored.
     let filled = splitter.as_stored(filled)?;
     let filled = splitter.as_stored(constraints.generate(filled, spec.arrow(), given)?)?;
     spec.check_voids(&filled)?;
@@ -37,7 +37,7 @@ pub(super) fn complete(
     }
 }
 
-/// Completes rows for a caller that writes them elsewhere, or to several files.
+/// Completes rows for a caller that writes them itself, for example to several files.
 pub(crate) struct RowCompletion {
     spec: TableWriteSpec,
     constraints: Constraints,
@@ -45,21 +45,21 @@ pub(crate) struct RowCompletion {
 }
 
 impl RowCompletion {
-    /// Binds the rules of `spec`.
+    /// Binds the rules in `spec`.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
-    /// cannot be evaluated.
+    /// Returns `InvalidArgument` if the table cannot be partitioned by its partition columns, or if a constraint or a
+    /// generated column cannot be evaluated.
     pub(crate) fn new(spec: TableWriteSpec) -> Result<Self> {
         let splitter = Splitter::new(spec.arrow(), spec.partition_columns())?;
         let constraints = spec.bound_rules()?;
         Ok(Self { spec, constraints, splitter })
     }
 
-    /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
+    /// Converts `batch` to the table's schema, fills the columns that it lacks, and checks every row.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint.
+    /// Returns `SchemaMismatch` if the batch does not fit, and `InvalidArgument` if a row violates a constraint.
     pub(crate) fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         complete(batch, &self.spec, &self.constraints, &self.splitter)
     }

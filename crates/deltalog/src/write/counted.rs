@@ -1,4 +1,5 @@
-//! Reads the values that an engine has assigned to identity columns from its files. (PROTOCOL, "Identity Columns".)
+//! Reads the identity values that an engine has generated from the statistics of the engine's files. (PROTOCOL,
+//! "Identity Columns".)
 //!
 //! Only committed files count, so the values of failed attempts do not move the high water mark.
 
@@ -9,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::protocol::Add;
 use crate::values::stats::whole_bounds;
 
-/// Adds the values of one file, whose footer is `metadata`, to the high water marks of the write.
+/// Adds the identity values of one file, whose footer is `metadata`, to the high water marks of the write.
 ///
 /// # Errors
-/// CorruptData if the values of the file are unknown, or are not values that a writer may generate.
+/// Returns CorruptData if the file's values are unknown, or if a writer may not generate them.
 pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let identities = &spec.rules().identities;
     for column in identities.by_engine() {

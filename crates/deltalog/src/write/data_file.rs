@@ -5,7 +5,7 @@
 //!            a chunk           spilled when the writer's budget is used up
 //! ```
 //!
-//! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
+//! - The file is created when its first batch is encoded. Until then, its rows exist only in memory, so a partition
 //!   with few rows costs little.
 
 use arrow::compute::concat_batches;
@@ -25,14 +25,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
-/// takes more memory than its rows.
+/// The maximum number of pending batches, at which they are merged into one. Merging saves memory, because each small
+/// array takes more memory than its rows.
 const MAX_PENDING: usize = 64;
 
-/// The memory of an open file besides its encoder: its write buffer, in bytes.
+/// The memory in bytes that an open file needs in addition to its encoder, for its write buffer.
 const FILE_BUFFER: usize = 1 << 20;
 
-/// A file that is being written.
+/// A data file that is being written.
 pub(super) struct DataFile {
     path: String,
     key: PartitionKey,
@@ -48,7 +48,7 @@ pub(super) struct DataFile {
     nans: NanColumns,
 }
 
-/// A file that is complete and durable.
+/// A data file that is complete and durable.
 pub(super) struct ClosedFile {
     pub(super) path: String,
     pub(super) key: PartitionKey,
@@ -80,22 +80,23 @@ impl DataFile {
         }
     }
 
-    /// Makes the calling thread encode the file alone, because other threads write other files.
+    /// Makes the calling thread encode the file without help, because other threads write other files at the same
+    /// time.
     pub(super) fn alone(self) -> Self {
         Self { threads: 1, ..self }
     }
 
-    /// Returns the decoded path relative to the table's root.
+    /// Returns the decoded path of the file, relative to the table's root.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns whether the file is open and holds a handle of the operating system.
+    /// Returns whether the file is open, so that it holds a handle of the operating system.
     pub(super) fn is_open(&self) -> bool {
         self.encoder.is_some()
     }
 
-    /// Returns whether the file has been created, and must therefore be deleted if the write is aborted.
+    /// Returns whether the file has been created, so that it must be deleted if the write is aborted.
     pub(super) fn is_created(&self) -> bool {
         self.is_created
     }
@@ -115,12 +116,12 @@ impl DataFile {
         self.encoder.as_ref().map_or(0, Encoder::expected_size) as u64
     }
 
-    /// Returns how many of the first rows of `batch` may be pushed before the pending rows must be encoded.
+    /// Returns how many of the first rows of `batch` may be added before the pending rows must be encoded.
     pub(super) fn room(&self, batch: &RecordBatch) -> usize {
         self.chunk.missing(batch).unwrap_or(batch.num_rows())
     }
 
-    /// Adds rows, at most as many as [`DataFile::room`] allows, without encoding them.
+    /// Adds rows without encoding them. There may be at most as many as [`DataFile::room`] allows.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.chunk.add(&batch);
         self.nans.add(&batch);
@@ -134,7 +135,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// Removes the pending rows and returns them as one batch.
+    /// Removes the pending rows, and returns them as one batch.
     fn take_pending(&mut self) -> Result<RecordBatch> {
         self.pending_bytes = 0;
         match <[RecordBatch; 1]>::try_from(std::mem::take(&mut self.pending)) {
@@ -150,7 +151,7 @@ impl DataFile {
         self.chunk.is_complete()
     }
 
-    /// Encodes the pending rows, creating the file if necessary.
+    /// Encodes the pending rows. Creates the file if it does not exist yet.
     pub(super) fn encode(&mut self, storage: &Storage) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -173,7 +174,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// Writes everything in memory to the file, as a row group.
+    /// Writes all encoded rows to the file, as a row group, which frees their memory.
     pub(super) fn spill(&mut self, storage: &Storage) -> Result<()> {
         self.encode(storage)?;
         self.encoder
@@ -182,8 +183,8 @@ impl DataFile {
             .map_err(|error| failed(&self.path, error))
     }
 
-    /// Completes the file, whose rows must all be encoded. Returns `None` if it has no rows and was never
-    /// created.
+    /// Completes the file. All its rows must have been encoded. Returns `None` if it has no rows and was therefore
+    /// never created.
     pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(encoder) = self.encoder else { return Ok(None) };
         let (metadata, file) = encoder.finish(&self.nans).map_err(|error| failed(&self.path, error))?;

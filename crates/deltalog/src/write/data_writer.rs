@@ -1,11 +1,12 @@
-//! Writes the data files of one write.
+//! Writes the data files of a single write.
 //!
-//! - Memory is bounded by [`WriteOptions::memory_budget`], whatever the order of the rows and the number of partitions
-//!   ([`super::partitions`]).
-//! - A file is closed when it reaches [`WriteOptions::target_file_size`]. The files do not depend on how the rows are
-//!   divided into batches ([`super::chunk`]), and their number does not depend on the order of the partitions either.
-//! - The writer owns the files until [`DataWriter::finish`] returns their actions. If it fails, or is dropped
-//!   or aborted, it deletes them.
+//! - Memory is limited by [`WriteOptions::memory_budget`], regardless of the order of the rows and the number of
+//!   partitions ([`super::partitions`]).
+//! - A file is closed when it reaches [`WriteOptions::target_file_size`]. The contents of files do not depend on how
+//!   the rows are divided into batches ([`super::chunk`]). The number of files does not depend on the order of the
+//!   partitions.
+//! - The writer owns the files until [`DataWriter::finish`] returns their actions. It deletes them if it fails, is
+//!   aborted or is dropped.
 
 use std::path::PathBuf;
 
@@ -30,32 +31,34 @@ use crate::runtime::progress::Progress;
 use crate::runtime::row_bytes::{is_too_large, weight_of};
 use crate::storage::Storage;
 
-/// The number of rows of a batch that are grouped by partition at once. It bounds the memory for copying them.
+/// The maximum number of rows that are grouped by partition at once. It limits the memory for copying them.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// The size in bytes of rows that are grouped at once, if that is reached with fewer rows.
+/// The maximum size in bytes of rows that are grouped by partition at once.
 const BYTES_AT_ONCE: usize = 16 << 20;
 
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// The size in bytes at which a file is closed and the next one is begun, if it differs from the table's. Files
-    /// become slightly larger, because encoded rows are not split.
+    /// The size in bytes at which a file is closed and the next one begins, if it should differ from the table's
+    /// setting. Files become slightly larger, because encoded rows are not divided.
     pub target_file_size: Option<u64>,
-    /// The directory of the files, relative to the table's root, if it is not the root itself.
+    /// The directory of the files, relative to the table's root; `None` for the root itself.
     pub directory: Option<String>,
-    /// The memory for the rows and encoders of all files together, in bytes. One file can be open for each 8 MiB of it.
+    /// The memory in bytes for the rows and encoders of all files together. One file can be open for each 8 MiB of
+    /// it.
     pub memory_budget: usize,
-    /// The directory of the temporary file for rows that do not fit in memory, if it is not the one of the system.
+    /// The directory of the temporary file for rows that do not fit in memory; `None` for the system's directory.
     pub temporary_directory: Option<PathBuf>,
-    /// What is known about the dictionaries of similar files. If `None`, every column of every file has a dictionary.
+    /// Experience from similar files about which columns should have dictionaries. If `None`, all columns of all
+    /// files have dictionaries.
     pub dictionaries: Option<Dictionaries>,
-    /// The source of modification times and of the ids in file names.
+    /// The source of the modification times and ids that files get.
     pub environment: Environment,
 }
 
 impl WriteOptions {
-    /// Creates options with the defaults: 256 MiB of memory.
+    /// Creates default options, with 256 MiB of memory.
     pub fn new(environment: Environment) -> Self {
         Self {
             target_file_size: None,
@@ -75,7 +78,7 @@ pub struct DataWriter {
     splitter: Splitter,
     inbox: Inbox,
     partitions: Partitions,
-    /// The number of partitions that have been added.
+    /// The number of partitions of the splitter that have been added.
     known: usize,
     has_failed: bool,
     progress: Option<Progress>,
@@ -85,8 +88,9 @@ impl DataWriter {
     /// Creates a writer for the table at `storage`, whose files follow `spec`.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
-    /// cannot be evaluated; `SchemaMismatch` as [`TableWriteSpec::ensure_storable`].
+    /// Returns `InvalidArgument` if the table cannot be partitioned by its partition columns, or if a constraint or a
+    /// generated column cannot be evaluated. Returns `SchemaMismatch` for columns that
+    /// [`TableWriteSpec::ensure_storable`] refuses.
     pub fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let schema = spec.arrow();
         let splitter = Splitter::new(schema, spec.partition_columns())?;
@@ -116,17 +120,18 @@ impl DataWriter {
         })
     }
 
-    /// Writes the rows of `batch`, converted to the table's schema by `fit`. A batch that does not fit
+    /// Writes the rows of `batch`, after `fit` has converted them to the table's schema. A batch that does not fit
     /// changes nothing, unless it is so large that some of its rows are written before others are converted.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint. After any
-    /// other error, or if some rows of the batch have been written, the writer can only be aborted.
+    /// Returns `SchemaMismatch` if the batch does not fit, and `InvalidArgument` if a row violates a constraint.
+    /// After any other error, or if some rows of the batch have been written, the only thing the writer can do is
+    /// abort.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
         let mut ranges = self.partitions.output().storage().batch_bytes().ranges(batch);
         if ranges.is_empty() {
-            // A batch without rows is fitted as well.
+            // A batch without rows is converted as well, so that its schema is checked.
             ranges.push(0..0);
         }
         ranges.reverse();
@@ -155,29 +160,29 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Reports the rows that are written from now on.
+    /// Reports the rows that are written from now on as progress.
     #[must_use]
     pub(crate) fn with_progress(mut self, progress: Progress) -> Self {
         self.progress = Some(progress);
         self
     }
 
-    /// Completes all files and returns the actions that add them, in the order in which the files were
-    /// completed. From then on the caller owns the files.
+    /// Completes all files. Returns the actions that add them, in the order in which the files were completed. From
+    /// then on, the caller owns the files.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The files are deleted then.
+    /// Returns `Unavailable` or `PermissionDenied`, after deleting the files.
     pub fn finish(mut self) -> Result<Vec<Add>> {
         self.check_usable()?;
         self.empty_inbox().and_then(|()| self.partitions.finish()).map_err(|error| self.located(error))?;
         Ok(self.partitions.output_mut().finish())
     }
 
-    /// Deletes the files that were written.
+    /// Deletes all files that were written.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted. The other files are
-    /// deleted nevertheless.
+    /// Returns `Unavailable` or `PermissionDenied` for the first file that could not be deleted. It still deletes the
+    /// other files.
     pub fn abort(mut self) -> Result<()> {
         self.partitions.abort()
     }
@@ -197,7 +202,7 @@ impl DataWriter {
         self.partitions.open_files()
     }
 
-    /// Returns the bytes in the temporary file, for rows that did not fit in memory.
+    /// Returns the size in bytes of the temporary file, which contains rows that did not fit in memory.
     pub fn overflowed(&self) -> u64 {
         self.partitions.overflowed()
     }
@@ -210,7 +215,8 @@ impl DataWriter {
         error.in_table(self.partitions.output().storage().url())
     }
 
-    /// Returns the rows of `batch` in the form of data files, and the partition of each row unless there is only one.
+    /// Converts `batch` to the columns that data files store. Returns the rows, and the partition of each row unless
+    /// there is only one.
     fn prepare(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, Vec<PartitionId>)> {
         let fitted = complete(batch, self.spec(), &self.constraints, &self.splitter)?;
         let partitions = match self.splitter.is_trivial() {
@@ -223,7 +229,7 @@ impl DataWriter {
         Ok((renamed(&data, self.partitions.output().file_schema())?, partitions))
     }
 
-    /// Passes rows to their partitions.
+    /// Passes each row to its partition.
     fn distribute(&mut self, (rows, partitions): (RecordBatch, Vec<PartitionId>)) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -249,7 +255,7 @@ impl DataWriter {
         self.push(&rows, &partitions)
     }
 
-    /// Adds the partitions that the splitter has found.
+    /// Adds the partitions that the splitter has found since the last call.
     fn add_partitions(&mut self) {
         let found = if self.splitter.is_trivial() { 1 } else { self.splitter.len() };
         for id in self.known..found {

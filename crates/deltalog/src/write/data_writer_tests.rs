@@ -1,4 +1,4 @@
-//! Written files hold the rows that were written, in the right partition.
+//! Tests that the written files contain the rows that were written, in the right partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ fn every_type_is_read_back() {
     assert_eq!((&stats["nullCount"]["byte"], &stats["nullCount"]["struct"]["x"]), (&json!(2), &json!(4)));
 }
 
-/// Readers do not need an Arrow schema.
+/// The file can be read without an Arrow schema in its footer.
 #[test]
 fn the_file_is_standard_parquet() {
     let (_directory, storage) = table();
@@ -167,7 +167,7 @@ fn the_file_is_standard_parquet() {
     assert!(group.columns().iter().all(|column| column.statistics().is_some()));
 }
 
-/// A NaN in any batch and at any depth counts.
+/// A file has no maximum if any batch contains a NaN, at any nesting depth.
 #[test]
 fn a_file_with_nan_has_no_maximum() {
     let schema = Arc::new(Schema::new(vec![
@@ -210,7 +210,7 @@ fn partitioned(rows: &[(Option<&str>, i64)]) -> RecordBatch {
     .unwrap()
 }
 
-/// Returns all rows of `adds` by partition value.
+/// Returns the rows in the files of `adds`, by partition value.
 fn contents(storage: &Storage, adds: &[Add]) -> BTreeMap<Option<String>, Vec<i64>> {
     let mut found: BTreeMap<Option<String>, Vec<i64>> = BTreeMap::new();
     for add in adds {
@@ -222,8 +222,8 @@ fn contents(storage: &Storage, adds: &[Add]) -> BTreeMap<Option<String>, Vec<i64
     found
 }
 
-/// PROTOCOL, "Partition Value Serialization": an empty string is NULL, and every other string is a partition of
-/// its own.
+/// An empty string becomes NULL, and every other string is a partition of its own. (PROTOCOL, "Partition Value
+/// Serialization".)
 #[test]
 fn every_special_character_has_its_own_partition() {
     let mut values: Vec<String> = (1..=0x7e).map(|code| char::from(code).to_string()).collect();
@@ -285,7 +285,8 @@ fn files_are_closed_at_their_target_size() {
     assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().column(0), batch.column(0));
 }
 
-/// With many partitions, memory and handles stay within their bounds, no row is lost, and each has one file.
+/// With many partitions, the memory and the number of open files stay within their limits. No row is lost, and each
+/// partition has one file.
 #[test]
 fn memory_and_handles_are_bounded() {
     let (_directory, storage) = table();
@@ -327,7 +328,7 @@ fn memory_and_handles_are_bounded() {
     assert_eq!(found, (0..40_000).collect::<Vec<i64>>());
 }
 
-/// Rows that are written one by one end up in few files, and their memory is accounted for.
+/// Rows that are written one by one end up in few files, and the writer accounts for their memory.
 #[test]
 fn single_rows_are_merged() {
     let (_directory, storage) = table();
@@ -349,7 +350,7 @@ fn single_rows_are_merged() {
     assert_eq!(contents(&storage, &adds), expected);
 }
 
-/// The environment gives both writers the same file name.
+/// The environment makes both writers choose the same file name.
 #[test]
 fn an_existing_file_is_neither_overwritten_nor_deleted() {
     let batch = partitioned(&[(Some("a"), 1)]);
@@ -365,7 +366,7 @@ fn an_existing_file_is_neither_overwritten_nor_deleted() {
     assert!(directory.path().join(&adds[0].path).is_file());
 }
 
-/// Returns enough rows of two partitions for a file of each.
+/// Returns so many rows of two partitions that each partition gets a file.
 fn rows_of_two_partitions() -> RecordBatch {
     let padding = "x".repeat(600);
     RecordBatch::try_from_iter_with_nullable([
@@ -470,7 +471,7 @@ fn an_empty_string_is_refused_in_a_required_partition_column() {
     assert!(error.to_string().contains("'p'"), "{error}");
 }
 
-/// PROTOCOL, "Partition Value Serialization".
+/// Tests values of every type. (PROTOCOL, "Partition Value Serialization".)
 #[test]
 fn equal_values_of_every_type_share_a_partition() {
     let batch = every_type();
@@ -518,7 +519,7 @@ fn rows_of_two_partition_columns() -> impl Strategy<Value = Vec<(Option<i32>, Op
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Batches, budgets and sizes vary.
+    /// The sizes of batches, the memory budget and the file sizes vary.
     #[test]
     fn all_files_together_hold_the_rows_that_were_written(
         batches in prop::collection::vec(rows_of_two_partition_columns(), 0..6),

@@ -1,15 +1,16 @@
-//! Learns from the files of a write which columns should have dictionaries.
+//! Learns from the files of a write which columns are worth encoding with dictionaries.
 //!
-//! A dictionary pays off if values repeat. If nearly all are different, it takes a fifth of the encoding time and makes
-//! the file larger, because the values are stored in full and each row has an index in addition. Parquet's writers only
-//! give up a dictionary when it reaches 1 MiB, which never happens in a file with fewer than 131,072 distinct numbers.
+//! A dictionary saves space if values repeat. If nearly all values are different, it takes a fifth of the encoding
+//! time and makes the file larger, because each row needs an index in addition to the stored values. Parquet's
+//! writers only give up a dictionary when it reaches 1 MiB, which never happens in a file with fewer than 131,072
+//! distinct numbers.
 //!
-//! - The previous files decide: a column has no dictionary if the last file's dictionary saved less than a tenth of
+//! - Earlier files decide: a column gets no dictionary if its dictionary in the last file saved less than a tenth of
 //!   the bytes.
-//! - Every [`TRIED_AGAIN`]th file has all dictionaries again, because the values of a column may repeat more or less
-//!   often as the write proceeds.
-//! - This only affects the size of files. If several files are written at once, it depends on which of them is finished
-//!   first.
+//! - Every [`TRIED_AGAIN`]th file has dictionaries for all columns again, because the values of a column may begin to
+//!   repeat as the write proceeds.
+//! - This only affects the size of files. If several files are written at once, the result depends on which of them
+//!   is completed first.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,23 +20,23 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::properties::WriterPropertiesBuilder;
 use parquet::schema::types::ColumnPath as FilePath;
 
-/// After how many files all columns get dictionaries again.
+/// The number of files after which all columns get dictionaries again.
 const TRIED_AGAIN: usize = 8;
 
-/// What the files of a write, or of several writes of similar rows, have shown about dictionaries. Clones share it.
+/// Experience about dictionaries from the files of a write, or of several writes of similar rows. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionaries(Arc<Mutex<Shown>>);
 
 #[derive(Debug, Default)]
 struct Shown {
-    /// The number of files that have begun.
+    /// The number of files that have been started.
     begun: usize,
-    /// The leaf columns whose dictionaries do not pay off.
+    /// The leaf columns whose dictionaries do not save enough space.
     useless: HashSet<FilePath>,
 }
 
 impl Dictionaries {
-    /// Enables the dictionaries that pay off in the properties of the next file's writer.
+    /// Sets, in the properties of the next file's writer, which columns have dictionaries.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         let mut shown = self.shown();
         shown.begun += 1;
@@ -47,10 +48,10 @@ impl Dictionaries {
         writer
     }
 
-    /// Learns from the footer of a file.
+    /// Learns from the footer of a completed file.
     pub(super) fn learn(&self, footer: &ParquetMetaData) {
         let mut shown = self.shown();
-        // The first row group is examined, because the last one may be small.
+        // Looks at the first row group, because the last one may be small.
         for column in footer.row_groups().first().map_or(&[][..], |group| group.columns()) {
             match pays(column) {
                 Some(true) => shown.useless.remove(column.column_path()),
@@ -65,7 +66,8 @@ impl Dictionaries {
     }
 }
 
-/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if it has no dictionary.
+/// Returns whether the dictionary of a column saves a tenth of the bytes of its values; `None` if the column has no
+/// dictionary.
 fn pays(column: &ColumnChunkMetaData) -> Option<bool> {
     column.dictionary_page_offset()?;
     let nulls = column.statistics().and_then(|statistics| statistics.null_count_opt()).unwrap_or(0);
@@ -94,8 +96,8 @@ mod tests {
     use crate::write::format::Format;
     use crate::write::nan_columns::NanColumns;
 
-    /// Writes a file with a column of numbers and a column of strings, with the given numbers of distinct values, and
-    /// NULL in every tenth row. Returns which of the columns have a dictionary.
+    /// Writes a file with a column of numbers and a column of strings, each with the given number of distinct values
+    /// and a NULL in every tenth row. Returns which of the columns have a dictionary.
     fn write(dictionaries: &Dictionaries, numbers: usize, texts: usize) -> [bool; 2] {
         let present = |row: usize| !row.is_multiple_of(10);
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter(
@@ -125,7 +127,7 @@ mod tests {
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, all, 9), [false, true]);
         }
-        // From here on, the two columns behave the other way round.
+        // From here on, the numbers repeat and the strings do not.
         assert_eq!(write(&dictionaries, 9, all), [true, true]);
         for _ in 2..=TRIED_AGAIN {
             assert_eq!(write(&dictionaries, 9, all), [true, false]);

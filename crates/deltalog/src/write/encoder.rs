@@ -1,14 +1,14 @@
-//! The encoder of a Parquet file: rows to the column chunks of a row group, row groups to the file.
+//! Encodes a Parquet file: rows become the column chunks of a row group, and row groups make up the file.
 //!
 //! ```text
 //! chunk of rows ─► leaves ─► column writers, several at once ─► row group ─► file
 //! ```
 //!
-//! - The columns of a chunk are encoded and compressed on several threads. A column is encoded by one thread at a time,
-//!   so the bytes of the file do not depend on the number of threads.
+//! - The columns of a chunk are encoded and compressed on several threads. Only one thread at a time encodes a given
+//!   column, so the bytes of the file do not depend on the number of threads.
 //! - A row group ends with the chunk that reaches one of its limits.
-//! - The file is standard Parquet that can be read without an Arrow schema: `list.element`,
-//!   `key_value.key/value`, microseconds, statistics, Snappy.
+//! - The file is standard Parquet that can be read without an Arrow schema. It has the names `list.element` and
+//!   `key_value.key/value`, timestamps in microseconds, statistics, and Snappy compression.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -33,16 +33,16 @@ use crate::storage::FileWriter;
 /// The limits at which a row group ends.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// The number of rows.
+    /// The maximum number of rows.
     rows: usize,
-    /// The number of encoded bytes.
+    /// The maximum number of encoded bytes.
     bytes: usize,
 }
 
 const LIMITS: Limits = Limits { rows: 1 << 20, bytes: 128 << 20 };
 
-/// From this size in bytes, in memory, rows are encoded by several threads. Encoding fewer rows takes less time than
-/// starting a thread.
+/// The minimum size in bytes, in memory, of rows that several threads encode. Encoding fewer rows takes less time
+/// than starting a thread.
 const PARALLEL_BYTES: usize = 128 << 10;
 
 /// A Parquet file that is being encoded.
@@ -51,16 +51,16 @@ pub(super) struct Encoder {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     limits: Limits,
-    /// Whether the writer's options limit the rows of a row group, so that chunks are divided.
+    /// Whether the writer's options limit the number of rows in a row group, so that chunks may have to be divided.
     is_limited: bool,
     threads: usize,
-    /// The writers of the row group in progress, one for each leaf. Empty between two row groups.
+    /// The writers of the current row group, one for each leaf column. Empty between two row groups.
     columns: Vec<ArrowColumnWriter>,
-    /// The rows of the row group in progress.
+    /// The number of rows in the current row group.
     rows: usize,
 }
 
-/// The file that is written to, which can be taken out after the footer is written.
+/// The file that is written to. It can be taken out after the footer is written.
 struct Sink(Option<FileWriter>);
 
 impl Encoder {
@@ -76,7 +76,7 @@ impl Encoder {
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_coerce_types(true)
-            // A reader reads the end of a file first, which then may already include all filters.
+            // Reading the end of the file, which every reader does first, may then fetch all filters as well.
             .set_bloom_filter_position(BloomFilterPosition::End);
         let properties = match dictionaries {
             Some(dictionaries) => dictionaries.ask(properties),
@@ -85,7 +85,7 @@ impl Encoder {
         let properties = format.ask(properties);
         let options =
             ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
-        // It converts the schema and returns the result.
+        // This writer only converts the schema; its parts are then used to encode columns separately.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
         let (file, factory) = writer.into_serialized_writer()?;
         Ok(Self {
@@ -100,12 +100,12 @@ impl Encoder {
         })
     }
 
-    /// Returns the memory of the row group in progress, in bytes.
+    /// Returns the memory of the current row group, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.columns.iter().map(ArrowColumnWriter::memory_size).sum()
     }
 
-    /// Estimates the encoded size of all rows so far, in bytes.
+    /// Estimates the encoded size in bytes of all rows written so far.
     pub(super) fn expected_size(&self) -> usize {
         self.file.bytes_written() + self.expected_row_group_size()
     }
@@ -114,7 +114,7 @@ impl Encoder {
         self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
     }
 
-    /// Encodes a chunk of rows, which has the schema of the file and takes `bytes` of memory.
+    /// Encodes a chunk of rows. It must have the schema of the file, and takes `bytes` bytes of memory.
     pub(super) fn write(&mut self, rows: &RecordBatch, bytes: usize) -> Result<(), ParquetError> {
         if !self.is_limited {
             return self.encode(rows, bytes);
@@ -150,7 +150,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes the row group in progress to the file.
+    /// Writes the current row group to the file.
     pub(super) fn end_row_group(&mut self) -> Result<(), ParquetError> {
         if self.columns.is_empty() {
             return Ok(());
@@ -163,8 +163,8 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet. `nans` are
-    /// the columns with a NaN.
+    /// Writes the remaining rows and the footer. Returns the footer, and the file, which is not durable yet. `nans`
+    /// are the columns that contain a NaN.
     pub(super) fn finish(mut self, nans: &NanColumns) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
         self.end_row_group()?;
         self.file.append_key_value_metadata(nans.entry());
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::storage::Storage;
 
-    /// Returns rows of flat and nested columns, more than a thread encodes alone.
+    /// Returns rows with flat and nested columns, so many that several threads encode them.
     fn rows(first: i64) -> RecordBatch {
         let ids = first..first + 20_000;
         let texts: ArrayRef =
@@ -221,14 +221,14 @@ mod tests {
         .unwrap()
     }
 
-    /// Creates an encoder of a file `f` in `directory`.
+    /// Creates an encoder for a file named `f` in `directory`.
     fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
         let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
         Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), &Format::default(), None, 2)
             .unwrap()
     }
 
-    /// Completes the file and returns the numbers of rows of its row groups.
+    /// Completes the file and returns the number of rows in each row group.
     fn finish(encoder: Encoder) -> Vec<i64> {
         let (metadata, file) = encoder.finish(&NanColumns::default()).unwrap();
         file.finish().unwrap();
@@ -269,7 +269,8 @@ mod tests {
         }
     }
 
-    /// Data counts only once it is part of the file, so a caller that gets an error can delete the file.
+    /// A failed write is reported at once, before the file is completed, so a caller that gets an error can delete
+    /// the file.
     #[test]
     fn a_chunk_that_does_not_fit_is_an_error() {
         let directory = tempfile::tempdir().unwrap();

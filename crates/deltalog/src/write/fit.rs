@@ -1,12 +1,12 @@
-//! Converts batches to the table's schema, matching columns by name and types without loss.
+//! Converts batches to the table's schema. Columns are matched by name, and no conversion loses information.
 //!
-//! - Names are compared case-insensitively, as Spark does. A missing column becomes NULL; a column that the
-//!   table does not have is an error.
+//! - Names are compared case-insensitively, as in Spark. A missing column becomes NULL; a column that the table does
+//!   not have is an error.
 //! - Every value is preserved, or the whole batch is refused. Nothing is rounded, truncated or wrapped.
-//! - An instant with any zone becomes the same instant in UTC. A time without a zone is never converted to an
-//!   instant, nor an instant to a time without a zone.
-//! - A NULL in a NOT NULL column is refused at any depth, except inside a struct that is NULL itself.
-//! - Values in the memory of a NULL list, map or struct are ignored.
+//! - An instant with any time zone becomes the same instant in UTC. A time without a zone is never converted to an
+//!   instant, and an instant is never converted to a time without a zone.
+//! - A NULL in a NOT NULL column is refused at any depth, except inside of a struct that is NULL itself.
+//! - Hidden values in the memory of a NULL list, map or struct are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::protocol::schema::is_variant;
 
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
-/// Besides the types of the table, these are accepted: dictionary, run-end encoded, view and large arrays;
-/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider, and integers
-/// that a float represents exactly; timestamps of any unit and zone if they are whole microseconds, and dates as
-/// midnight, in UTC.
+/// In addition to the table's own types, these are accepted: dictionary, run-end encoded, view and large arrays;
+/// lists of any layout; integers and decimals of any width if their values fit; floating-point numbers that become
+/// wider, and integers that a floating-point number represents exactly; timestamps of any unit and zone if they are
+/// whole microseconds; and dates, which become midnight in UTC.
 ///
 /// # Errors
-/// `SchemaMismatch` naming the column.
+/// Returns `SchemaMismatch`, which names the column.
 pub fn fit(batch: &RecordBatch, table_schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = fit_fields(
         batch.schema_ref().fields(),
@@ -49,7 +49,8 @@ pub fn fit(batch: &RecordBatch, table_schema: &SchemaRef) -> Result<RecordBatch>
         .map_err(|error| Error::schema_mismatch("the batch does not fit the table").with_source(error))
 }
 
-/// Converts the columns `from` to the columns `to`. All are fields of `parent`, whose nulls are `outer`.
+/// Converts the columns `from` to the columns `to`. They are all fields of one struct, `parent`, whose NULLs are
+/// `outer`.
 fn fit_fields(
     from: &Fields,
     arrays: &[ArrayRef],
@@ -115,8 +116,8 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     if unexpected { Err(null_in_required(path)) } else { Ok(fitted) }
 }
 
-/// Returns whether a column of this type contains a NOT NULL field. Arrays from other programs have not been
-/// checked for NULLs in such fields.
+/// Returns whether a column of this type contains a NOT NULL field. Arrays from other programs may have NULLs in such
+/// fields, which nothing has checked yet.
 fn requires_inside(data_type: &DataType) -> bool {
     let requires = |field: &Field| !field.is_nullable() || requires_inside(field.data_type());
     match data_type {
@@ -126,7 +127,7 @@ fn requires_inside(data_type: &DataType) -> bool {
     }
 }
 
-/// Returns whether each null is inside a struct that is null.
+/// Returns whether each NULL in `nulls` is inside of a struct that is NULL.
 fn covered(nulls: &NullBuffer, outer: Option<&NullBuffer>) -> bool {
     nulls.null_count() == 0 || outer.is_some_and(|outer| outer.contains(nulls))
 }
@@ -135,7 +136,7 @@ fn null_in_required(path: &str) -> Error {
     Error::schema_mismatch(format!("column '{path}' contains NULL, but it is NOT NULL in the table"))
 }
 
-/// Returns the array without dictionary and run-end encoding.
+/// Returns the array's values without dictionary or run-end encoding.
 fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Dictionary(_, values) => plain(&cast(array, values)?),
@@ -144,7 +145,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Returns the array with NULL wherever `outer` is null, so that hidden values cannot fail a conversion.
+/// Returns the array with NULL wherever `outer` is NULL, so that hidden values cannot make a conversion fail.
 fn masked(array: ArrayRef, outer: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     match outer {
         Some(outer) if outer.null_count() > 0 && array.data_type() != &DataType::Null => {
@@ -174,7 +175,7 @@ fn fit_list(array: &ArrayRef, element: &Arc<Field>, to: &Field, path: &str) -> R
         return fit_leaf(array, to.data_type(), path);
     };
     let refuse = |error: ArrowError| misfit(array.data_type(), to.data_type(), path).with_source(error);
-    // A small slice of a large array may begin beyond the 32-bit offsets that tables use.
+    // A small slice of a large array may begin beyond the 32-bit offsets that the table's arrays use.
     let is_far =
         |list: &LargeListArray| list.value_offsets().last().is_some_and(|last| *last > i32::MAX.into());
     let array = match array.as_list_opt::<i64>() {
@@ -218,12 +219,12 @@ fn fit_map(array: &ArrayRef, entries: &Arc<Field>, sorted: bool, to: &Field, pat
     Ok(Arc::new(fitted.map_err(refuse)?))
 }
 
-/// Returns whether lists with these offsets use all `values`.
+/// Returns whether lists with these offsets use all `values` values.
 fn tight(offsets: &[i32], values: usize) -> bool {
     offsets.first() == Some(&0) && offsets.last().and_then(|last| usize::try_from(*last).ok()) == Some(values)
 }
 
-/// Returns the same lists without values that belong to none of them.
+/// Returns the same lists, without hidden values that belong to none of them.
 fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     take(array, &UInt64Array::from_iter_values(0..array.len() as u64), None)
 }

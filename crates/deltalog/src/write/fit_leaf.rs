@@ -1,4 +1,4 @@
-//! Converts columns that are not nested, without losing anything.
+//! Converts columns that are not nested, without losing information.
 
 use std::sync::Arc;
 
@@ -13,19 +13,20 @@ use crate::protocol::schema::type_name;
 use crate::protocol::text::MICROS_PER_DAY;
 use crate::runtime::row_bytes::with_small_offsets;
 
-/// How values of one type are converted to another.
+/// How to convert values of one type to another type.
 enum Conversion {
     /// All values are NULL.
     Nulls,
-    /// With Arrow's cast, which refuses values that it cannot represent.
+    /// Arrow's cast, which refuses values that it cannot represent.
     Cast,
-    /// With Arrow's cast, which may round, so the result is cast back and compared.
+    /// Arrow's cast, which may round. The result is therefore cast back and compared.
     CastAndBack,
-    /// From dates to midnight. If times have a zone, it is midnight in UTC, as Spark does in that zone.
+    /// Dates become midnight. If the target type has a time zone, it is midnight in UTC, as a Spark session with the
+    /// time zone UTC converts dates.
     Midnight,
 }
 
-/// Converts `array` to type `to`. Error messages name the column `path`.
+/// Converts `array` to the type `to`. Error messages name the column `path`.
 pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
     let from = array.data_type();
     if from == to {
@@ -126,7 +127,7 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
     }
 }
 
-/// Returns the rank of a unit; finer units rank higher.
+/// Returns the rank of a unit of time; finer units have a higher rank.
 fn rank(unit: TimeUnit) -> u8 {
     match unit {
         TimeUnit::Second => 0,

@@ -1,4 +1,4 @@
-//! Values that fit are preserved; others are refused with an error that names their column.
+//! Tests that values which fit are preserved, and that others are refused with an error that names their column.
 
 use std::sync::Arc;
 
@@ -249,7 +249,7 @@ fn numbers_that_fit_are_preserved() {
     equal(Arc::new(wide), Arc::new(decimal(50, 3, 1)));
 }
 
-/// An instant is the same in every zone; a local time is not an instant.
+/// An instant is the same in every zone. A local time cannot become an instant.
 #[test]
 fn times_are_preserved_or_refused() {
     let micros = |values: Vec<i64>| TimestampMicrosecondArray::from(values);
@@ -275,7 +275,7 @@ fn times_are_preserved_or_refused() {
         &(Arc::new(Date32Array::from(vec![1])) as ArrayRef)
     );
     refusal(fitted(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32), "c");
-    // A date is midnight, in UTC if times have a zone.
+    // A date becomes midnight, in UTC if the target type has a time zone.
     let midnights = vec![-86_400_000_000, 0, 86_400_000_000];
     let dates: ArrayRef = Arc::new(Date32Array::from(vec![-1, 0, 1]));
     assert_eq!(
@@ -290,8 +290,8 @@ fn times_are_preserved_or_refused() {
     refusal(fitted(Arc::new(Date64Array::from(vec![1])), utc()), "c");
 }
 
-/// NOT NULL applies at every depth, except inside a struct, list or map that is NULL itself. Hidden values
-/// there need not fit either.
+/// NOT NULL applies at every depth, except inside of a struct, list or map that is NULL itself. Hidden values inside
+/// of such a NULL do not have to fit either.
 #[test]
 fn nulls_in_required_columns_are_refused() {
     let int = |nullable| Field::new("x", DataType::Int32, nullable);
@@ -378,11 +378,11 @@ proptest! {
     }
 }
 
-/// A few rows of a column that is too large for the offsets of a table's arrays.
+/// A slice with a few rows is fitted, although the whole column is too large for the offsets of a table's arrays.
 #[test]
 fn slices_of_very_large_columns_fit() {
     let end = 3_i64 << 30;
-    // This memory is never touched, except for its end.
+    // Only the end of this memory is touched, so most of it is never allocated.
     let mut values = vec![0_u8; end as usize];
     values[end as usize - 5..].copy_from_slice(b"abcde");
     let offsets = OffsetBuffer::new(vec![0, end - 5, end - 3, end - 3, end].into());

@@ -1,9 +1,9 @@
-//! Converts variants to the form in which they are stored: a struct of `metadata` and `value`, never shredded into
-//! parts. (Table feature `variantType`; Parquet's `VariantEncoding.md`.)
+//! Converts variants to the representation in which they are stored: a struct of `metadata` and `value`, never
+//! shredded into parts. (Table feature `variantType`; Parquet's `VariantEncoding.md`.)
 //!
-//! - The data must have the same form. A shredded variant is refused, because its parts would be lost.
-//! - Only two things are checked to distinguish variants from other pairs of binary values: the version in the
-//!   metadata, and that a value exists. As with other writers, the encoded values themselves are stored unchanged.
+//! - The data must also have this representation. A shredded variant is refused, because its parts would be lost.
+//! - Only two checks distinguish variants from other pairs of binary values: the version in the metadata, and the
+//!   presence of a value. As with other writers, the encoded values themselves are stored unchanged.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Fields};
@@ -11,14 +11,14 @@ use arrow::datatypes::{DataType, Fields};
 use super::fit::fit_struct;
 use crate::error::{Error, Result};
 
-/// The only version of the encoding, in the low bits of the first byte of the metadata.
+/// The only version of the variant encoding. It is stored in the low bits of the first byte of the metadata.
 const VERSION: u8 = 1;
 const VERSION_BITS: u8 = 0x0f;
 
-/// Converts `array` to variants of the fields `parts`.
+/// Converts `array` to variants with the fields `parts`.
 ///
 /// # Errors
-/// `SchemaMismatch` naming the column.
+/// Returns `SchemaMismatch`, which names the column.
 pub(super) fn fit_variant(array: &ArrayRef, parts: &Fields, path: &str) -> Result<ArrayRef> {
     if let DataType::Struct(fields) = array.data_type()
         && fields.iter().any(|field| field.name().eq_ignore_ascii_case("typed_value"))

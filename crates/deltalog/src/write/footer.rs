@@ -1,4 +1,4 @@
-//! Reads the footers of other writers' data files.
+//! Reads the footers of data files that other writers have written.
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -8,15 +8,16 @@ use crate::runtime::panics::caught;
 use crate::storage::FileReader;
 use crate::values::footer;
 
-/// The number of footers that are read at once. It may exceed the number of cores, because the threads wait for the
-/// store.
+/// The number of footers that are read concurrently. It may exceed the number of cores, because the threads mostly
+/// wait for the store.
 pub(crate) const THREADS: usize = 8;
 
-/// Reads a footer without the page indexes.
+/// Reads the footer of a file, without its page indexes.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not Parquet, or whose footer makes its decoder panic; `Unsupported` for one that
-/// is encrypted, or whose footer has a codec, a type or an encoding that is not known; errors of the store.
+/// Returns `CorruptData` for a file that is not Parquet, or whose footer makes the decoder panic. Returns
+/// `Unsupported` for a file that is encrypted, or whose footer has an unknown codec, type or encoding. Also returns
+/// errors of the store.
 pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
     caught(
         || decoded(file),
@@ -37,8 +38,8 @@ fn decoded(file: &FileReader) -> Result<ParquetMetaData> {
     })
 }
 
-/// Returns whether a footer may be intact and merely not understood. The crate `parquet` reports encryption and unknown
-/// enum values only in its error texts.
+/// Returns whether a footer may be intact and merely use unsupported features. The crate `parquet` reports encryption
+/// and unknown enum values only in the text of its errors.
 fn is_of_another_format(error: &ParquetError) -> bool {
     const ENUMS: [&str; 4] = ["CompressionCodec", "Encoding", "Type", "ConvertedType"];
     match error {

@@ -1,9 +1,9 @@
-//! Decides how the rows of data files are encoded: as the writer requests ([`FileFormat`]), otherwise according to the
-//! table property `delta.parquet.compression.codec` and the table's Bloom filters.
+//! Decides how data files are encoded: as the writer requests ([`FileFormat`]), and otherwise according to the table
+//! property `delta.parquet.compression.codec` and the table's Bloom filters.
 //!
-//! - A column whose bounds are written to the log keeps the statistics of its chunks, because the bounds come from
-//!   them.
-//! - An encoding that is requested for all columns is used for the columns whose type allows it.
+//! - A column whose bounds are written to the log always has statistics for its column chunks, because the bounds are
+//!   computed from them.
+//! - An encoding that is requested for all columns only applies to columns whose type allows it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
@@ -23,10 +23,10 @@ use crate::protocol::properties::{CODECS, COMPRESSION};
 use crate::runtime::environment::{ColumnFormat, FileFormat};
 use crate::values::stats::indexed;
 
-/// The level of `zstd` if none is requested, the same as in Parquet's Java writer.
+/// The level of `zstd` if none is requested. It is the default of Parquet's Java writer.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How the files of a write are encoded.
+/// The encoding of the files of a write.
 #[derive(Debug, Clone)]
 pub(super) struct Format {
     codec: Compression,
@@ -35,7 +35,7 @@ pub(super) struct Format {
     leaves: Vec<(FilePath, LeafFormat)>,
 }
 
-/// How a leaf column is encoded.
+/// The encoding of a leaf column.
 #[derive(Debug, Clone)]
 struct LeafFormat {
     dictionary: Option<bool>,
@@ -58,10 +58,10 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Returns how a writer with the options `given` encodes files of a table.
+    /// Returns how a writer with the options `given` encodes the files of a table.
     ///
     /// # Errors
-    /// `InvalidArgument` for invalid options, `Unsupported` for a codec of the table that cannot be written.
+    /// Returns `InvalidArgument` for invalid options, and `Unsupported` if the table's codec cannot be written.
     pub(super) fn new(spec: &TableWriteSpec, given: &FileFormat) -> Result<Self> {
         let codec = match (&given.compression, spec.configuration().get(COMPRESSION)) {
             (Some(name), _) => codec(name, given.compression_level)?,
@@ -97,7 +97,7 @@ impl Format {
         Ok(Self { codec, bloom_filters: spec.bloom_filters().clone(), given: given.clone(), leaves })
     }
 
-    /// Returns the part of file names that shows the codec, as in Spark.
+    /// Returns the part of a file name that shows the codec, as Spark writes it.
     pub(super) fn extension(&self) -> &'static str {
         match self.codec {
             Compression::SNAPPY => ".snappy",
@@ -110,12 +110,12 @@ impl Format {
         }
     }
 
-    /// Returns the maximum number of rows in a row group, if the writer sets it.
+    /// Returns the maximum number of rows in a row group, if the writer's options set it.
     pub(super) fn row_group_rows(&self) -> Option<usize> {
         self.given.row_group_rows
     }
 
-    /// Adds the format to a writer's properties.
+    /// Adds the encoding to the properties of a Parquet writer.
     pub(super) fn ask(&self, mut writer: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         writer = self.bloom_filters.ask(writer.set_compression(self.codec));
         let given = &self.given;
@@ -166,10 +166,10 @@ impl LeafFormat {
     }
 }
 
-/// Returns the codec with this name.
+/// Returns the codec `name` with the compression level `level`.
 ///
 /// # Errors
-/// `InvalidArgument` for another name, and for a level that the codec does not have.
+/// Returns `InvalidArgument` for an unknown name, and for a level that the codec does not have.
 fn codec(name: &str, level: Option<i32>) -> Result<Compression> {
     let wrong = |range: &str| {
         Error::invalid_argument(format!(
@@ -209,7 +209,7 @@ fn codec(name: &str, level: Option<i32>) -> Result<Compression> {
     }
 }
 
-/// Returns how the leaf columns of files are encoded.
+/// Returns how the leaf columns of the files are encoded.
 fn leaf_formats(spec: &TableWriteSpec, given: &FileFormat) -> Result<Vec<(FilePath, LeafFormat)>> {
     let mut chosen: BTreeMap<Vec<String>, (&str, &ColumnFormat)> = BTreeMap::new();
     let names = FieldNames::new(spec.arrow().fields());
@@ -273,7 +273,8 @@ fn leaf_format(
     if let Some(rate) = rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
         return Err(cannot("fpp", name, rate, "a number between 0 and 1"));
     }
-    // Values of these types have several binary forms, so a filter would make readers skip files with matching rows.
+    // Values of these types have several binary forms, so a Bloom filter would make readers skip files with matching
+    // rows.
     let has_one_form =
         !matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE | Type::BOOLEAN | Type::INT96);
     let bloom_filter = match (own.bloom_filter, default.bloom_filter) {
@@ -339,8 +340,8 @@ fn unknown(name: &str, schema: &SchemaRef) -> Error {
         .with_hint(format!("the columns are {}", columns.join(", ")))
 }
 
-/// Returns the physical path of the column at the logical path `path`. `logical` and `physical` are the same fields in
-/// the same order, with logical and physical names. `names` finds the fields of `logical` by name.
+/// Returns the physical path of the column with the logical path `path`. `logical` and `physical` are the same fields
+/// in the same order, with logical and physical names. `names` is the index of the names in `logical`.
 fn physical_path(
     names: &FieldNames,
     logical: &Fields,

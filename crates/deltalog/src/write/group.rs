@@ -6,11 +6,10 @@
 //! shared: a, c              a a c         rows 2, 4, 3
 //! ```
 //!
-//! - The rows of a partition are a range, either of the batch itself or of a copy with the rows in this order. A batch
-//!   is copied at most once, with all partitions together, so that each row costs the same whatever the order of the
-//!   rows.
-//! - *Direct* rows go to files that are being written. *Shared* rows wait in memory. They are copied, so that a batch
-//!   with mostly direct rows is not kept in memory because of them.
+//! - The rows of a partition are a range, either of the batch itself or of a reordered copy. A batch is copied at
+//!   most once, for all partitions together, so that the cost per row does not depend on the order of the rows.
+//! - *Direct* rows go to files that are being written. *Shared* rows wait in memory. Shared rows are copied, so that
+//!   they do not keep a whole batch of mostly direct rows in memory.
 
 use std::ops::Range;
 
@@ -22,22 +21,22 @@ use hashbrown::HashMap;
 use super::split::PartitionId;
 use crate::error::{Error, Result};
 
-/// Rows of some partitions.
+/// Rows that are grouped by partition.
 pub(super) struct Groups {
-    /// The rows to copy, in this order. If `None`, the ranges refer to the batch itself.
+    /// The row numbers to copy, in this order. If `None`, the ranges refer to the batch itself.
     order: Option<Vec<u32>>,
-    /// The ranges of partitions, in the order of their first rows.
+    /// The range of rows of each partition, ordered by their first rows in the batch.
     pub(super) ranges: Vec<(PartitionId, Range<usize>)>,
 }
 
-/// Adjacent rows of one partition.
+/// A sequence of adjacent rows that belong to the same partition.
 struct Run {
     partition: PartitionId,
     rows: Range<usize>,
 }
 
-/// Groups the rows of a batch, whose partitions are `partitions`, and returns the direct and the shared groups. A row
-/// number must fit in a u32.
+/// Groups the rows of a batch. `partitions` has the partition of each row, and row numbers must fit in a u32. Returns
+/// the groups of direct rows and the groups of shared rows.
 pub(super) fn group(partitions: &[PartitionId], is_direct: impl Fn(PartitionId) -> bool) -> (Groups, Groups) {
     let mut runs: Vec<Run> = Vec::new();
     for (row, partition) in partitions.iter().enumerate() {
@@ -52,7 +51,7 @@ pub(super) fn group(partitions: &[PartitionId], is_direct: impl Fn(PartitionId) 
 }
 
 impl Groups {
-    /// Groups the rows of `runs`. If they are already in groups, they are not copied, unless a copy is wanted.
+    /// Groups the rows of `runs`. If the rows are already in order, they are not copied, unless `may_stay` is false.
     fn of(runs: &[Run], may_stay: bool) -> Self {
         let mut places: HashMap<PartitionId, usize> = HashMap::new();
         let mut counts: Vec<(PartitionId, usize)> = Vec::new();
@@ -89,7 +88,7 @@ impl Groups {
         Self { order: Some(order), ranges }
     }
 
-    /// Returns the rows that the ranges refer to, of the batch that was grouped.
+    /// Returns the rows that the ranges refer to. `batch` must be the batch that was grouped.
     pub(super) fn rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         match self.order.take() {
             None => Ok(batch.clone()),
@@ -128,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each row is in exactly one group, the group of its partition, and the rows of a partition keep their
+        /// Each row is in exactly one group, which is the group of its partition. The rows of a partition keep their
         /// order.
         #[test]
         fn groups_hold_the_rows_in_order(

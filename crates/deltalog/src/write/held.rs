@@ -1,12 +1,13 @@
-//! Rows that wait in memory, in batches that several partitions share.
+//! Keeps waiting rows in memory, in batches that several partitions share.
 //!
 //! ```text
 //! batch    ···a··· ···b··· ··c··        counted until its last piece is gone
 //! pieces   of a    of b    of c         a few bytes each, however many partitions there are
 //! ```
 //!
-//! A piece is a range of a batch. Its rows are copied when there are enough of them, or when the memory is needed, so
-//! thousands of partitions with a few rows in each batch need neither arrays nor copies of their own.
+//! A piece is a range of rows in a batch. The rows are copied only when there are enough of them, or when the memory
+//! is needed. Thousands of partitions with a few rows in each batch therefore need neither arrays nor copies of their
+//! own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -20,24 +21,24 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result};
 use crate::runtime::row_bytes::weight_of;
 
-/// The approximate memory of an array besides its values, in bytes.
+/// The approximate memory of an array in addition to its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;
 
-/// By which factor rows may keep more memory alive than their own values need.
+/// The maximum ratio of the memory that rows keep alive to the memory that their own values need.
 const MOST_KEPT: usize = 3;
 
-/// The memory of all batches that are held, in bytes.
+/// The memory in bytes of all batches that are kept.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldMemory(Arc<AtomicUsize>);
 
-/// A batch that stays in memory as long as it has pieces.
+/// A batch that is kept in memory as long as there are pieces of it.
 struct Held {
     rows: RecordBatch,
     bytes: usize,
     memory: HeldMemory,
 }
 
-/// Adjacent rows of a batch that is held.
+/// Adjacent rows of a batch that is kept in memory.
 #[derive(Clone)]
 pub(super) struct Piece {
     batch: Arc<Held>,
@@ -45,7 +46,7 @@ pub(super) struct Piece {
     rows: u32,
 }
 
-/// A batch whose rows may become pieces. Its memory is counted from the first piece on.
+/// A batch from which pieces can be taken. Its memory is counted once the first piece exists.
 pub(super) struct Source {
     rows: RecordBatch,
     held: Option<Arc<Held>>,
@@ -73,7 +74,7 @@ impl Source {
         &self.rows
     }
 
-    /// Returns a range of the rows, which are fewer than 2³², as a piece.
+    /// Returns a range of the rows as a piece. The range must have fewer than 2³² rows.
     pub(super) fn piece(&mut self, rows: Range<usize>) -> Result<Piece> {
         let batch = match self.held.take() {
             Some(held) => held,
@@ -100,7 +101,7 @@ impl Piece {
         start..start + self.num_rows()
     }
 
-    /// Returns the rows, without a copy.
+    /// Returns the rows of the piece, without copying them.
     pub(super) fn rows(&self) -> RecordBatch {
         self.batch.rows.slice(self.start as usize, self.num_rows())
     }
@@ -110,7 +111,7 @@ impl Piece {
         self.batch.bytes / self.batch.rows.num_rows().max(1)
     }
 
-    /// Cuts the piece into its first rows, at most `rows` of them, and the others.
+    /// Divides the piece into its first rows, at most `rows` of them, and the remaining rows.
     pub(super) fn cut(self, rows: usize) -> (Self, Option<Self>) {
         if rows >= self.num_rows() {
             return (self, None);
@@ -121,8 +122,8 @@ impl Piece {
     }
 }
 
-/// Returns the rows of `pieces` in their order. There must be at least one piece; if there are several, they are
-/// copied.
+/// Returns the rows of `pieces`, in their order, as one batch. There must be at least one piece. The rows of several
+/// pieces are copied.
 pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
     if let [only] = pieces {
         return Ok(only.rows());
@@ -142,23 +143,22 @@ pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
     })
 }
 
-/// Returns the memory of the rows of `batch` in bytes, without the parts of shared buffers that belong to other rows.
+/// Returns the memory of the rows in `batch` in bytes, without the parts of shared buffers that belong to other rows.
 pub(crate) fn bytes(batch: &RecordBatch) -> usize {
     weight_of(batch, 0, batch.num_rows()) + ARRAY_OVERHEAD * batch.num_columns()
 }
 
-/// Returns the memory that cannot be freed before `batch`, in bytes.
+/// Returns the memory in bytes that cannot be freed as long as `batch` exists.
 fn kept(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.get_array_memory_size()).sum()
 }
 
-/// Returns rows that do not keep much more memory alive than they need. They are copied if they are a small part of
-/// shared buffers.
+/// Returns the same rows, copied if they are only a small part of the buffers that they keep alive.
 pub(super) fn detached(rows: RecordBatch) -> Result<RecordBatch> {
     if kept(&rows) <= MOST_KEPT * bytes(&rows) {
         return Ok(rows);
     }
-    // A single batch would not be copied, and `take` reserves room for all values of the lists.
+    // `concat_batches` would not copy a single batch, and `take` would reserve room for all values of the lists.
     concat_batches(rows.schema_ref(), &[rows.slice(0, 0), rows.clone()])
         .map_err(|error| Error::schema_mismatch("rows could not be copied").with_source(error))
 }
@@ -200,7 +200,8 @@ mod tests {
         assert!(pieces[0].clone().cut(1).1.is_none());
     }
 
-    /// A few rows must not keep the buffers of their whole batch alive, and neither must the values of lists.
+    /// A few rows must not keep the buffers of their whole batch alive, and a few lists must not keep all values
+    /// alive.
     #[test]
     fn a_few_rows_do_not_keep_a_batch() {
         let memory = HeldMemory::default();

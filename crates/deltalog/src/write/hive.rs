@@ -6,19 +6,20 @@
 //! city=__HIVE_DEFAULT_PARTITION__    NULL
 //! ```
 //!
-//! - The names are for people. Readers of a Delta table take partition values from the log, never from directories.
-//!   Only the conversion of a directory that is not a table yet reads them.
+//! - The names are for people. Readers of a Delta table take partition values from the log, never from directory
+//!   names. Only the conversion of a Parquet directory to a table reads the names.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text that represents NULL in the name of a directory.
+/// The value in a directory name that represents NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The maximum length of a directory name that all common file systems allow, in bytes.
+/// The maximum length in bytes of a directory name that all common file systems allow.
 const MAX_NAME: usize = 255;
 
-/// Replaces each character that Spark escapes in partition directories by `%XX`, and NUL, which no file system allows.
+/// Replaces by `%XX` each character that Spark escapes in partition directories, and NUL, which no file system
+/// allows.
 fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
@@ -57,10 +58,10 @@ fn is_escaped(c: char) -> bool {
     )
 }
 
-/// Returns the directory of the partition with these values, including a trailing slash.
+/// Returns the path of the directory for a partition with these values, including a trailing slash.
 ///
-/// The result is empty if there are no values, or if a name would be longer than file systems allow. That is
-/// harmless, because the log has the values.
+/// The path is empty if there are no values, or if a name would be longer than file systems allow. An empty path is
+/// harmless, because the log contains the partition values.
 pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut directory = String::new();
     for (column, value) in values {
@@ -74,11 +75,11 @@ pub(crate) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
     directory
 }
 
-/// Reads the name of a partition directory: the column and its value, where `None` is NULL. Returns `None` for a
-/// name of another form.
+/// Parses the name of a partition directory. Returns the column and its value, where `None` is NULL; returns `None`
+/// for any other name.
 ///
-/// Spark and Hive only escape ASCII characters; others, such as pyarrow, escape the bytes of UTF-8. A `%` that is not
-/// followed by two hexadecimal digits is an ordinary character, as in Spark.
+/// Spark and Hive only escape ASCII characters. Other writers, such as pyarrow, escape the bytes of UTF-8. A `%` that
+/// is not followed by two hexadecimal digits is an ordinary character, as in Spark.
 pub(crate) fn partition_of_directory(name: &str) -> Option<(String, Option<String>)> {
     let (column, value) = name.split_once('=')?;
     let unescaped = |text: &str| {

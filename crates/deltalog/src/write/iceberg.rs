@@ -1,15 +1,15 @@
-//! Finds out what is wrong with a data file of a table with Iceberg compatibility, or of a table whose files must
-//! contain the partition columns. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the
-//! protocol's requests for comments.)
+//! Checks a data file against the rules for tables with Iceberg compatibility, or for tables whose files must contain
+//! the partition columns. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's
+//! requests for comments.)
 //!
-//! Only the footer counts. A column that was added after the file was written may be missing; the columns that the file
-//! has must be as writers write them now:
+//! Only the file's footer is checked. A column may be missing, because it may have been added after the file was
+//! written. The columns that the file has must meet these rules:
 //!
 //! - the partition columns exist;
-//! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
-//!   and no timestamp is an INT96;
-//! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for
-//!   them, and timestamps are as in Iceberg: in microseconds, and in UTC exactly if the column's type says so.
+//! - from version 2 on, each column and each part of an array or map has the field id that the table's schema assigns
+//!   to it, and no timestamp is an INT96;
+//! - in version 3, the columns that store row ids and commit versions of copied rows have the field ids that Iceberg
+//!   reserves for them, and timestamps are in microseconds, and in UTC if and only if the column's type is.
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
@@ -21,7 +21,7 @@ use super::spec::TableWriteSpec;
 use crate::protocol::IcebergCompat;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
-/// Returns what is wrong with the file that has the footer `metadata`.
+/// Returns the first rule that the file with the footer `metadata` violates; `None` if it violates none.
 pub(crate) fn fault(metadata: &ParquetMetaData, spec: &TableWriteSpec) -> Option<String> {
     let file = metadata.file_metadata().schema_descr().root_schema();
     if spec.keeps_partition_columns() {
@@ -37,7 +37,8 @@ pub(crate) fn fault(metadata: &ParquetMetaData, spec: &TableWriteSpec) -> Option
         .or_else(|| row_tracking_fault(file, iceberg, spec))
 }
 
-/// Returns what is wrong with the columns for the ids and the commit versions of copied rows, if the file has them.
+/// Returns the rule that the columns for row ids and commit versions of copied rows violate, if the file has these
+/// columns.
 fn row_tracking_fault(file: &Type, iceberg: IcebergCompat, spec: &TableWriteSpec) -> Option<String> {
     let ids = iceberg.row_tracking_ids()?;
     let names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN].map(|key| spec.configuration().get(key));
@@ -47,7 +48,7 @@ fn row_tracking_fault(file: &Type, iceberg: IcebergCompat, spec: &TableWriteSpec
     })
 }
 
-/// Returns what is wrong with the fields of `group`, which is at `place` in the file.
+/// Returns the first rule that a field of `group` violates. `place` is the path of `group` in the file.
 fn fields_fault(group: &Type, fields: &Fields, place: &str, iceberg: IcebergCompat) -> Option<String> {
     fields.iter().find_map(|field| {
         let found = find(group, field)?;
@@ -80,12 +81,12 @@ fn field_fault(found: &Type, field: &Field, place: &str, iceberg: IcebergCompat)
     }
 }
 
-/// Returns what is wrong with a column of timestamps: it is not an INT64 of microseconds, or whether its values are in
-/// UTC differs from the table.
+/// Returns the rule that a column of timestamps violates: it is not an INT64 of microseconds, or the file and the
+/// table differ in whether its values are in UTC.
 fn timestamp_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = field.data_type() else { return None };
     let info = found.get_basic_info();
-    // Older writers only have the converted type, which means UTC. (Parquet, "LogicalTypes".)
+    // Older writers only set the converted type, which always means UTC. (Parquet, "LogicalTypes".)
     let is_in_utc = match (info.logical_type_ref(), info.converted_type()) {
         (Some(LogicalType::Timestamp(time)), _) if time.unit == FileUnit::MICROS => {
             Some(time.is_adjusted_to_u_t_c)
@@ -115,7 +116,8 @@ fn id_fault(found: &Type, expected: i32, place: &str) -> Option<String> {
     Some(format!("'{place}' has {id} in the file, but {expected} in the table's schema"))
 }
 
-/// Returns what is wrong with a part of the array or map `group`: the field `index` of its repeated group.
+/// Returns the rule that a part of the array or map `group` violates. The part is field number `index` of its
+/// repeated group.
 fn part_fault(
     group: &Type,
     index: usize,
@@ -131,8 +133,7 @@ fn part_fault(
     }
 }
 
-/// Returns the field of `group` with the name of `field`, or else with its id. Other writers may have assigned other
-/// ids.
+/// Finds a field of `group` by the name of `field`, or else by its id. Other writers may have assigned different ids.
 fn find<'a>(group: &'a Type, field: &Field) -> Option<&'a Type> {
     let fields = || group.get_fields().iter().map(AsRef::as_ref);
     let has_id = |found: &&Type| {

@@ -1,5 +1,6 @@
-//! Files of tables with Iceberg compatibility, and of tables whose files have the partition columns. (PROTOCOL,
-//! "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
+//! Tests files of tables with Iceberg compatibility, and of tables whose files contain the partition columns.
+//! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for
+//! comments.)
 
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ fn spec(definition: &TableDefinition) -> Result<TableWriteSpec> {
     TableWriteSpec::new(&table.protocol, &table.metadata)
 }
 
-/// Writes rows with values in `p` and `id` alone. Returns the file of each partition, with its footer.
+/// Writes rows that have values only in `p` and `id`. Returns the file of each partition, with its footer.
 fn written(spec: &TableWriteSpec) -> (TempDir, Storage, Vec<(Add, ParquetMetaData)>) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -66,7 +67,7 @@ fn written(spec: &TableWriteSpec) -> (TempDir, Storage, Vec<(Add, ParquetMetaDat
     (directory, storage, files)
 }
 
-/// Returns the footer of a file without rows that has this schema.
+/// Returns the footer of an empty file with this schema.
 fn footer_of(message: &str) -> ParquetMetaData {
     let schema = parquet::schema::parser::parse_message_type(message).unwrap();
     let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
@@ -74,7 +75,7 @@ fn footer_of(message: &str) -> ParquetMetaData {
     ParquetMetaData::new(file, Vec::new())
 }
 
-/// Returns the id of each column and part of a file, by the path of names in it; groups of repeated parts have none.
+/// Collects the field id of each column and part of a file, with its path. Repeated groups have no id.
 fn ids(group: &Type, parent: &str, found: &mut Vec<(String, Option<i32>)>) {
     for field in group.get_fields() {
         let info = field.get_basic_info();
@@ -95,7 +96,7 @@ fn files_have_all_ids_and_the_partition_columns_last() {
     for (property, expected, version) in [(V1, 3, None), (V2, 11, Some("2")), (V3, 11, Some("3"))] {
         let spec = spec(&definition(property)).unwrap();
         let (_directory, storage, files) = written(&spec);
-        // An empty string is NULL in the log, and so it is in the file.
+        // The empty string and NULL share a file, because an empty string becomes NULL.
         assert_eq!(files.len(), 2);
         for (add, footer) in &files {
             assert_eq!(fault(footer, &spec), None);
@@ -141,11 +142,11 @@ fn files_of_others_are_compared_with_the_schema() {
     for property in [V1, V2, V3] {
         let compatible = definition(property);
         let spec = spec(&compatible).unwrap();
-        // A file without column mapping has other names, no ids, and no partition columns.
+        // A file from a table without column mapping has other names, no field ids, and no partition columns.
         let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
         let fault_of_plain = fault(&files[0].1, &spec).unwrap();
         assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
-        // A table without the property has no requirements for its files.
+        // A table without Iceberg compatibility has no requirements for its files.
         assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
     }
 }
@@ -201,7 +202,8 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
-/// "Require writing timestamp columns as int64": version 3 also requires the unit and the zone of Iceberg's type.
+/// Version 3 also requires that timestamps have the unit and the zone of Iceberg's type, in addition to "Require
+/// writing timestamp columns as int64".
 #[test]
 fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     let mut definition = definition(V3);
@@ -213,7 +215,7 @@ fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     let spec_3 = spec(&definition).unwrap();
     let (_directory, _, files) = written(&spec_3);
     assert_eq!(fault(&files[0].1, &spec_3), None);
-    // The same columns, with the same ids, in a table of version 2.
+    // The same columns, with the same ids, are allowed in a table of version 2.
     let mut older = definition.resolve(&Environment::system()).unwrap();
     for (property, value) in [(V3, "false"), (V2, "true")] {
         older.metadata.configuration.insert(property.to_owned(), value.to_owned());
@@ -267,8 +269,8 @@ fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
     }
 }
 
-/// Readers find columns by name, and Iceberg finds them by id: a file in which two columns have each other's ids would
-/// be another table to it. A file of the mode `id` may have other names.
+/// Readers find columns by name, but Iceberg finds them by id. If two columns in a file had each other's ids, Iceberg
+/// would exchange their values. A file of the mode `id` may have other names.
 #[test]
 fn a_column_is_the_one_with_its_name_whatever_its_id() {
     let mut definition = definition(V2);
@@ -294,7 +296,7 @@ fn a_column_is_the_one_with_its_name_whatever_its_id() {
     assert_eq!(found, expected);
 }
 
-/// Engines write the partition columns to the files, and their directories use different names for them.
+/// Engines write the partition columns to the files too, so the directories must use different names for them.
 #[test]
 fn the_directories_of_an_engine_have_names_of_their_own() {
     let mut definition = definition(V2);
@@ -388,8 +390,8 @@ fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
     }
 }
 
-/// Tests the table in the section "Materialize Partition Columns". Either the feature is supported, or only the
-/// property is set.
+/// Tests the cases of the section "Materialize Partition Columns": the feature is supported, or only the property is
+/// set.
 #[test]
 fn files_have_the_partition_columns_if_the_table_asks_for_them() {
     let write = "delta.writePartitionColumnsToParquet";
@@ -430,7 +432,7 @@ fn files_have_the_partition_columns_if_the_table_asks_for_them() {
                 assert!(values.as_string::<i32>().iter().all(|value| value == in_log.as_deref()));
             }
         }
-        // A file of a writer that does not know the feature.
+        // A file from a writer that ignores the feature.
         let lacks = fault(&footer_of("message m { optional int64 id; }"), &spec);
         assert_eq!(lacks.is_some(), expected, "{lacks:?}");
     }

@@ -1,9 +1,9 @@
-//! Decides which columns of a table have statistics, from `delta.dataSkippingNumIndexedCols` and
+//! Selects the columns that have statistics, according to the table properties `delta.dataSkippingNumIndexedCols` and
 //! `delta.dataSkippingStatsColumns`.
 //!
-//! - The list of names takes precedence over the number.
-//! - A name that is missing from the schema is ignored, because columns can be dropped after the property was
-//!   set.
+//! - The list of column names takes precedence over the number of columns.
+//! - A listed name that is missing from the schema is ignored, because the column may have been dropped after the
+//!   property was set.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::expression::predicate::{ColumnPath, FieldNames};
 use crate::protocol::MappedSchema;
 use crate::values::stats::{IndexedColumns, indexed};
 
-/// The number of leaf columns with statistics if the table has neither property.
+/// The number of leaf columns that have statistics if the table sets neither property.
 const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
 pub(crate) const NAMES: &str = "delta.dataSkippingStatsColumns";
@@ -23,7 +23,7 @@ pub(crate) const NAMES: &str = "delta.dataSkippingStatsColumns";
 /// `configuration` select, and the clustering columns, whose logical paths are `clustering`.
 ///
 /// # Errors
-/// `CorruptLog` naming the property if its value is invalid.
+/// Returns `CorruptLog`, which names the property, if its value is invalid.
 pub(super) fn indexed_columns(
     configuration: &BTreeMap<String, String>,
     schema: &MappedSchema,
@@ -43,7 +43,7 @@ pub(super) fn indexed_columns(
     Ok(IndexedColumns::Chosen(selected.chain(clustering.iter().filter_map(|path| physical(path))).collect()))
 }
 
-/// Returns the columns that `configuration` selects like [`indexed_columns`], by their logical names.
+/// Returns the columns that `configuration` selects as [`indexed_columns`] does, but by their logical names.
 pub(crate) fn selected_columns(
     configuration: &BTreeMap<String, String>,
     schema: &Schema,
@@ -68,7 +68,8 @@ pub(crate) fn selected_columns(
     }
 }
 
-/// Splits `` a, b.c, `d.e`.`f``g` `` into names. Returns `None` if a quote is not closed or a name is empty.
+/// Splits a list such as `` a, b.c, `d.e`.`f``g` `` into names. Returns `None` if a quote is not closed or a name is
+/// empty.
 pub(crate) fn parse_names(text: &str) -> Option<Vec<Vec<String>>> {
     let mut paths = Vec::new();
     let mut rest = text.trim();
@@ -114,8 +115,8 @@ fn parse_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Returns `path` in the spelling of the schema, or `None` if the schema does not have it. `known` are the names of
-/// `fields`.
+/// Returns `path` as the schema spells it; `None` if the schema does not contain it. `known` is the index of the
+/// names of `fields`.
 pub(super) fn resolve(fields: &Fields, known: &FieldNames, path: &[String]) -> Option<ColumnPath> {
     let mut names = Vec::new();
     let mut fields = Some((fields, known));
@@ -163,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Clustering columns always have statistics. PROTOCOL, "Writer Requirements for Clustered Table".
+    /// Clustering columns always have statistics. (PROTOCOL, "Writer Requirements for Clustered Table".)
     #[test]
     fn clustering_columns_are_always_among_them() {
         let field = |name: &str| {

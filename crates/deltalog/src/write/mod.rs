@@ -1,34 +1,34 @@
-//! Writing data files, and turning files that an engine has written into `add` actions.
+//! Writes data files, and turns files that an engine has written into `add` actions.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
-//! | `assignable` | tells which types of values a column can be assigned |
-//! | `fit_variant` | the same for variants |
+//! | `assignable` | decides which types of values can be assigned to a column |
+//! | `fit_variant` | converts variants to the form that tables store |
 //! | `split` | finds the partition of each row |
-//! | `inbox` | puts small batches together |
+//! | `inbox` | joins small batches |
 //! | `group` | finds which rows of a batch belong to which partition |
 //! | `held` | keeps rows that wait in memory |
 //! | `overflow` | keeps rows that do not fit in memory |
 //! | `partitions` | decides which rows wait, which are encoded, and which files are open |
-//! | `output` | names files, and describes those that are complete |
+//! | `output` | names files, and describes completed files |
 //! | `footer` | reads the footer of a file |
-//! | `hive` | formats the names of partition directories, and reads them |
+//! | `hive` | formats and parses the names of partition directories |
 //! | `data_file` | writes one Parquet file |
-//! | `chunk` | cuts the rows of a file into what is encoded at once |
+//! | `chunk` | divides the rows of a file into chunks that are encoded at once |
 //! | `completion` | completes rows, and checks them |
-//! | `data_writer` | checks the rows of one write, and hands them to their partitions |
+//! | `data_writer` | checks the rows of one write, and passes them to their partitions |
 //! | `task_report` | reads the reports of an engine's tasks |
-//! | `statement_report` | writes the report of a task of a statement |
-//! | `reported` | turns the files that they report into `add` and `cdc` actions |
+//! | `statement_report` | writes the report of a task that is part of a statement |
+//! | `reported` | turns the files in reports into `add` and `cdc` actions |
 //! | `counted` | collects the values that an engine has assigned to identity columns |
-//! | `iceberg` | finds what a file lacks for Iceberg compatibility |
+//! | `iceberg` | checks files against the rules of Iceberg compatibility |
 //! | `indexed` | reads from the table's properties which columns have statistics |
-//! | `blooms` | reads from them which columns have Bloom filters |
-//! | `nan_columns` | records which columns of a file have a NaN |
-//! | `dictionaries` | learns from files which columns need no dictionary |
-//! | `spec` | the rules for all of them, from the table's protocol and metadata |
-//! | `rename` | gives a batch the physical names of a table with column mapping |
+//! | `blooms` | reads from the table's properties which columns have Bloom filters |
+//! | `nan_columns` | records which columns of a file contain a NaN |
+//! | `dictionaries` | learns from files which columns should have dictionaries |
+//! | `spec` | all rules for writers, from the table's protocol and metadata |
+//! | `rename` | gives a batch the physical names that a table with column mapping uses |
 //!
 //! - A whole batch is checked before any byte of it is written.
 //! - A file is durable before its `add` action is returned. Nothing in this module commits.

@@ -1,8 +1,8 @@
-//! Finds the floating-point columns of a new file that have a NaN, and lists them in the footer for readers, because
-//! bounds in Parquet leave NaN out. ([`crate::values::stats::KnownNans`].)
+//! Finds the floating-point columns of a new file that contain a NaN, and lists them in the footer for readers,
+//! because bounds in Parquet leave NaN out. ([`crate::values::stats::KnownNans`].)
 //!
-//! - Columns are leaf columns by their numbers in the file. Columns inside lists and maps have no bounds, so they are
-//!   not searched.
+//! - Columns are identified by the number of their leaf column in the file. Columns inside of lists and maps have no
+//!   bounds, so they are not searched.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use parquet::file::metadata::KeyValue;
 use crate::scan::leaf_count;
 use crate::values::stats::NANS;
 
-/// The columns with a NaN.
+/// The columns that contain a NaN.
 #[derive(Debug, Default)]
 pub(crate) struct NanColumns(BTreeSet<usize>);
 
 impl NanColumns {
-    /// Searches further rows of the file.
+    /// Searches additional rows of the file.
     pub(crate) fn add(&mut self, rows: &RecordBatch) {
         let mut leaf = 0;
         for column in rows.columns() {
@@ -27,16 +27,17 @@ impl NanColumns {
         }
     }
 
-    /// Returns the entry of the footer.
+    /// Returns the entry for the footer's key-value metadata.
     pub(crate) fn entry(&self) -> KeyValue {
         let list = self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         KeyValue::new(NANS.to_owned(), format!("[{list}]"))
     }
 
-    /// Searches a column whose first leaf has the number `leaf`, which becomes the number of the next one.
+    /// Searches a column whose first leaf column has the number `leaf`. Advances `leaf` to the number after its last
+    /// leaf column.
     fn add_column(&mut self, array: &ArrayRef, leaf: &mut usize) {
-        // The loops do not exit early, so they compile to vector instructions. Finding a NaN in a NULL slot by mistake
-        // only costs a statistic.
+        // The loops do not exit early, so they compile to vector instructions. A NaN in the memory of a NULL may be
+        // found by mistake, which only costs a statistic.
         let has_nan = match array.data_type() {
             DataType::Struct(_) => {
                 for column in array.as_struct().columns() {

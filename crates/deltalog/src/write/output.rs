@@ -1,8 +1,8 @@
-//! Manages the data files of one write, from their names to the actions that add them.
+//! Manages the data files of a write, from choosing their names to creating the actions that add them.
 //!
-//! - Files that were created are deleted unless the write is finished, and only those: a file that existed before is
-//!   never overwritten nor deleted.
-//! - A file that was closed too early can be read back and replaced by another one.
+//! - Unless the write is finished, the files that it created are deleted. A file that existed before is never
+//!   overwritten and never deleted.
+//! - A file that was closed too early can be read back and replaced by a new file.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::storage::Storage;
 use crate::values::footer;
 use crate::values::stats::{CollectOptions, collect_stats};
 
-/// The files of one write.
+/// The data files of one write.
 pub(super) struct Output {
     storage: Storage,
     spec: TableWriteSpec,
@@ -37,27 +37,27 @@ pub(super) struct Output {
     dictionaries: Option<Dictionaries>,
     format: Format,
     environment: Environment,
-    /// The paths of the files that exist.
+    /// The paths of the files that have been created.
     created: HashSet<String>,
     adds: Vec<Option<Add>>,
 }
 
-/// A complete file of the write.
+/// A completed file of the write.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     path: String,
     add: usize,
 }
 
-/// The maximum number of rows of a file that are read back at once, and their maximum size in bytes before compression.
+/// The maximum number of rows that are read back from a file at once, and their maximum uncompressed size in bytes.
 const ROWS_AT_ONCE: i64 = 1024;
 const BYTES_AT_ONCE: i64 = 16 << 20;
 
 impl Output {
-    /// Prepares the files of a write.
+    /// Prepares a write without creating files.
     ///
     /// # Errors
-    /// The errors of [`Format::new`].
+    /// Returns the errors of [`Format::new`].
     pub(super) fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let format = Format::new(&spec, options.environment.file_format());
         Ok(Self {
@@ -82,12 +82,12 @@ impl Output {
         &self.spec
     }
 
-    /// Returns the schema of the files.
+    /// Returns the schema of the data files.
     pub(super) fn file_schema(&self) -> &SchemaRef {
         &self.file_schema
     }
 
-    /// Returns a new file of the partition with these values. It does not exist before its first rows are encoded.
+    /// Begins a file of the partition with these values. The file is created when its first rows are encoded.
     pub(super) fn begin(&self, values: &[Option<String>]) -> DataFile {
         DataFile::new(
             self.new_path(values),
@@ -110,7 +110,7 @@ impl Output {
         )
     }
 
-    /// Applies `change`, which may create the file.
+    /// Applies `change`, which may create the file on disk, and records its path if so.
     pub(super) fn change(
         &mut self,
         file: &mut DataFile,
@@ -118,25 +118,25 @@ impl Output {
     ) -> Result<()> {
         let was_created = file.is_created();
         let changed = change(file, &self.storage);
-        // The file exists even if the change failed afterwards.
+        // The file may exist even if the change failed afterwards.
         if !was_created && file.is_created() {
             self.note_created(file.path().to_owned());
         }
         changed
     }
 
-    /// Records that the file at `path` exists.
+    /// Records that the file at `path` has been created.
     pub(super) fn note_created(&mut self, path: String) {
         self.created.insert(path);
     }
 
-    /// Completes a file. Returns `None` if it has no rows.
+    /// Completes a file. Returns `None` if the file has no rows.
     pub(super) fn close(&mut self, mut file: DataFile) -> Result<Option<WrittenFile>> {
         self.change(&mut file, DataFile::encode)?;
         file.close()?.map(|closed| self.add(closed)).transpose()
     }
 
-    /// Describes a file that is complete.
+    /// Creates the description of a completed file.
     pub(super) fn add(&mut self, closed: ClosedFile) -> Result<WrittenFile> {
         let options = CollectOptions { columns: self.spec.indexed().clone(), is_own: true };
         let stats = collect_stats(&closed.metadata, &self.data_schema, &options)
@@ -158,10 +158,10 @@ impl Output {
         Ok(WrittenFile { path: closed.path, add: self.adds.len() - 1 })
     }
 
-    /// Returns the rows of a file, batch by batch.
+    /// Reads the rows of a file, batch by batch.
     ///
     /// # Errors
-    /// `Unavailable` if the file cannot be read. The batches fail in the same way.
+    /// Returns `Unavailable` if the file cannot be read. Errors in later batches are of the same kind.
     pub(super) fn read(&self, file: &WrittenFile) -> Result<WrittenRows> {
         let opened = self.storage.open_file(&file.path)?.planned_whole();
         let reader = footer::decode(&opened)
@@ -179,8 +179,8 @@ impl Output {
         Ok(WrittenRows { path: file.path.clone(), schema: SchemaRef::clone(&self.file_schema), reader })
     }
 
-    /// Deletes a file that another one has replaced. A file that cannot be deleted is left for clean-up: nothing will
-    /// refer to it.
+    /// Deletes a file that another file has replaced. If it cannot be deleted, it remains until VACUUM removes it,
+    /// because nothing will refer to it.
     pub(super) fn discard(&mut self, file: WrittenFile) {
         if let Some(add) = self.adds.get_mut(file.add) {
             *add = None;
@@ -193,18 +193,17 @@ impl Output {
         }
     }
 
-    /// Returns the actions that add the files, in the order in which the files were completed. From then on the caller
+    /// Returns the actions that add the files, in the order in which they were completed. From then on, the caller
     /// owns the files.
     pub(super) fn finish(&mut self) -> Vec<Add> {
         self.created.clear();
         std::mem::take(&mut self.adds).into_iter().flatten().collect()
     }
 
-    /// Deletes all files that exist.
+    /// Deletes all files that have been created.
     ///
     /// # Errors
-    /// The error of the first file that could not be deleted. The other files are deleted
-    /// nevertheless.
+    /// Returns the error of the first file that could not be deleted. It still deletes the other files.
     pub(super) fn delete(&mut self) -> Result<()> {
         self.adds.clear();
         let results: Vec<Result<()>> = self.created.drain().map(|path| self.storage.delete(&path)).collect();
@@ -212,7 +211,7 @@ impl Output {
     }
 }
 
-/// The rows of a file of the write.
+/// The rows of a file of this write, which are read back.
 pub(super) struct WrittenRows {
     path: String,
     schema: SchemaRef,
@@ -224,7 +223,7 @@ impl Iterator for WrittenRows {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.reader.next()?;
-        // Parquet has other names for the parts of lists and maps.
+        // Parquet uses different names for the parts of lists and maps, so the batch is converted.
         Some(batch.map_err(|error| unreadable(&self.path, error)).and_then(|batch| fit(&batch, &self.schema)))
     }
 }

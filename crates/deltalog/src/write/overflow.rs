@@ -6,10 +6,10 @@
 //! a       rows 0..3 of block 1, 0..2 of block 3, 0..1 of block 4
 //! ```
 //!
-//! - The file is written from beginning to end. Partitions are later read in the same order, so each run is also read
-//!   from beginning to end, and only one decoded block per run is kept.
-//! - The file has no name: it is deleted as soon as it is created, so the system removes it when it is closed, even
-//!   after a crash. On systems that do not support this, the file is deleted when it is closed.
+//! - The file is written sequentially, as several runs of blocks. Partitions are later read in the same order, so
+//!   each run is also read sequentially, and only one decoded block per run is kept in memory.
+//! - The file has no name: it is deleted as soon as it is created, so the operating system removes it when it is
+//!   closed, even after a crash. On systems that do not support this, it is deleted when it is closed.
 //! - Rows are returned exactly as they were written.
 
 use std::fs::File;
@@ -31,13 +31,13 @@ pub(crate) struct Overflow {
     file: Option<File>,
     length: u64,
     blocks: Vec<Block>,
-    /// The block of each run that was read last.
+    /// For each run, the decoded block that was read last.
     recent: Vec<Option<Decoded>>,
-    /// The memory that these blocks take, in bytes.
+    /// The memory in bytes of the decoded blocks.
     memory: usize,
 }
 
-/// Where a block is in the file.
+/// The location of a block in the file.
 #[derive(Clone, Copy)]
 struct Block {
     run: usize,
@@ -51,7 +51,7 @@ struct Decoded {
     bytes: usize,
 }
 
-/// The position of rows in the file.
+/// The location of rows: a block of the file, and a range of rows in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     block: u32,
@@ -60,25 +60,25 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Creates the place of `rows` rows of a block, from `start` on. A block has less than 2³² rows, and a file less
-    /// than 2³² blocks.
+    /// Creates the location of `rows` rows of a block, beginning with row `start`. A block has less than 2³² rows,
+    /// and the file less than 2³² blocks.
     pub(crate) fn new(block: usize, start: usize, rows: usize) -> Self {
         Self { block: block as u32, start: start as u32, rows: rows as u32 }
     }
 
-    /// Returns whether the rows of `block` from `start` on follow these rows.
+    /// Returns whether the row `start` of `block` comes directly after these rows.
     pub(super) fn is_followed_by(&self, block: usize, start: usize) -> bool {
         (self.block as usize, self.start as usize + self.rows as usize) == (block, start)
     }
 
-    /// Adds the rows that follow.
+    /// Extends the location by `rows` rows that come directly after it.
     pub(super) fn grow(&mut self, rows: usize) {
         self.rows += rows as u32;
     }
 }
 
 impl Overflow {
-    /// Creates an overflow without a file, which is created in `directory` when it is needed.
+    /// Creates an overflow without a file. The file is created in `directory` when it is needed.
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self { directory, file: None, length: 0, blocks: Vec::new(), recent: Vec::new(), memory: 0 }
     }
@@ -105,12 +105,12 @@ impl Overflow {
         self.memory = 0;
     }
 
-    /// Begins a run, to which the next blocks belong.
+    /// Begins a run. The blocks that are written next belong to it.
     pub(crate) fn begin_run(&mut self) {
         self.recent.push(None);
     }
 
-    /// Writes a block and returns its number.
+    /// Writes `rows` as a block, and returns the block's number.
     ///
     /// # Errors
     /// `Unavailable`, which names the directory, if the file cannot be written.
@@ -133,7 +133,7 @@ impl Overflow {
         Ok(())
     }
 
-    /// Reads rows.
+    /// Reads the rows at `place`.
     ///
     /// # Errors
     /// `Unavailable`, which names the directory, if the file cannot be read.
@@ -233,7 +233,7 @@ mod tests {
         assert!(error.hint().unwrap().contains("TMPDIR"), "{error}");
     }
 
-    /// Each write to this device fails as if the disk were full.
+    /// Every write to this device fails as if the disk were full.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_an_error() {

@@ -1,4 +1,4 @@
-//! The number of files of a write with many partitions, and the resources that they need.
+//! Tests how many files a write with many partitions creates, and how much memory and how many open files it needs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::storage::Storage;
 use crate::values::stats::IndexedColumns;
 use crate::{Environment, ErrorKind};
 
-/// A table, and the directory of temporary files.
+/// A table's directory, and the directory for temporary files.
 struct Place {
     table: TempDir,
     temporary: TempDir,
@@ -39,7 +39,7 @@ impl Place {
         options
     }
 
-    /// Returns a writer of a table that is partitioned by its first column.
+    /// Returns a writer for a table that is partitioned by its first column.
     fn writer(&self, rows: &RecordBatch, options: WriteOptions) -> DataWriter {
         let columns = [rows.schema_ref().field(0).name().clone()];
         let spec = TableWriteSpec::unmapped(&rows.schema(), &columns, IndexedColumns::All);
@@ -50,7 +50,7 @@ impl Place {
         self.storage.read(&path::decode(&add.path).unwrap()).unwrap().to_vec()
     }
 
-    /// Returns the bytes of all files by partition, in the order of the partition's rows.
+    /// Returns the contents of all files, by partition. The files of a partition are in the order of its rows.
     fn files(&self, adds: &[Add]) -> BTreeMap<String, Vec<Vec<u8>>> {
         let mut files: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
         for add in adds {
@@ -64,7 +64,7 @@ impl Place {
         self.storage.list_after("", "").unwrap().len()
     }
 
-    /// Returns the number of files below this directory that the process has open, without directories.
+    /// Returns the number of files below `directory` that this process has open.
     #[cfg(target_os = "linux")]
     fn open_below(directory: &TempDir) -> usize {
         let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// Returns rows of the given partitions, with a row number and a string of `length` characters that does not compress.
+/// Returns rows of the given partitions, each with a row number and an incompressible string of `length` characters.
 fn rows(partitions: &[usize], length: usize) -> RecordBatch {
     let mut texts = StringBuilder::new();
     let mut state = 1u64;
@@ -94,7 +94,7 @@ fn rows(partitions: &[usize], length: usize) -> RecordBatch {
     .unwrap()
 }
 
-/// Returns the rows with the partitions in another order. The rows of each partition keep their order.
+/// Returns the same rows with the partitions in a different order. The rows of each partition keep their order.
 fn reordered(rows: &RecordBatch, partitions: &[usize]) -> RecordBatch {
     let values = rows.column(0).as_primitive::<Int64Type>().values();
     let mut of: BTreeMap<i64, std::collections::VecDeque<u64>> = BTreeMap::new();
@@ -118,8 +118,8 @@ fn write(place: &Place, rows: &RecordBatch, size: usize, options: WriteOptions) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// The files of a partition depend only on its own rows, not on the order of the partitions, on batches, or on the
-    /// memory.
+    /// The files of a partition depend only on its own rows, and not on the order of the partitions, the batches, or
+    /// the memory.
     #[test]
     fn files_depend_on_the_rows_of_their_partition_alone(
         partitions in prop::collection::vec(0usize..7, 1..3000),
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Files reach their target size, and files that do not fit in memory at once are written while rows still come.
+/// Files reach their target size. Files that do not all fit in memory are written while rows are still being added.
 #[test]
 fn the_number_of_files_is_that_of_their_bytes() {
     let sorted: Vec<usize> = (0..36_000).map(|row| row / 12_000).collect();
@@ -170,7 +170,7 @@ fn the_number_of_files_is_that_of_their_bytes() {
     assert!(others.files(&adds) == expected, "the files differ");
 }
 
-/// A file is completed early because another partition needs one; then more rows come.
+/// A file is completed early because another partition needs a file; then more of its rows arrive.
 #[test]
 fn late_rows_join_the_file_of_their_partition() {
     let place = Place::new();
@@ -204,7 +204,7 @@ fn late_rows_join_the_file_of_their_partition() {
     assert_eq!(place.names(), 0);
 }
 
-/// Rows that have waited in the temporary file are unchanged.
+/// Rows of every type are unchanged after they have waited in the temporary file.
 #[test]
 fn rows_of_every_type_can_wait() {
     let place = Place::new();
@@ -229,7 +229,7 @@ fn rows_of_every_type_can_wait() {
     }
 }
 
-/// No file is begun for a few rows, and the temporary file is the only one that is open.
+/// No file is started for a few rows, so only the temporary file is open.
 #[cfg(target_os = "linux")]
 #[test]
 fn many_partitions_need_few_handles() {
@@ -245,7 +245,7 @@ fn many_partitions_need_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 1);
 }
 
-/// At the end, the maximum number of files is open, and each partition has one file.
+/// At the end of the write, at most the maximum number of files is open, and each partition has one file.
 #[cfg(target_os = "linux")]
 #[test]
 fn completing_many_partitions_needs_few_handles() {
@@ -260,7 +260,7 @@ fn completing_many_partitions_needs_few_handles() {
             most = most.max(Place::open_below(&place.table));
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // For each file, the directory that is synced with it is open as well.
+        // For each file, the directory that is synced together with it is open as well.
         assert!((1..=32).contains(&most), "{most} files were open at once");
         finishing.join().unwrap()
     });
@@ -268,7 +268,7 @@ fn completing_many_partitions_needs_few_handles() {
     assert_eq!(Place::open_below(&place.temporary), 0);
 }
 
-/// The temporary file has no name, so it disappears with the writer in any case.
+/// The temporary file has no name, so it always disappears with the writer.
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_is_left_of_the_temporary_file() {
@@ -302,7 +302,8 @@ fn nothing_is_left_of_the_temporary_file() {
     assert!(is_gone());
 }
 
-/// A temporary file that cannot be written fails the write, with the directory and what to do.
+/// If the temporary file cannot be written, the write fails with an error that names the directory and says what to
+/// do.
 #[test]
 fn without_a_place_for_rows_nothing_is_written() {
     let place = Place::new();

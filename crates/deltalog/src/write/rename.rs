@@ -1,4 +1,4 @@
-//! Gives arrays the names of the schema of files, without copying values.
+//! Renames the fields of arrays to the names that data files use, without copying values.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use super::stored::is_void;
 use crate::error::{Error, Result};
 
-/// Returns `batch` with the names and metadata of `schema`. Otherwise `schema` has the same types, except that it lacks
-/// void fields of structs.
+/// Returns `batch` with the names and metadata of `schema`. The types must be the same, except that `schema` lacks
+/// the void fields of structs.
 ///
 /// # Errors
-/// `SchemaMismatch` if the shapes differ.
+/// Returns `SchemaMismatch` if the shapes of the types differ.
 pub(super) fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns =

@@ -1,8 +1,8 @@
-//! Makes `add` and `cdc` actions for the files that an engine's tasks report to have written, and collects the rows
-//! that they report to have removed.
+//! Creates `add` and `cdc` actions for the files that an engine's tasks report, and collects the rows that the tasks
+//! report as removed.
 //!
 //! - Only reported files belong to a write. Other files in the table's directories are ignored.
-//! - The statistics come from the footers in the reports, by the same code as for all other files. No file is
+//! - The statistics are computed from the footers in the reports, by the same code as for all other files. No file is
 //!   opened.
 
 use std::collections::BTreeMap;
@@ -25,36 +25,35 @@ use crate::values::stats::{CollectOptions, collect_stats};
 /// The results of an engine's tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reported {
-    /// The files that they have written, in the order of the tasks.
+    /// The files that the tasks have written, in the order of the tasks.
     pub files: Vec<Add>,
-    /// The change data files that they have written. (PROTOCOL, "Change Data Files".)
+    /// The change data files that the tasks have written. (PROTOCOL, "Change Data Files".)
     pub changes: Vec<AddCdcFile>,
-    /// The rows that a statement removes, by the number of the file in the statement's plan.
+    /// The rows that a statement removes, by the number that their file has in the statement's plan.
     pub removed: BTreeMap<u32, RoaringTreemap>,
-    /// A file from which two tasks have removed the same row, or have seen that it matches a row of the
-    /// source.
+    /// A file in which two tasks report the same row as removed, or as matching a row of the source.
     pub matched_twice: Option<u32>,
-    /// How many rows the statement has changed.
+    /// The number of rows that the statement has changed, by kind of change.
     pub counts: StatementCounts,
-    /// The bins of an OPTIMIZE that were written.
+    /// The bins of an OPTIMIZE that the tasks have written.
     pub bins: Vec<ReportedBin>,
 }
 
 impl Reported {
-    /// Returns the number of rows that are removed.
+    /// Returns the total number of removed rows.
     pub(crate) fn num_removed(&self) -> u64 {
         self.removed.values().map(RoaringTreemap::len).sum()
     }
 }
 
-/// Returns what the tasks have done. The reports in the byte range `counting` list the files in which the engine
-/// assigned values to identity columns; rows of all other files already had values.
+/// Returns the combined results of the tasks. The reports in the byte range `counting` are of files in which the
+/// engine generated values of identity columns; rows of all other files already had values.
 ///
 /// # Errors
-/// `CorruptData` for a report that does not fit the table: of another form, with a path outside the table, other
-/// partition columns, no readable footer, or a number of rows that differs from the footer; also for a file without the
-/// statistics of an identity column whose values the engine assigned. `SchemaMismatch` for NULL in a partition column
-/// that is NOT NULL.
+/// Returns `CorruptData` for a report that does not fit the table: it has an invalid format, a path outside of the
+/// table, other partition columns, no readable footer, or a number of rows that differs from the footer's. Also
+/// returns it for a file that lacks the statistics of an identity column whose values the engine generated. Returns
+/// `SchemaMismatch` for NULL in a partition column that is NOT NULL.
 pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWriteSpec) -> Result<Reported> {
     let TaskReports { files, changes, removed: rows, staying, counts, bins } = read(reports)?;
     let files_until = |end| match reports.get(..end) {
@@ -97,15 +96,16 @@ pub(crate) fn reported(reports: &[u8], counting: Range<usize>, spec: &TableWrite
     Ok(reported)
 }
 
-/// Returns the rows that a statement removes, by the number of the file.
+/// Returns the rows that a statement removes, by the number of their file.
 ///
 /// # Errors
-/// `CorruptData` for a report of another form.
+/// Returns `CorruptData` for a report with an invalid format.
 pub fn removed_rows(reports: &[u8]) -> Result<BTreeMap<u32, RoaringTreemap>> {
     united(&read(reports)?.removed).map(|(removed, _)| removed)
 }
 
-/// Returns the rows of all tasks by the number of the file, and a file in which two tasks have reported the same row.
+/// Returns the rows of all tasks by the number of their file, and a file in which two tasks have reported the same
+/// row.
 fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, Option<u32>)> {
     let (mut all, mut twice) = (BTreeMap::<u32, RoaringTreemap>::new(), None);
     for rows in tasks {
@@ -122,7 +122,7 @@ fn united(tasks: &[RemovedRows<'_>]) -> Result<(BTreeMap<u32, RoaringTreemap>, O
 /// Returns whether a task has written a change data file.
 ///
 /// # Errors
-/// `CorruptData` for a report of another form.
+/// Returns `CorruptData` for a report with an invalid format.
 pub fn has_change_files(reports: &[u8]) -> Result<bool> {
     Ok(!read(reports)?.changes.is_empty())
 }
@@ -134,10 +134,10 @@ fn positions(rows: &RemovedRows<'_>) -> Result<RoaringTreemap> {
     Ok(RoaringTreemap::from_bitmaps([(rows.upper, lower)]))
 }
 
-/// Returns the decoded paths of all files in `reports`, relative to the table's root, to delete them.
+/// Returns the decoded paths of all files in `reports`, relative to the table's root, so that they can be deleted.
 ///
 /// # Errors
-/// `CorruptData` for a report of another form, or with a path outside the table.
+/// Returns `CorruptData` for a report with an invalid format, or with a path outside of the table.
 pub(crate) fn reported_paths(reports: &[u8]) -> Result<Vec<String>> {
     let TaskReports { files, changes, .. } = read(reports)?;
     let data = files.iter().map(|file| inside(file.path));
@@ -173,7 +173,7 @@ fn added(file: &FileReport<'_>, path: &str, spec: &TableWriteSpec) -> Result<Add
             .with_source(error)
         })?;
     }
-    // Protocol: "Partition Value Serialization": an empty string is NULL.
+    // An empty string is NULL. (Protocol, "Partition Value Serialization".)
     let values = file.partition_values.iter().map(|value| value.filter(|text| !text.is_empty()));
     Ok(Add {
         path: path::encode(path),
@@ -186,7 +186,7 @@ fn added(file: &FileReport<'_>, path: &str, spec: &TableWriteSpec) -> Result<Add
     })
 }
 
-/// Refuses a path that leads out of the table, or into a directory that is not for data files.
+/// Refuses a path that leads outside of the table, or to a directory that is not for data files.
 fn inside(path: &str) -> Result<&str> {
     if is_plain(path) && !path.starts_with("_delta_log/") && !is_below_changes(path) {
         return Ok(path);
@@ -194,7 +194,7 @@ fn inside(path: &str) -> Result<&str> {
     Err(Error::corrupt_data("a task has reported a file that is not a data file of the table").at_path(path))
 }
 
-/// Refuses a path that does not lead into the directory of change data files.
+/// Refuses a path that does not lead to the directory of change data files.
 fn inside_changes(path: &str) -> Result<&str> {
     if is_plain(path) && is_below_changes(path) {
         return Ok(path);
@@ -226,7 +226,8 @@ fn footer(file: &FileReport<'_>) -> Result<ParquetMetaData> {
     Ok(metadata)
 }
 
-/// Refuses NULL, which is also what is stored for an empty string, in a NOT NULL partition column.
+/// Refuses NULL in a partition column that is NOT NULL. An empty string counts as NULL, because NULL is stored for
+/// it.
 pub(crate) fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.partition_columns().iter().zip(spec.physical_partition_columns());
     for (name, physical) in columns {

@@ -1,4 +1,4 @@
-//! Files that an engine's tasks report become `add` actions, or errors that name the file.
+//! Tests that the files which an engine's tasks report become `add` actions, or errors that name the file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::operations::define::TableDefinition;
 use crate::protocol::{Add, AddCdcFile, PrimitiveType, StructField, StructType, path};
 use crate::{Environment, ErrorKind, Result};
 
-/// Returns a Parquet file with the ids from 0 on.
+/// Returns a Parquet file with ids from 0 to `rows` - 1.
 fn parquet(rows: i64) -> Vec<u8> {
     let columns: [(&str, ArrayRef); 2] = [
         ("id", Arc::new(Int64Array::from_iter_values(0..rows))),
@@ -28,7 +28,7 @@ fn parquet(rows: i64) -> Vec<u8> {
     file
 }
 
-/// Returns the last bytes of a file, which begin with the metadata of its footer.
+/// Returns the end of a file, from the beginning of the footer's metadata.
 fn footer(file: &[u8]) -> &[u8] {
     let (rest, end) = file.split_at(file.len() - 8);
     let metadata = u32::from_le_bytes(end[..4].try_into().unwrap()) as usize;
@@ -87,7 +87,7 @@ fn reported_files_are_added_with_the_statistics_of_their_footers() {
     }
 }
 
-/// PROTOCOL, "Partition Value Serialization".
+/// An empty string is NULL. (PROTOCOL, "Partition Value Serialization".)
 #[test]
 fn an_empty_partition_value_is_null() {
     let file = parquet(1);
@@ -105,7 +105,8 @@ fn files_of_all_tasks_keep_their_order() {
     assert_eq!(reported(&[], 0..usize::MAX, &spec(&[])).unwrap(), Reported::default());
 }
 
-/// Two tasks of a MERGE may see the same row. It then matches twice, whether one of them removes it or both leave it.
+/// Two tasks of a MERGE may process the same row. The row then matches twice, whether one of them removes it or both
+/// keep it.
 #[test]
 fn rows_that_two_tasks_have_matched_are_found() {
     let task = |kind: u8, file: i32, rows: &[u32]| {
@@ -152,7 +153,7 @@ fn reports_that_do_not_fit_the_table_are_refused() {
     }
 }
 
-/// PROTOCOL, "Add CDC File".
+/// Tests the `cdc` actions for reported files. (PROTOCOL, "Add CDC File".)
 #[test]
 fn reported_change_files_are_cdc_actions_with_the_values_of_their_partition() {
     let file = parquet(2);
@@ -171,7 +172,7 @@ fn reported_change_files_are_cdc_actions_with_the_values_of_their_partition() {
     assert_eq!(reported_paths(&reports).unwrap(), [data.path, change.path]);
     assert!(has_change_files(&reports).unwrap());
     assert!(!has_change_files(&written(std::slice::from_ref(&data))).unwrap());
-    // Each kind of file has its directory, and as many rows as were written.
+    // A file is refused if it is reported as a file of the other kind, because each kind has its own directory.
     for (files, changes) in [(vec![change.clone()], vec![]), (vec![], vec![data.clone()])] {
         let reports = written_with_changes(&files, &changes);
         assert_eq!(

@@ -1,7 +1,8 @@
-//! Void columns that are NOT NULL: no row may have them, because every value of a void column is NULL.
+//! Void columns that are NOT NULL. No row can be written to such a column, because every value of a void column is
+//! NULL.
 //!
-//! Arrow cannot say that such a column is NOT NULL, so [`fit`](super::fit::fit) does not look. A void field of a struct
-//! only allows rows whose struct is NULL.
+//! An Arrow field of a void column cannot be NOT NULL, so [`fit`](super::fit::fit) does not check it. If a field of a
+//! struct is void and NOT NULL, only rows in which the struct is NULL are allowed.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -31,10 +32,10 @@ fn collect(schema: &StructType, parents: &mut Vec<String>, found: &mut Vec<Colum
     }
 }
 
-/// Refuses rows with NULL in a void column that is NOT NULL.
+/// Refuses rows that have a NULL in a void column that is NOT NULL.
 ///
 /// # Errors
-/// `SchemaMismatch` naming the column.
+/// Returns `SchemaMismatch`, which names the column.
 pub(super) fn check_required(rows: &RecordBatch, columns: &[ColumnPath]) -> Result<()> {
     match columns.iter().find(|column| has_null(rows, column)) {
         Some(column) => Err(Error::schema_mismatch(format!(
@@ -45,7 +46,7 @@ pub(super) fn check_required(rows: &RecordBatch, columns: &[ColumnPath]) -> Resu
     }
 }
 
-/// Returns whether a row has all structs around the void column.
+/// Returns whether there is a row in which none of the structs that contain the void column is NULL.
 fn has_null(rows: &RecordBatch, column: &ColumnPath) -> bool {
     let Some((_, structs)) = column.parts().split_last() else { return false };
     let mut nulls: Option<NullBuffer> = None;

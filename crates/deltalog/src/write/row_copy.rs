@@ -1,8 +1,8 @@
-//! Copies rows unchanged from one file to another. Protocol: "Row Tracking".
+//! Copies rows from one file to another without changing them. (Protocol: "Row Tracking".)
 //!
-//! - With row tracking, rows keep their ids and commit versions: the new files store them in hidden columns, although
-//!   the files also get new ids like all files.
-//! - If the feature is supported but not enabled, rows have no ids to keep.
+//! - With row tracking, rows keep their row ids and commit versions: the new files store them in hidden columns. The
+//!   files themselves also get new ids, like all files.
+//! - If the table supports row tracking but has not enabled it, rows have no ids to keep.
 
 use crate::error::Result;
 use crate::protocol::{MaterializedRowTracking, Metadata, Protocol, tracks_rows};
@@ -10,20 +10,20 @@ use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// How rows of a table are copied.
+/// The scan and the writer's spec for copying rows of a table.
 pub(crate) struct RowCopy {
-    /// Returns the rows, with their ids if the table tracks rows.
+    /// A scan that returns the rows, with their row ids if row tracking is enabled.
     pub(crate) scan: RowScan,
-    /// The spec for the writer of the copies. It has no rules, because the rows have already been checked.
+    /// The spec for the writer of the copies. It contains no rules, because the rows have already been checked.
     pub(crate) spec: TableWriteSpec,
 }
 
 impl RowCopy {
-    /// Returns how rows of `base` are copied to files that otherwise follow `spec`.
+    /// Returns how to copy rows of `base` to files that follow `spec`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id column.
-    /// `CorruptLog` if the table does not name the columns for row ids.
+    /// Returns `InvalidArgument` for a table with row tracking that has a column with the name of a scan's row id
+    /// column. Returns `CorruptLog` if the table's metadata does not name the columns that store row ids.
     pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
         let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
         if !tracks_rows(base.protocol(), base.metadata()) {
@@ -33,21 +33,21 @@ impl RowCopy {
         Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
     }
 
-    /// Returns `spec` for a writer of rows of `base`. If the table tracks rows, the rows include their ids, or NULL to
-    /// get new ones.
+    /// Returns `spec` for a writer of rows of `base`. If row tracking is enabled, the rows must include their ids, or
+    /// NULL to get new ids.
     ///
     /// # Errors
-    /// `CorruptLog` if the table does not name the columns for the ids.
+    /// Returns `CorruptLog` if the table's metadata does not name the columns that store row ids.
     pub(crate) fn with_ids(base: &Snapshot, spec: TableWriteSpec) -> Result<TableWriteSpec> {
         with_ids(base.protocol(), base.metadata(), spec).map_err(|error| base.located(error))
     }
 }
 
-/// Returns `spec` for a writer of rows of a table. If the table tracks rows, the rows include their ids, or NULL to get
-/// new ones.
+/// Returns `spec` for a writer of rows of a table. If row tracking is enabled, the rows must include their ids, or
+/// NULL to get new ids.
 ///
 /// # Errors
-/// `CorruptLog` if the table does not name the columns for the ids.
+/// Returns `CorruptLog` if the table's metadata does not name the columns that store row ids.
 pub(crate) fn with_ids(
     protocol: &Protocol,
     metadata: &Metadata,

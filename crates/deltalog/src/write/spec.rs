@@ -1,14 +1,16 @@
-//! The rules for every writer of a table's files, whether the table exists or is to be created.
+//! The rules for all writers of a table's files. The table may exist, or be about to be created.
 //!
-//! - Data has the logical names of the schema. Files, partition values and statistics have the physical names, and with
-//!   column mapping the files have field ids as well. (PROTOCOL, "Writer Requirements for Column Mapping".)
-//! - Files of a table with Iceberg compatibility have the partition columns after the others and, from version 2 on,
-//!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
-//!   V3" of the protocol's requests for comments.) Other tables may only require the partition columns. ("Materialize
-//!   Partition Columns" of these requests.)
-//! - The table's rules for its rows are kept as text. Each writer binds them before it sees data, or passes them to its
-//!   engine. In this crate, times without a zone are in UTC; in Spark, they are in the zone of the session.
-//! - The spec depends only on protocol and metadata, so that writers in other processes can create the same one.
+//! - Data that is to be written has the logical names of the schema. Files, partition values and statistics have the
+//!   physical names, and with column mapping the files also have field ids. (PROTOCOL, "Writer Requirements for
+//!   Column Mapping".)
+//! - Files of a table with Iceberg compatibility have the partition columns after all other columns and, from version
+//!   2 on, field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg
+//!   Compatibility V3" of the protocol's requests for comments.) Other tables may require the partition columns as
+//!   well. ("Materialize Partition Columns" of these requests.)
+//! - The table's rules for its rows are kept as SQL text. Each writer binds them before it receives data, or passes
+//!   them to its engine. In this crate, times without a zone are in UTC; in Spark, they are in the session's zone.
+//! - The spec depends only on the table's protocol and metadata, so that writers in other processes can create the
+//!   same spec.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -34,11 +36,11 @@ use crate::scan::{ROW_COMMIT_VERSION, ROW_ID};
 use crate::snapshot::Snapshot;
 use crate::values::stats::{IndexedColumns, indexed};
 
-/// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
+/// The size in bytes at which a file is closed and the next one is started, if the table does not set another size.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
 
-/// The same for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`): with smaller files, a
-/// statement that changes a single row has less to rewrite.
+/// The same size for a table whose rows are often changed (`delta.tuneFileSizesForRewrites`). If files are smaller, a
+/// statement that changes a single row has less data to rewrite.
 const TARGET_FILE_SIZE_FOR_REWRITES: u64 = 32 << 20;
 
 /// The rules for writers of a table's files.
@@ -53,7 +55,7 @@ pub struct TableWriteSpec {
     partition_columns: Vec<String>,
     physical_partition_columns: Vec<String>,
     iceberg: Option<IcebergCompat>,
-    /// Whether files contain the partition columns.
+    /// Whether files contain the partition columns as well.
     materializes: bool,
     clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
@@ -61,7 +63,7 @@ pub struct TableWriteSpec {
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
     rules: Arc<RowRules>,
-    /// The void columns that are NOT NULL, so that no row may have them.
+    /// The void columns that are NOT NULL. No row can be written to them.
     required_voids: Vec<ColumnPath>,
 }
 
@@ -69,14 +71,15 @@ impl TableWriteSpec {
     /// Creates the spec of a table with this protocol and this metadata.
     ///
     /// # Errors
-    /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
-    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`], and for a default value that it does not allow.
+    /// Returns `CorruptLog` for an invalid schema, column mapping or property. Returns `Unsupported` in the same
+    /// cases as [`RowRules::of`], and `InvalidArgument` in the same cases as [`IcebergCompat::check`], and for a
+    /// default value that Iceberg compatibility does not allow.
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         Self::clustered(protocol, metadata, &[])
     }
 
-    /// Creates the spec of the table at this version. Clustering columns always have statistics, independent of the
-    /// properties. (PROTOCOL, "Writer Requirements for Clustered Table".)
+    /// Creates the spec of the table at this version. Clustering columns always have statistics, regardless of the
+    /// table's properties. (PROTOCOL, "Writer Requirements for Clustered Table".)
     ///
     /// # Errors
     /// Returns the same errors as [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].
@@ -84,7 +87,7 @@ impl TableWriteSpec {
         Self::of_evolved(snapshot, snapshot.protocol(), snapshot.metadata())
     }
 
-    /// Creates the spec of the table at this version, after a change of its protocol and its metadata.
+    /// Creates the spec of the table at this version, but with another protocol and other metadata.
     ///
     /// # Errors
     /// Returns the same errors as [`TableWriteSpec::of`].
@@ -104,7 +107,7 @@ impl TableWriteSpec {
         columns: &[Vec<String>],
     ) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
-        // Files have field ids in both modes, although in one of them readers find columns by name.
+        // In both modes, files have field ids, although in the mode `name` readers find columns by name.
         let written = match mode {
             ColumnMappingMode::None => ColumnMappingMode::None,
             ColumnMappingMode::Name | ColumnMappingMode::Id => ColumnMappingMode::Id,
@@ -182,28 +185,28 @@ impl TableWriteSpec {
         }
     }
 
-    /// Returns how columns of the table's files are found.
+    /// Returns how readers find columns in the table's files.
     pub fn column_mapping(&self) -> ColumnMappingMode {
         self.mode
     }
 
-    /// Returns the schema that data must be fitted to.
+    /// Returns the logical schema, to which data is converted before it is written.
     pub fn schema(&self) -> &StructType {
         &self.logical
     }
 
-    /// Returns the same schema with Arrow types.
+    /// Returns the logical schema as an Arrow schema.
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
 
-    /// Returns the schema with physical names, including the partition columns, with Arrow types.
+    /// Returns the schema with physical names as an Arrow schema, including the partition columns.
     pub(super) fn physical_arrow(&self) -> &SchemaRef {
         &self.physical_arrow
     }
 
-    /// Returns the directory of files with these partition values, keyed by physical names, relative to the directory
-    /// of a write. It is empty, or ends with a slash.
+    /// Returns the directory of files with these partition values, which are keyed by physical names. The path is
+    /// relative to the directory of the write, and is empty or ends with a slash.
     pub(crate) fn directory_of(&self, values: &PartitionValues) -> String {
         let columns = self.physical_partition_columns().iter();
         hive::directory(columns.map(|name| (name.as_str(), values.get(name).and_then(Option::as_deref))))
@@ -225,13 +228,13 @@ impl TableWriteSpec {
         &self.physical
     }
 
-    /// Returns whether files have the partition columns too, after all others.
+    /// Returns whether files also contain the partition columns, after all other columns.
     pub fn keeps_partition_columns(&self) -> bool {
         self.materializes && !self.partition_columns.is_empty()
     }
 
-    /// Returns the names that an engine uses for the partition columns in the directories of its files. They differ
-    /// from the names of all columns in the files.
+    /// Returns the names that an engine uses for the partition columns in directory names. They differ from the names
+    /// of all columns in the files.
     pub fn directory_columns(&self) -> Vec<String> {
         let names = &self.physical_partition_columns;
         if !self.keeps_partition_columns() {
@@ -262,10 +265,10 @@ impl TableWriteSpec {
         Some(Tags::from([(name.to_owned(), Some(value.to_owned()))]))
     }
 
-    /// Refuses a table with rows that data files cannot hold.
+    /// Refuses a table whose rows cannot be stored in data files.
     ///
     /// # Errors
-    /// `SchemaMismatch`; names the column.
+    /// Returns `SchemaMismatch`, which names the column.
     pub fn ensure_storable(&self) -> Result<()> {
         self.arrow.fields().iter().try_for_each(|field| check_storable(field, field.name()))?;
         match self.data_columns().is_empty() {
@@ -277,15 +280,15 @@ impl TableWriteSpec {
         }
     }
 
-    /// Refuses rows with NULL in a void column that is NOT NULL.
+    /// Refuses rows that have a NULL in a void column that is NOT NULL.
     ///
     /// # Errors
-    /// `SchemaMismatch`; names the column.
+    /// Returns `SchemaMismatch`, which names the column.
     pub(super) fn check_voids(&self, rows: &RecordBatch) -> Result<()> {
         check_required(rows, &self.required_voids)
     }
 
-    /// Returns whether files lack columns of the table, or fields of structs, because they are void.
+    /// Returns whether files lack columns of the table, or fields of structs, because their type is void.
     pub fn lacks_void(&self) -> bool {
         self.arrow.fields().iter().any(|field| lacks_void(field))
     }
@@ -300,7 +303,7 @@ impl TableWriteSpec {
             .collect()
     }
 
-    /// Returns the positions in the schema of the columns that files have, in their order in files.
+    /// Returns the positions in the schema of the columns that files contain, in the order that they have in files.
     pub(super) fn file_columns(&self) -> Vec<usize> {
         let mut columns = self.data_columns();
         if self.keeps_partition_columns() {
@@ -314,8 +317,8 @@ impl TableWriteSpec {
         self.physical_columns(self.file_columns())
     }
 
-    /// Returns the schema of the columns that have statistics: the columns of the files without the partition columns,
-    /// whose values the log has anyway.
+    /// Returns the schema of the columns that have statistics: the columns of the files except the partition columns,
+    /// whose values are in the log.
     pub(crate) fn data_schema(&self) -> SchemaRef {
         self.physical_columns(self.data_columns())
     }
@@ -325,7 +328,7 @@ impl TableWriteSpec {
         Arc::new(Schema::new(stored_fields(&fields.cloned().collect())))
     }
 
-    /// Returns the paths of the columns that the table is clustered by.
+    /// Returns the logical paths of the columns that the table is clustered by.
     pub(crate) fn clustering(&self) -> &[Vec<String>] {
         &self.clustering
     }
@@ -340,12 +343,12 @@ impl TableWriteSpec {
         &self.indexed
     }
 
-    /// Returns the Bloom filters that files have.
+    /// Returns the Bloom filters that the table's files have.
     pub fn bloom_filters(&self) -> &BloomFilters {
         &self.bloom_filters
     }
 
-    /// Returns the size in bytes at which a file is closed and the next one is begun.
+    /// Returns the size in bytes at which a file is closed and the next one is started.
     pub fn target_file_size(&self) -> u64 {
         self.target_file_size
     }
@@ -363,8 +366,8 @@ impl TableWriteSpec {
         self.rules.bind(self.schema(), "UTC")
     }
 
-    /// Returns the metadata of the table after this write has used values of identity columns; `None` if it has used
-    /// none. (PROTOCOL, "Identity Columns".)
+    /// Returns the table's metadata with the new high water marks of identity columns; `None` if this write used no
+    /// values of identity columns. (PROTOCOL, "Identity Columns".)
     ///
     /// # Errors
     /// Returns the same errors as [`StructType::try_new`].
@@ -373,7 +376,8 @@ impl TableWriteSpec {
         Ok(marked.map(|schema| Metadata { schema_string: schema.to_json(), ..metadata.clone() }))
     }
 
-    /// Returns the spec with one more condition that rows must meet. `time_zone` applies to times without a zone.
+    /// Returns the spec with an additional condition that rows must meet. `time_zone` applies to times without a
+    /// zone.
     #[must_use]
     pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
         let check = RuleText { time_zone: Some(time_zone.to_owned()), ..RuleText::new(name, sql) };
@@ -381,7 +385,7 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec with another size of files.
+    /// Returns the spec with another target size of files.
     #[must_use]
     pub(crate) fn with_target_file_size(mut self, bytes: u64) -> Self {
         self.target_file_size = bytes;
@@ -389,8 +393,9 @@ impl TableWriteSpec {
     }
 
     /// Returns the spec for rows that include their row ids, in the columns that a scan of the table appends. Files
-    /// store these columns under the names in `materialized`, without statistics. (PROTOCOL, "Row Tracking", "Writer
-    /// Requirements for Row Tracking".) From version 3 of Iceberg compatibility on they have field ids.
+    /// store these columns under the names in `materialized`, and the columns have no statistics. (PROTOCOL, "Row
+    /// Tracking", "Writer Requirements for Row Tracking".) From version 3 of Iceberg compatibility on, they have
+    /// field ids.
     #[must_use]
     pub(crate) fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Self {
         let indexed = indexed(&self.data_schema(), &self.indexed).into_iter().map(|(path, _)| path);
@@ -407,8 +412,8 @@ impl TableWriteSpec {
         self.with_columns(columns.map(|(name, _)| field(name)), physical)
     }
 
-    /// Returns the spec of change data files: rows have a column `name` with the kind of their change, and are not
-    /// checked. They have no Bloom filters. (PROTOCOL, "Change Data Files".)
+    /// Returns the spec of change data files. Their rows have an additional column `name` with the kind of change,
+    /// and are not checked. The files have no Bloom filters. (PROTOCOL, "Change Data Files".)
     #[must_use]
     pub(crate) fn with_change_type(mut self, name: &str) -> Self {
         self.bloom_filters = BloomFilters::default();
@@ -416,7 +421,7 @@ impl TableWriteSpec {
         self.without_rules().with_columns([field.clone()], [field])
     }
 
-    /// Appends columns, given by their logical and their physical fields.
+    /// Appends columns. Each is given as a logical and as a physical field.
     fn with_columns<const N: usize>(mut self, logical: [Field; N], physical: [Field; N]) -> Self {
         let more = |schema: &Schema, fields: [Field; N]| {
             let fields: Fields = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
@@ -427,8 +432,8 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for one of several writers, which assigns the values of identity columns in its lane. Without a
-    /// lane it cannot assign any.
+    /// Returns the spec for one of several writers, which assigns values of identity columns from its lane. Without a
+    /// lane, it cannot assign values.
     #[must_use]
     pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
@@ -436,14 +441,14 @@ impl TableWriteSpec {
         self
     }
 
-    /// Returns the spec for rows that already have their values of identity columns.
+    /// Returns the spec for rows that already have values in their identity columns.
     #[must_use]
     pub(crate) fn with_given_identities(mut self) -> Self {
         Arc::make_mut(&mut self.rules).identities = Identities::default();
         self
     }
 
-    /// Returns the spec for rows that have already been checked.
+    /// Returns the spec for rows that have already been checked, so that it has no rules.
     #[must_use]
     pub(crate) fn without_rules(mut self) -> Self {
         self.rules = Arc::default();

@@ -1,7 +1,8 @@
-//! Finds the partition of each row from its partition values.
+//! Finds the partition of each row.
 //!
-//! - Two values belong to the same partition if the log has the same text for them.
-//! - A combination of values is formatted once for all batches. After that a row costs one look-up by its bytes.
+//! - Two values belong to the same partition if the log represents them by the same string.
+//! - Each combination of values is converted to strings only once per write. After that, each row costs one look-up
+//!   of its values as bytes.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::nullif;
@@ -14,17 +15,18 @@ use hashbrown::HashMap;
 use crate::error::{Error, Result};
 use crate::protocol::partition_value::to_log_string;
 
-/// The values of one partition in the order of the partition columns.
+/// The values of one partition, in the order of the partition columns.
 pub(super) type PartitionKey = Vec<Option<String>>;
 
-/// The number of a partition of one write, in the order in which the partitions appeared.
+/// The number of a partition within a write. Partitions are numbered in the order in which they appear.
 pub(super) type PartitionId = usize;
 
-/// A splitter of batches by the partition columns of a table.
+/// Finds the partitions of batches.
 pub(super) struct Splitter {
     columns: Vec<PartitionColumn>,
     converter: RowConverter,
-    /// Partitions by their values as comparable bytes. Values with the same text have the same partition.
+    /// The partitions by their values, encoded as comparable bytes. Values that the log represents by the same string
+    /// have the same partition.
     by_value: HashMap<Box<[u8]>, PartitionId>,
     by_key: HashMap<PartitionKey, PartitionId>,
     keys: Vec<PartitionKey>,
@@ -65,11 +67,11 @@ impl Splitter {
         Ok(Self { columns, converter, by_value: HashMap::new(), by_key: HashMap::new(), keys: Vec::new() })
     }
 
-    /// Returns `batch` with the partition values that readers will find: an empty string is stored as NULL. Protocol:
-    /// "Partition Value Serialization".
+    /// Returns `batch` with the partition values that readers will find: an empty string becomes NULL. (Protocol:
+    /// "Partition Value Serialization".)
     ///
     /// # Errors
-    /// `SchemaMismatch` if a NOT NULL column has an empty string.
+    /// Returns `SchemaMismatch` if a partition column is NOT NULL and has an empty string.
     pub(super) fn as_stored(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let (schema, mut arrays, rows) = batch.into_parts();
         for column in &self.columns {
@@ -94,12 +96,12 @@ impl Splitter {
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(unsplittable)
     }
 
-    /// Returns whether all rows belong to one partition, because there is no partition column.
+    /// Returns whether the table has no partition columns, so that all rows belong to one partition.
     pub(super) fn is_trivial(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Returns the number of partitions so far.
+    /// Returns the number of partitions that have been found so far.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
@@ -112,7 +114,7 @@ impl Splitter {
     /// Returns the partition of each row of `batch`.
     ///
     /// # Errors
-    /// `SchemaMismatch` for a value that cannot be a partition value.
+    /// Returns `SchemaMismatch` for a value that the log cannot represent as a partition value.
     pub(super) fn partitions(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionId>> {
         let arrays: Vec<ArrayRef> =
             self.columns.iter().map(|column| batch.column(column.index).clone()).collect();
@@ -137,7 +139,7 @@ impl Splitter {
         Ok(partitions)
     }
 
-    /// Records that `values` have the text `key`, and returns their partition.
+    /// Records that the log represents `values` by the strings `key`, and returns their partition.
     fn add(&mut self, values: &[u8], key: PartitionKey) -> PartitionId {
         let next = self.keys.len();
         let partition = self.by_key.get(&key).copied().unwrap_or(next);
@@ -164,7 +166,7 @@ impl Splitter {
     }
 }
 
-/// Returns the error for a NOT NULL partition column without a value. (PROTOCOL, "Partition Value Serialization".)
+/// Returns the error for a NOT NULL partition column that has no value. (PROTOCOL, "Partition Value Serialization".)
 pub(super) fn null_in_partition_column(name: &str) -> Error {
     Error::schema_mismatch(format!(
         "partition column '{name}' has NULL or an empty string, which is stored as NULL, but it is NOT NULL"

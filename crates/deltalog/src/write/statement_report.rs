@@ -1,5 +1,5 @@
-//! The report of a task of a statement that this crate carries out, in the form of `task_report`. Its files are
-//! reported elsewhere.
+//! Writes the report of a task that is part of a statement of this crate, in the format that `task_report` reads. The
+//! files that the task wrote are reported separately.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use roaring::RoaringTreemap;
 use super::task_report::{REMOVED_ROWS, ROW_COUNTS, STAYING_ROWS, StatementCounts, VERSION};
 use crate::error::{Error, Result};
 
-/// Rows by the number of their file.
+/// Rows, as positions in their file, by the number of the file.
 pub(crate) type RowsByFile = BTreeMap<u32, RoaringTreemap>;
 
-/// Returns the report of one task: rows that it removes, rows that match and stay, and how many rows it has met. A row
-/// that occurs more than once in `removed`, or in `staying`, has been met twice.
+/// Returns the report of one task: the rows that it removes, the rows that match and stay, and the numbers of rows
+/// that it processed. If a row occurs twice in `removed`, or twice in `staying`, it was matched twice.
 ///
 /// # Errors
-/// `Unsupported` for a task that removes more rows than a report can have.
+/// Returns `Unsupported` for a task that removes more rows than a report can contain.
 pub(crate) fn statement_report(
     removed: &[RowsByFile],
     staying: &[RowsByFile],

@@ -1,9 +1,10 @@
-//! Determines which columns of a table its data files store: all except `void` columns, which are NULL in every row.
+//! Determines which columns of a table are stored in data files: all except `void` columns, which are NULL in every
+//! row.
 //!
-//! - A void column, and a void field of a struct, is left out of files, as by the JVM connector. Readers find NULL in
-//!   columns that a file lacks. (PROTOCOL, "Primitive Types", only recommends ignoring such columns.)
-//! - Parquet cannot represent a struct whose fields are all void, nor an array or a map that contains void. The schema
-//!   of a table may have them, but rows cannot be written.
+//! - Void columns, and void fields of structs, are not stored, as in the JVM connector. Readers find NULL in columns
+//!   that a file lacks. (PROTOCOL, "Primitive Types", only recommends ignoring such columns.)
+//! - Parquet cannot represent a struct whose fields are all void, or an array or a map that contains void. The schema
+//!   of a table may have such columns, but rows cannot be written to it.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 
-/// Returns the fields that files store.
+/// Returns the fields that are stored in files.
 pub(super) fn stored_fields(fields: &Fields) -> Fields {
     fields.iter().filter(|field| !is_void(field.data_type())).map(stored_field).collect()
 }
@@ -30,7 +31,7 @@ pub(super) fn is_void(data_type: &DataType) -> bool {
     *data_type == DataType::Null
 }
 
-/// Returns whether files do not store a field, or a part of it.
+/// Returns whether a field, or a part of it, is not stored in files.
 pub(super) fn lacks_void(field: &Field) -> bool {
     match field.data_type() {
         DataType::Struct(inner) => inner.iter().any(|field| lacks_void(field)),
@@ -38,7 +39,7 @@ pub(super) fn lacks_void(field: &Field) -> bool {
     }
 }
 
-/// Refuses a field that files cannot store, if the table is to have rows. `path` is its name in the table.
+/// Refuses a field that files cannot store. `path` is its name in the table.
 ///
 /// # Errors
 /// `SchemaMismatch`, which names the column.

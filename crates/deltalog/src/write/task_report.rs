@@ -1,4 +1,4 @@
-//! The reports of an engine's tasks, as bytes.
+//! The binary format in which an engine's tasks report their results.
 //!
 //! ```text
 //! reports = for each task whose work counts: i32 length, report
@@ -19,14 +19,16 @@
 //! ```
 //!
 //! - Numbers are big endian. Paths are decoded, and relative to the table's root.
-//! - A task that is repeated reports again. The engine says which report of a task counts, and passes on only that one.
+//! - A task that is repeated reports again. The engine decides which report of a task counts, and passes on only that
+//!   one.
 //! - All input is checked: lengths are compared with the number of available bytes.
 
 use std::str;
 
 use crate::error::{Error, Result};
 
-/// The version of the format. Java and Rust come from one wheel, so a different version is an error.
+/// The version of the format. The Java and the Rust code come from the same wheel, so a different version is an
+/// error.
 pub(super) const VERSION: u8 = 1;
 
 const DATA_FILE: u8 = 1;
@@ -37,7 +39,7 @@ const CHANGE_FILE: u8 = 5;
 pub(super) const STAYING_ROWS: u8 = 6;
 const BIN: u8 = 7;
 
-/// The results of all tasks.
+/// The combined results of all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TaskReports<'a> {
     pub(super) files: Vec<FileReport<'a>>,
@@ -48,43 +50,43 @@ pub(super) struct TaskReports<'a> {
     pub(super) bins: Vec<ReportedBin>,
 }
 
-/// A bin of an OPTIMIZE, as the task that has written it reports it.
+/// A bin of an OPTIMIZE, as reported by the task that wrote it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportedBin {
-    /// The number of the bin in its batch.
+    /// The number of the bin within its batch.
     pub bin: u32,
     /// The index of the new file among all files that were reported; `None` if no row was written.
     pub file: Option<usize>,
-    /// The numbers of the old files whose rows were copied, in the order of the rows, and how many rows each
-    /// gave.
+    /// The numbers of the old files whose rows were copied, and the number of rows from each, in the order of the
+    /// rows.
     pub rows: Vec<(u32, u64)>,
 }
 
-/// Rows of a file that a task removes, or has matched.
+/// Rows of a file that a task has removed or matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RemovedRows<'a> {
-    /// The number of the file in the plan of the statement.
+    /// The number of the file in the statement's plan.
     pub(super) file: u32,
-    /// The upper half of the positions.
+    /// The upper 32 bits of the rows' positions.
     pub(super) upper: u32,
-    /// The lower halves: a Roaring bitmap.
+    /// The lower 32 bits of the rows' positions, as a Roaring bitmap.
     pub(super) bitmap: &'a [u8],
 }
 
-/// How many rows the tasks of a statement have changed, deleted, inserted and copied.
+/// The numbers of rows that the tasks of a statement have changed, deleted, inserted and copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatementCounts {
     /// Rows that were changed.
     pub updated: u64,
     /// Rows that were deleted.
     pub deleted: u64,
-    /// How many of the changed rows have no matching row in the source.
+    /// The number of updated rows that no row of the source matches.
     pub updated_by_source: u64,
-    /// How many of the deleted rows have no matching row in the source.
+    /// The number of deleted rows that no row of the source matches.
     pub deleted_by_source: u64,
     /// Rows that were added.
     pub inserted: u64,
-    /// Rows that were copied as they are.
+    /// Rows that were copied without changes.
     pub copied: u64,
 }
 
@@ -96,16 +98,16 @@ pub(super) struct FileReport<'a> {
     pub(super) size: i64,
     pub(super) modification_time_ms: i64,
     pub(super) rows: u64,
-    /// The value of each partition column, in their order, in the form of the log.
+    /// The values of the partition columns, in their order, as the log spells them.
     pub(super) partition_values: Vec<Option<&'a str>>,
-    /// The last bytes of the file, from the footer's metadata on.
+    /// The end of the file, from the beginning of the footer's metadata.
     pub(super) footer: &'a [u8],
 }
 
 /// Reads the reports of all tasks.
 ///
 /// # Errors
-/// `CorruptData` for bytes of another form.
+/// Returns `CorruptData` for bytes that do not have the expected format.
 pub(super) fn read(reports: &[u8]) -> Result<TaskReports<'_>> {
     let mut read = TaskReports::default();
     let mut reports = Bytes(reports);
@@ -151,7 +153,7 @@ fn malformed(what: &str) -> Error {
     Error::corrupt_data(format!("the report of a task cannot be read: {what}"))
 }
 
-/// Bytes that are read from the front.
+/// A sequence of bytes that is read from the front.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -178,7 +180,7 @@ impl<'a> Bytes<'a> {
         usize::try_from(length).map_err(|_| malformed("a length is negative"))
     }
 
-    /// Reads a length and that many bytes.
+    /// Reads a length, followed by that many bytes.
     fn block(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
@@ -246,12 +248,12 @@ pub(super) mod tests {
         [&i32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat()
     }
 
-    /// Returns the report of one task, as Java writes it.
+    /// Returns the report of one task, as the Java code writes it.
     pub(crate) fn written(files: &[FileReport<'_>]) -> Vec<u8> {
         written_with_changes(files, &[])
     }
 
-    /// Does the same for a task that has written change data files as well.
+    /// Returns the report of one task that has also written change data files, as the Java code writes it.
     pub(crate) fn written_with_changes(files: &[FileReport<'_>], changes: &[FileReport<'_>]) -> Vec<u8> {
         let mut report = vec![VERSION];
         let data = files.iter().map(|file| (DATA_FILE, file));
@@ -338,7 +340,7 @@ pub(super) mod tests {
             let mut bytes = written(std::slice::from_ref(&file));
             let last = bytes.len() - 1;
             bytes[at.min(last)] = byte;
-            // Neither may panic, and truncated bytes must be detected.
+            // Reading must not panic, and must detect truncated bytes.
             let _ = read(&bytes);
             let cut = &written(&[file])[..length.min(last)];
             prop_assert!(cut.is_empty() || read(cut).is_err());

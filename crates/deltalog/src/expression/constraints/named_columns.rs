@@ -10,7 +10,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::expression::predicate::BoundColumn;
 
-/// The columns of a batch, each of which may be replaced.
+/// The columns of a batch, which rules may replace one by one.
 pub(super) struct NamedColumns {
     schema: SchemaRef,
     columns: Vec<ArrayRef>,

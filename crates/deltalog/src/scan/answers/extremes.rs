@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use super::{MinMax, unfit};
 use crate::error::Result;
 
-/// The minima and maxima of the values seen so far: one per batch and group.
+/// The minima and maxima of the values seen so far, with one value for each batch and group.
 pub(super) struct Extremes {
     data_type: DataType,
     min: Extreme,
@@ -34,7 +34,7 @@ impl Extremes {
         self.max.add(max, &group)
     }
 
-    /// Returns the extremes of `groups`; NULL for a group without values.
+    /// Returns the minimum and maximum of each of `groups`; NULL for a group without values.
     pub(super) fn finish(self, groups: &[usize]) -> Result<MinMax> {
         Ok(MinMax {
             min: self.min.finish(&self.data_type, groups)?,
@@ -68,7 +68,7 @@ impl Extreme {
         take(&values, &rows, None).map_err(unfit)
     }
 
-    /// Returns for each group the row with its minimum or maximum.
+    /// Returns for each group the index of the row with its minimum or maximum.
     fn of_groups(
         &self,
         array: &ArrayRef,

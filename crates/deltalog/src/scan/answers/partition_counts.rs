@@ -1,4 +1,4 @@
-//! Row counts of partitions.
+//! The number of rows in each partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::Result;
 use crate::expression::predicate::ColumnPath;
 use crate::scan::partitions::PartitionColumns;
 
-/// Row counts by the values of partition columns.
+/// The number of rows for each combination of partition values.
 pub(super) struct PartitionCounts {
     fields: Vec<FieldRef>,
     converter: RowConverter,
-    /// The number of each partition, in order of appearance. Keys are the partition values in a form that
-    /// sorts like them.
+    /// The number of each partition, in order of appearance. The keys are the partition values, encoded as bytes that
+    /// sort like the values.
     numbers: BTreeMap<Box<[u8]>, usize>,
     counts: Vec<u64>,
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::log::replay::{Commit, FileColumn, changing, with_columns};
 use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
 
-/// A commit with its file actions that changed rows.
+/// A commit that changed rows, with the file actions that made the changes.
 #[derive(Debug)]
 pub(crate) struct FeedCommit {
     pub(super) version: u64,
@@ -35,11 +35,11 @@ pub(super) struct FileActions {
     /// The actions as Arrow rows, with the required columns of the log (`path`, `size`, …).
     pub(super) batch: RecordBatch,
     /// The actions that may contain a requested change: an inserted row for an `add` action, a deleted row for a
-    /// `remove` action. The others stay in `batch`, because both actions of a path are compared.
+    /// `remove` action. `batch` contains the other actions as well, because the two actions of a path are compared.
     pub(super) kept: Kept,
 }
 
-/// The files of a commit that may contain a requested change: all, or these.
+/// The files of a commit that may contain a requested change; `None` means all files.
 #[derive(Debug)]
 pub(super) struct Kept(Option<BooleanArray>);
 
@@ -48,7 +48,7 @@ impl Kept {
         self.0.as_ref().is_none_or(|kept| kept.is_null(row) || kept.value(row))
     }
 
-    /// Restricts the files to those that are also `selected`.
+    /// Restricts the files to those that are also in `selected`.
     fn and(self, selected: Option<&BooleanArray>) -> Self {
         let Some(selected) = selected else { return self };
         let both = |(row, is_selected)| Some(is_selected == Some(true) && self.has(row));
@@ -56,11 +56,11 @@ impl Kept {
     }
 }
 
-/// The columns that are kept of file actions.
+/// The columns of file actions that are kept.
 const COLUMNS: [FileColumn; 4] =
     [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
 
-/// The file actions of a commit that changed rows, in the form of the log.
+/// The file actions of a commit that changed rows, as rows with the columns of the log.
 #[derive(Debug)]
 pub(super) enum ChangedActions {
     /// Changes that the writer recorded.
@@ -81,7 +81,7 @@ impl ChangedActions {
     /// Collects the file actions of `commit` that changed rows.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(super) fn of(commit: Commit) -> Result<Self> {
         if !commit.cdc.is_empty() {
             return Ok(Self::Recorded(commit.cdc));
@@ -94,11 +94,11 @@ impl ChangedActions {
         Ok(Self::Inferred { adds: actions(&commit.adds)?, removes: actions(&commit.removes)? })
     }
 
-    /// Returns the commit with all of these actions, or with the selected ones. Those that cannot contain a requested
-    /// row are left out.
+    /// Returns the commit with all of these actions, or with the selected ones. Actions that cannot contain a
+    /// requested row are left out.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(super) fn feed_commit(
         &self,
         version: u64,
@@ -145,7 +145,7 @@ impl FeedCommit {
     /// Collects the file actions of `commit` that changed rows.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(super) fn new(commit: Commit, timestamp_ms: i64, pruner: Option<&FeedPruner>) -> Result<Self> {
         let version = commit.version;
         ChangedActions::of(commit)?.feed_commit(version, timestamp_ms, pruner, None)
@@ -162,7 +162,7 @@ fn without_statistics(actions: &RecordBatch) -> Result<RecordBatch> {
     with_columns(actions, COLUMNS.iter().map(|column| column.field()).collect())
 }
 
-/// Returns whether the writer reports a MERGE that changed no row. Missing metrics are not taken as a report.
+/// Returns whether the commit's metrics report a MERGE that changed no row. Missing metrics report nothing.
 fn is_merge_without_changes(info: &CommitInfo) -> bool {
     let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
     let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);
@@ -172,7 +172,7 @@ fn is_merge_without_changes(info: &CommitInfo) -> bool {
             .all(|name| metric(name).is_some_and(is_zero))
 }
 
-/// Returns the partition values of `files` in the form of `add` actions.
+/// Returns the partition values of `files` as maps, like the column `partitionValues` of `add` actions.
 fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
     let names =
         MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
@@ -189,7 +189,7 @@ fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
     Ok(maps.finish())
 }
 
-/// Returns the decoded and checked paths of a batch of file actions.
+/// Returns the decoded and validated paths of a batch of file actions.
 pub(super) fn paths(actions: &RecordBatch, resolver: &PathResolver) -> Result<Vec<Arc<LogPath>>> {
     let paths =
         actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());

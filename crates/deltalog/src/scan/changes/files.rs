@@ -1,4 +1,4 @@
-//! The files of a change data feed, with the rows to read and the kind of change.
+//! The files of a change data feed, with the rows to read from each and the kind of change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// Returns the value of the column `_change_type` if it is the same for all rows.
+    /// Returns the value of the column `_change_type` if it is the same for all rows of the file.
     pub fn change_type(self) -> Option<&'static str> {
         match self {
             Self::Insert => Some("insert"),
@@ -41,12 +41,12 @@ impl ChangeKind {
 pub struct ChangeFile {
     /// The kind of change.
     pub kind: ChangeKind,
-    /// The version that changed the rows.
+    /// The version of the table that changed the rows.
     pub version: u64,
-    /// The time of that version's commit, in milliseconds since the epoch.
+    /// The time at which that version was committed, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The file with its rows to read, and the values of its partition columns and of those columns of the
-    /// feed that are constant.
+    /// The file with the rows to read from it, the values of its partition columns, and those columns of the feed
+    /// that have the same value in all its rows.
     pub file: DataFile,
 }
 
@@ -101,7 +101,7 @@ impl ChangeFiles {
                             size: size(file.size, &file.path)?,
                             partition_values: PartitionRow::new(Arc::clone(&values), row)?,
                             rows: FileRows::All,
-                            // Rows of change data files have no ids.
+                            // Rows of change data files have no row ids.
                             row_tracking: RowTracking::default(),
                         },
                     })
@@ -139,7 +139,7 @@ impl ChangeFiles {
             if let Some(is_paired) = is_paired.get_mut(*add) {
                 *is_paired = true;
             }
-            // Both actions refer to the same rows; only their deletion vectors differ.
+            // The two actions refer to the same file and differ only in their deletion vectors.
             let (old, new) = (removes.vectors.get(row)?, adds.vectors.get(*add)?);
             if old == new {
                 continue;
@@ -204,16 +204,16 @@ impl ChangeFiles {
     }
 }
 
-/// The `add` or `remove` actions of a commit.
+/// The `add` actions, or the `remove` actions, of a commit.
 struct Actions<'a> {
     commit: &'a FeedCommit,
     paths: Vec<Arc<LogPath>>,
     sizes: &'a Int64Array,
     vectors: DeletionVectorColumn<'a>,
     kept: &'a Kept,
-    /// The constant values for files whose rows were deleted.
+    /// The constant columns of the feed, for files whose rows were deleted.
     deleted: Arc<StructArray>,
-    /// The constant values for files whose rows were inserted.
+    /// The constant columns of the feed, for files whose rows were inserted.
     inserted: Arc<StructArray>,
 }
 
@@ -223,7 +223,7 @@ impl Actions<'_> {
             .paths
             .get(row)
             .ok_or_else(|| Error::corrupt_log("the columns of file actions differ in length"))?;
-        // Only `add` actions require a size.
+        // The protocol requires a size in `add` actions only.
         let size = match self.sizes.is_valid(row) {
             true => size(self.sizes.value(row), &path.to_string())?,
             false => of.storage.open_log_path(path)?.size(),

@@ -1,5 +1,5 @@
-//! Random histories: the feed compared with the operations performed, and with the rows of the versions.
-//! (PROTOCOL, "Add CDC File".)
+//! Compares the change feed of random histories with the operations that were performed, and with the rows of each
+//! version. (PROTOCOL, "Add CDC File".)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use super::test_table::*;
 use crate::expression::predicate::{ParseMode, parse};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// A change to a table; the numbers select files and rows.
+/// A change to a table. The numbers in it select files and rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Append(u8),
-    /// Replaces the set of a file's deleted rows, perhaps by a smaller one.
+    /// Replaces the set of a file's deleted rows, possibly by a smaller one.
     Redelete(prop::sample::Index, BTreeSet<u8>),
     Drop(prop::sample::Index),
     /// Rewrites a file without `dataChange`.
     Rewrite(prop::sample::Index),
-    /// Records changes in `cdc` files, together with file actions that do not show the changes.
+    /// Records changes in `cdc` files, together with file actions that do not show these changes.
     Record(prop::sample::Index),
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A table, and its live files.
+/// A table, and the files that are live in its newest version.
 pub(crate) struct History {
     pub(crate) table: Table,
     live: Vec<Live>,
@@ -48,18 +48,18 @@ impl History {
         Self { table: Table::new(), live: Vec::new(), next_id: 0 }
     }
 
-    /// Performs `step` and returns its changes.
+    /// Performs `step`, and returns the changes that the feed should report for it.
     pub(crate) fn apply(&mut self, step: Step) -> Rows {
         apply(&mut self.table, &mut self.live, &mut self.next_id, step, Stats::None)
     }
 
-    /// Returns the rows of the newest version as inserts of it.
+    /// Returns the rows of the newest version as changes of that version that insert them.
     pub(crate) fn as_inserts(&self) -> Rows {
         change("insert", self.live.iter().flat_map(Live::rows), self.table.versions - 1)
     }
 }
 
-/// A live file: its rows, and the deleted ones among them.
+/// A live file: its rows, and the rows that are deleted from it.
 #[derive(Debug, Clone)]
 struct Live {
     path: String,
@@ -69,7 +69,8 @@ struct Live {
     stats: Stats,
 }
 
-/// The statistics of a file's actions: none, bounds of the live rows, or bounds of all rows in the file.
+/// Which statistics a file's actions contain: none, the bounds of the live rows, or the bounds of all rows in the
+/// file.
 #[derive(Debug, Clone, Copy)]
 enum Stats {
     None,
@@ -82,7 +83,7 @@ fn stats() -> impl Strategy<Value = Stats> {
 }
 
 impl Live {
-    /// Returns an action for the file.
+    /// Returns an `add` or `remove` action for the file.
     fn action(&self, table: &Table, kind: &str, data_change: bool) -> Value {
         let mut action = table.action(kind, &self.path, self.vector.as_ref(), data_change);
         let (rows, tight) = match self.stats {
@@ -104,7 +105,7 @@ impl Live {
     }
 }
 
-/// Performs `step` and returns its changes.
+/// Performs `step`, and returns the changes that the feed should report for it.
 fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step, stats: Stats) -> Rows {
     let version = table.versions;
     let fresh = |table: &mut Table, ids: Vec<i64>| Live {
@@ -172,8 +173,8 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The feed reports the operations performed. Applied to the rows of one version, it gives the rows
-    /// of another.
+    /// The feed reports the operations that were performed. Applying it to the rows of one version results in the
+    /// rows of another version.
     #[test]
     fn changes_lead_from_version_to_version(
         steps in prop::collection::vec(step(), 1..12), from: prop::sample::Index, to: prop::sample::Index,
@@ -222,7 +223,7 @@ proptest! {
     }
 }
 
-/// A predicate on rows of the feed.
+/// A predicate on the rows of the feed.
 #[derive(Debug, Clone)]
 enum Asked {
     Id(bool, i64),

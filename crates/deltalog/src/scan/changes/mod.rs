@@ -6,21 +6,21 @@
 //!                        └─ checks that the feed is on and that their schemas can be read as the last one
 //! ```
 //!
-//! | the version has | its changes are |
+//! | actions of a version | its changes |
 //! | --- | --- |
-//! | `cdc` actions | the contents of these files only |
+//! | `cdc` actions | only the contents of the `cdc` files |
 //! | an `add` of a path | the rows of the file, inserted |
 //! | a `remove` of a path | the remaining rows of the file, deleted |
-//! | both of one path | rows only in the new deletion vector, deleted; rows only in the old one, inserted |
+//! | `add` and `remove` of one path | rows only in the new deletion vector, deleted; rows only in the old one, inserted |
 //!
-//! - File actions without `dataChange` move rows but do not change them. A MERGE whose metrics report no
-//!   changed rows has no changes, even if it rewrote files; the JVM implementation does the same.
+//! - File actions without `dataChange` move rows but do not change them. A MERGE whose metrics report no changed rows
+//!   has no changes, even if it rewrote files. The JVM implementation treats both in the same way.
 //! - The feed must be on at every version of the range, according to `delta.enableChangeDataFeed` in the
 //!   metadata as of that version.
-//! - Rows have the schema of the range's last version, followed by [`CHANGE_TYPE`], [`COMMIT_VERSION`] and
-//!   [`COMMIT_TIMESTAMP`]. As in the JVM implementation, a version whose rows cannot be read with that schema
-//!   is an error: see [`ChangeFeed::plan`].
-//! - Versions are returned in order, and within a version deleted rows before inserted ones.
+//! - Rows have the schema of the last version in the range, followed by [`CHANGE_TYPE`], [`COMMIT_VERSION`] and
+//!   [`COMMIT_TIMESTAMP`]. As in the JVM implementation, a version whose rows cannot be read with that schema is an
+//!   error: see [`ChangeFeed::plan`].
+//! - Versions are returned in order. Within a version, deleted rows come before inserted rows.
 //! - Planning reads the commits on all cores and keeps the paths, sizes, partition values and deletion
 //!   vectors of their changes. It reads no data files.
 //! - A file that cannot contain a change matching the predicate is not opened.
@@ -42,11 +42,11 @@ pub use range::ChangeBound;
 pub(crate) use schema::Shape;
 pub(crate) use sequence::ChangeSequence;
 
-/// `_change_type: Utf8`: `insert`, `delete`, `update_preimage` or `update_postimage`.
+/// The name of the column `_change_type: Utf8`: `insert`, `delete`, `update_preimage` or `update_postimage`.
 pub const CHANGE_TYPE: &str = "_change_type";
-/// `_commit_version: Int64`.
+/// The name of the column `_commit_version: Int64`.
 pub const COMMIT_VERSION: &str = "_commit_version";
-/// `_commit_timestamp: Timestamp(µs, UTC)`.
+/// The name of the column `_commit_timestamp: Timestamp(µs, UTC)`.
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
 /// The table property that enables the feed.

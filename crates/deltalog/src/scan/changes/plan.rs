@@ -1,4 +1,4 @@
-//! The change data feed: from a range of versions to the files that changed.
+//! Plans a read of the change data feed: finds the files that changed in a range of versions.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::runtime::parallel;
 use crate::scan::{PartitionColumns, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
-/// A request for changes of a table.
+/// A request for the changes of a table.
 ///
 /// ```
 /// use deltalog::{ChangeBound, ChangeFeed, Snapshot};
@@ -49,7 +49,7 @@ pub struct ChangeFeed {
 #[derive(Debug, Clone)]
 enum Asked {
     Exactly(Predicate),
-    /// Prunes files only; the caller filters the rows.
+    /// Only used to skip files; the caller filters the rows.
     OfFiles(Predicate),
 }
 
@@ -63,8 +63,8 @@ impl Asked {
 }
 
 impl ChangeFeed {
-    /// Requests all changes of the table of `snapshot`, from version 0 to the newest version, which is looked
-    /// up.
+    /// Requests all changes of the snapshot's table, from version 0 to the newest version, which may be newer than
+    /// `snapshot`.
     pub fn new(snapshot: &Snapshot) -> Self {
         let wanted = Wanted { start: ChangeBound::Version(0), end: None, may_be_empty: false };
         Self { snapshot: snapshot.clone(), wanted, predicate: None }
@@ -77,16 +77,16 @@ impl ChangeFeed {
         self
     }
 
-    /// Sets the end of the range; the default is the newest version, and a later end means the newest
-    /// version.
+    /// Sets the end of the range. The default is the newest version, and an end after the newest version means the
+    /// newest version.
     #[must_use]
     pub fn to(mut self, end: ChangeBound) -> Self {
         self.wanted.end = Some(end);
         self
     }
 
-    /// Sets whether a range after the newest version, or one that ends before it starts, is empty instead of
-    /// an error.
+    /// Sets whether a range that starts after the newest version, or ends before it starts, counts as empty.
+    /// Otherwise it is an error.
     #[must_use]
     pub fn allow_out_of_range(mut self, allow: bool) -> Self {
         self.wanted.may_be_empty = allow;
@@ -100,15 +100,15 @@ impl ChangeFeed {
         self
     }
 
-    /// Finds the files that changed, without those that cannot contain a row for which the predicate is true.
+    /// Finds the changed files, except those that cannot contain a row for which the predicate is true.
     ///
     /// # Errors
-    /// `VersionNotFound` for versions without a commit and for versions at which the feed was off; the
-    /// message names the versions that can be read. `InvalidArgument` for a range that ends before it starts,
-    /// and for a predicate that does not match the schema. `SchemaMismatch` if the rows of a version cannot
-    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed and not to a
-    /// wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a version has a feature
-    /// that is not implemented. Otherwise as [`Snapshot::open`].
+    /// Returns `VersionNotFound` for versions without a commit and for versions at which the feed was off; the
+    /// message names the versions that can be read. Returns `InvalidArgument` for a range that ends before it starts,
+    /// and for a predicate that does not match the schema. Returns `SchemaMismatch` if the rows of a version cannot
+    /// be read with the schema of the last version: since then, a column was dropped or renamed, its type changed to
+    /// one that is not wider, it became NOT NULL, or the partition columns changed. Returns `Unsupported` if a
+    /// version has a feature that is not implemented. Also returns the errors of [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
         let storage = self.snapshot.storage();
         let located = |error: Error| error.in_table(storage.url());
@@ -146,13 +146,13 @@ impl ChangeFeed {
     }
 }
 
-/// A version with the protocol and metadata that it sets.
+/// A version, and the protocol and metadata that its commit sets.
 type State = (u64, Option<Protocol>, Option<Metadata>);
 
 /// The protocol and metadata actions in a range of commits.
 struct FeedLog<'a> {
     last: &'a Snapshot,
-    /// The versions that set one of the two.
+    /// The versions whose commits set the protocol or the metadata.
     states: Vec<State>,
     /// The versions at which the feed was turned off, each with the version at which it was turned on again.
     off: Vec<(u64, Option<u64>)>,
@@ -164,7 +164,7 @@ impl<'a> FeedLog<'a> {
         Self { last, states: states.into_iter().filter(sets_one).collect(), off: Vec::new() }
     }
 
-    /// Checks that each version of `versions` can be read with the schema of the last.
+    /// Checks that the rows of each of `versions` can be read with the schema of the last version.
     fn check(&mut self, versions: &RangeInclusive<u64>) -> Result<()> {
         let (mut protocol, mut metadata) = self.before_and_at(*versions.start())?;
         let states = std::mem::take(&mut self.states);
@@ -181,17 +181,17 @@ impl<'a> FeedLog<'a> {
             protocol = new_protocol.unwrap_or(protocol);
             metadata = new_metadata.unwrap_or(metadata);
         }
-        // If the feed was off, that error is more helpful.
+        // If the feed was off, the error that says so is more helpful.
         self.ensure_on(versions).and(checked)
     }
 
-    /// Returns protocol and metadata as of `start`.
+    /// Returns the protocol and metadata of the version `start`.
     fn before_and_at(&self, start: u64) -> Result<(Protocol, Metadata)> {
         let at_start = self.states.first().filter(|(version, ..)| *version == start);
         if let Some((_, Some(protocol), Some(metadata))) = at_start {
             return Ok((protocol.clone(), metadata.clone()));
         }
-        // If nothing changed them later, they equal the last version's.
+        // If no later commit set them, they are the same as in the last version.
         if self.states.iter().all(|(version, ..)| *version == start) {
             return Ok((self.last.protocol().clone(), self.last.metadata().clone()));
         }
@@ -250,7 +250,7 @@ impl<'a> FeedLog<'a> {
     }
 }
 
-/// The files that changed in a range of versions.
+/// The files that changed in a range of versions, ready to be read.
 #[derive(Debug, Clone)]
 pub struct ChangePlan {
     snapshot: Snapshot,
@@ -261,7 +261,7 @@ pub struct ChangePlan {
 }
 
 impl ChangePlan {
-    /// Creates a plan without commits.
+    /// Creates a plan that does not contain commits yet.
     fn new(
         snapshot: Snapshot,
         versions: Option<RangeInclusive<u64>>,
@@ -273,10 +273,10 @@ impl ChangePlan {
         Ok(Self { snapshot, versions, commits: Arc::default(), schema, predicate })
     }
 
-    /// Creates the plan of these commits. Its rows have the schema of `snapshot`.
+    /// Creates a plan for these commits. The rows will have the schema of `snapshot`.
     ///
     /// # Errors
-    /// `Unsupported` if a column has a name of the feed.
+    /// `Unsupported` if a column has the same name as a column of the feed.
     pub(crate) fn of_commits(snapshot: &Snapshot, commits: Vec<FeedCommit>) -> Result<Self> {
         let versions = match (commits.first(), commits.last()) {
             (Some(first), Some(last)) => Some(first.version..=last.version),
@@ -285,14 +285,14 @@ impl ChangePlan {
         Ok(Self { commits: Arc::new(commits), ..Self::new(snapshot.clone(), versions, None)? })
     }
 
-    /// Returns the versions; `None` if the range is empty.
+    /// Returns the range of versions; `None` if it is empty.
     pub fn versions(&self) -> Option<RangeInclusive<u64>> {
         self.versions.clone()
     }
 
-    /// Returns the same changes without the files that cannot contain a row for which `predicate` is true.
-    /// Ignores parts of the predicate that are not understood, and does not filter rows. Reads the commits
-    /// again. For engines that filter the rows themselves.
+    /// Returns the same changes without the files that cannot contain a row for which `predicate` is true. The rows
+    /// themselves are not filtered, and parts of the predicate that are not understood are ignored: this method is
+    /// for engines that filter the rows themselves. Reads the commits again.
     ///
     /// # Errors
     /// Returns the same errors as [`ChangeFeed::plan`].
@@ -312,13 +312,13 @@ impl ChangePlan {
         &self.snapshot
     }
 
-    /// Returns the schema of the rows: the table's, then `_change_type`, `_commit_version`,
+    /// Returns the schema of the rows: the table's columns, followed by `_change_type`, `_commit_version` and
     /// `_commit_timestamp`.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Returns the changed files that may contain a requested row, in the order of the versions.
+    /// Returns the changed files that may contain a requested row, ordered by version.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is invalid; errors of single actions are returned with the files.
@@ -333,14 +333,14 @@ impl ChangePlan {
         })
     }
 
-    /// Returns the changed rows with `columns`, which may include columns of the feed; `None` for all
-    /// columns.
+    /// Reads the changed rows, with the given `columns` or, for `None`, all columns. The feed's own columns may be
+    /// among them.
     ///
     /// # Errors
     /// `InvalidArgument` for an unknown column; errors while reading are returned with the batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         let snapshot = &self.snapshot;
-        // Columns that are constant for all rows of a file can be decided without reading a row.
+        // A condition on columns that are the same in all rows of a file is evaluated without reading rows.
         let given = [COMMIT_VERSION, COMMIT_TIMESTAMP].map(str::to_owned);
         let constants: Vec<_> = snapshot.metadata().partition_columns.iter().cloned().chain(given).collect();
         let in_files = snapshot.mapped_schema().physical_arrow();

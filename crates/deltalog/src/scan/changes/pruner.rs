@@ -1,9 +1,9 @@
-//! Pruning of the files of a feed. (PROTOCOL, "Per-file Statistics".)
+//! Skips files of the change feed that cannot contain a requested row. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - Constant for all rows of a file are its partition values, the version and time of the commit and, unless
-//!   the writer recorded it per row, the change type.
-//! - The statistics of an action describe the rows that its deletion vector does not delete: for an `add`
-//!   the rows that it inserts, for a `remove` the rows that it deletes, even if a path has both.
+//! - All rows of a file have the same partition values and the same version and time of the commit. They also have
+//!   the same change type, unless the writer recorded it per row.
+//! - The statistics of an action describe the rows that its deletion vector does not delete. For an `add` these are
+//!   the rows that it inserts, for a `remove` the rows that it deletes, even if a path has both actions.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 
@@ -28,16 +28,17 @@ pub(crate) struct FeedPruner {
 }
 
 impl FeedPruner {
-    /// Creates a pruner for the parts of `predicate` that are understood, of the feed of `last`.
+    /// Creates a pruner from the parts of `predicate` that are understood, for the feed with the schema of `last`.
     ///
     /// # Errors
-    /// `CorruptLog` if a partition column is invalid; `Unsupported` if a column has a name of the feed.
+    /// `CorruptLog` if a partition column is invalid; `Unsupported` if a column has the same name as a column of the
+    /// feed.
     pub(crate) fn of(last: &Snapshot, predicate: &Predicate) -> Result<Self> {
         let schema = with_change_fields(last.arrow_schema())?;
         Self::new(last, predicate.bind_for_pruning(&schema))
     }
 
-    /// Creates a pruner for `predicate`, bound to the schema of the feed of `last`.
+    /// Creates a pruner for `predicate`, which must be bound to the schema of the feed of `last`.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is invalid.
@@ -54,16 +55,17 @@ impl FeedPruner {
         Ok(Self { stats, no_stats: of(&[])?, predicate, partitions })
     }
 
-    /// Returns whether statistics are needed.
+    /// Returns whether the pruner needs statistics.
     pub(crate) fn reads_statistics(&self) -> bool {
         self.stats.is_some()
     }
 
     /// Returns for each of `actions`, whose rows have a change of `kind` in `version`, whether it may contain
-    /// requested rows; `None` if nothing is known. Needs the columns of partition values and statistics.
+    /// requested rows. `None` means that all of them may. The actions must have the columns of partition values and
+    /// statistics.
     ///
     /// # Errors
-    /// `CorruptLog` for partition values that do not have their column's type.
+    /// Returns `CorruptLog` for partition values that do not have the type of their column.
     pub(super) fn keep(
         &self,
         actions: &RecordBatch,

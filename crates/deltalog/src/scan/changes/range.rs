@@ -1,4 +1,4 @@
-//! The range of versions that a request covers.
+//! The range of versions that a request for changes covers.
 
 use std::ops::RangeInclusive;
 
@@ -11,8 +11,8 @@ use crate::log::CommitTimes;
 pub enum ChangeBound {
     /// This version.
     Version(u64),
-    /// The first version committed at or after this time (as a start), or the last version committed at or
-    /// before it (as an end), in milliseconds since the epoch.
+    /// A time in milliseconds since the epoch. As a start, it means the first version that was committed at or after
+    /// it; as an end, the last version that was committed at or before it.
     Timestamp(i64),
 }
 
@@ -21,7 +21,7 @@ pub enum ChangeBound {
 pub(super) struct Wanted {
     pub(super) start: ChangeBound,
     pub(super) end: Option<ChangeBound>,
-    /// Whether a range after the newest version, or with its end before its start, is empty.
+    /// Whether a range that starts after the newest version, or ends before it starts, counts as empty.
     pub(super) may_be_empty: bool,
 }
 
@@ -29,8 +29,8 @@ impl Wanted {
     /// Returns the versions in the range; `None` if it is empty.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start after the newest version, an end before the oldest commit or a time at which
-    /// commits are missing, `InvalidArgument` for an end before the start.
+    /// Returns `VersionNotFound` for a start after the newest version, for an end before the oldest commit, and for a
+    /// time for which commits are missing. Returns `InvalidArgument` for an end before the start.
     pub(super) fn versions(&self, times: &CommitTimes) -> Result<Option<RangeInclusive<u64>>> {
         let Some(newest) = times.commits().last().map(|newest| newest.version) else {
             return Err(Error::new(

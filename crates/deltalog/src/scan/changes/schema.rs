@@ -1,10 +1,11 @@
-//! The schema of changes, and the check that a version's rows can be read with a later schema.
+//! The schema of changes, and the check that a version's rows can be read with the schema of a later version.
 //!
-//! As in the JVM implementation, a version's rows can be read with the schema of a later version if
+//! As in the JVM implementation, a version's rows can be read with the schema of a later version if all of this is
+//! true:
 //!
 //! - no column was dropped or renamed since, including within structs (added columns are NULL in old rows);
-//! - no type changed, except to a wider one, or from void (old rows are NULL);
-//! - columns that could be NULL still can;
+//! - no type changed, except to a wider type, or from void, whose old rows are NULL;
+//! - no column became NOT NULL;
 //! - the partition columns are the same.
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::protocol::schema::is_widening;
 use crate::protocol::{DataType, MappedSchema, PrimitiveType, StructType};
 
-/// Returns the fields that changes have after the table's fields.
+/// Returns the fields that follow the table's fields in rows of changes.
 pub(super) fn change_fields() -> [Field; 3] {
     [
         Field::new(CHANGE_TYPE, ArrowType::Utf8, true),
@@ -46,14 +47,14 @@ pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
-/// A schema with its partition columns.
+/// A schema and the names of its partition columns.
 pub(crate) struct Shape<'a> {
     pub(crate) schema: &'a MappedSchema,
     pub(crate) partition_columns: &'a [String],
 }
 
 impl Shape<'_> {
-    /// Returns the reason why rows of this shape cannot be read as rows of `later`, if there is one.
+    /// Returns the reason why rows of this shape cannot be read as rows of `later`; `None` if they can.
     pub(crate) fn obstacle(&self, later: &Shape<'_>) -> Option<String> {
         if self.partition_columns != later.partition_columns {
             return Some(format!(
@@ -68,7 +69,7 @@ impl Shape<'_> {
     }
 }
 
-/// A struct with its logical and physical names.
+/// A struct type with logical names, and the same type with physical names.
 struct Names<'a> {
     logical: &'a StructType,
     physical: &'a StructType,
@@ -101,8 +102,8 @@ impl Names<'_> {
     }
 }
 
-/// Returns the reason why values of one type cannot be read as values of another, if there is one. Both types
-/// are given with logical and physical names.
+/// Returns the reason why values of the type `from` cannot be read as values of the type `to`; `None` if they can.
+/// Each type is given with logical and with physical names.
 fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option<String> {
     match (from, to) {
         ([DataType::Primitive(PrimitiveType::Void), _], _) => None,

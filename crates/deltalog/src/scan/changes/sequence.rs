@@ -1,9 +1,10 @@
-//! The changes of a commit as a sequence of files, which streams read section by section.
+//! The changes of a commit as a sequence of files, which streams read in sections.
 //!
-//! - Files come in the order of the log, as the JVM implementation numbers them: change data files if there are any,
-//!   else `add` and `remove` actions with `dataChange`.
-//! - Change data files must be read together. So must actions if one of them has a deletion vector, because the old and
-//!   the new row of an update are then in different files.
+//! - The files have the order of the actions in the log, which is also the order in which the JVM implementation
+//!   numbers them. They are the change data files if there are any, and otherwise the files of `add` and `remove`
+//!   actions with `dataChange`.
+//! - Change data files must be read together. Files of actions must be read together if one of them has a deletion
+//!   vector, because the old and the new row of an update are then in different files.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,17 +24,18 @@ pub(crate) struct ChangeSequence {
     modified_ms: i64,
     in_commit_timestamp_ms: Option<i64>,
     actions: ChangedActions,
-    /// For each position, whether it is an `add` action or recorded file, and its row.
+    /// For each position in the sequence, whether it is an `add` action or recorded file, and its row among those of
+    /// its kind.
     order: Vec<(bool, usize)>,
     sizes: Arc<[u64]>,
     has_vectors: bool,
 }
 
 impl ChangeSequence {
-    /// Returns the changes of a commit. Its files have no statistics unless the commit was read with them.
+    /// Returns the changes of a commit. Its files have statistics only if the commit was read with statistics.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(crate) fn of_commit(commit: Commit) -> Result<Self> {
         let (version, modified_ms) = (commit.version, commit.modified_ms);
         let in_commit_timestamp_ms = commit.commit_info.as_ref().and_then(|info| info.in_commit_timestamp);
@@ -44,7 +46,7 @@ impl ChangeSequence {
                 let size = |file: &crate::protocol::AddCdcFile| u64::try_from(file.size).unwrap_or_default();
                 ((0..files.len()).map(|row| (true, row)).collect(), files.iter().map(size).collect(), false)
             }
-            // A MERGE that changed nothing has no changes, although it has actions.
+            // A MERGE that changed no row has no changes, although its commit contains file actions.
             ChangedActions::Inferred { adds, removes } if adds.num_rows() + removes.num_rows() == 0 => {
                 (Vec::new(), Vec::new(), false)
             }
@@ -62,10 +64,11 @@ impl ChangeSequence {
         Ok(Self { version, modified_ms, in_commit_timestamp_ms, actions, order, sizes, has_vectors })
     }
 
-    /// Returns files of a snapshot, in this order, as inserts of its version.
+    /// Returns the given files of a snapshot, in this order, as changes that insert their rows in the snapshot's
+    /// version.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(crate) fn of_snapshot(version: u64, files: &RecordBatch) -> Result<Self> {
         let order = (0..files.num_rows()).map(|row| (true, row)).collect();
         let none = RecordBatch::new_empty(Arc::new(Schema::empty()));
@@ -83,22 +86,23 @@ impl ChangeSequence {
         })
     }
 
-    /// Returns the sizes of the files in bytes. The size of a removed file may be unknown, and is 0 then.
+    /// Returns the sizes of the files in bytes. The size of a removed file is 0 if the log does not state it.
     pub(crate) fn sizes(&self) -> &Arc<[u64]> {
         &self.sizes
     }
 
-    /// Returns the time that the commit has noted, in milliseconds since the epoch.
+    /// Returns the commit time that is recorded in the commit itself, in milliseconds since the epoch.
     pub(crate) fn in_commit_timestamp_ms(&self) -> Option<i64> {
         self.in_commit_timestamp_ms
     }
 
-    /// Returns when the version was committed, as far as the commit itself shows it.
+    /// Returns the time at which the version was committed: the time in the commit, or else its file's modification
+    /// time.
     pub(crate) fn timestamp_ms(&self) -> i64 {
         self.in_commit_timestamp_ms.unwrap_or(self.modified_ms)
     }
 
-    /// Returns whether the files are change data files.
+    /// Returns whether the files are change data files, in which the writer recorded the changes.
     pub(crate) fn is_recorded(&self) -> bool {
         matches!(self.actions, ChangedActions::Recorded(_))
     }
@@ -108,11 +112,11 @@ impl ChangeSequence {
         self.is_recorded() || self.has_vectors
     }
 
-    /// Returns the changes of the files at these positions, without those that are excluded by their path in the log,
-    /// and those that cannot contain a requested row.
+    /// Returns the changes of the files at these positions, except files that are excluded by their path in the log,
+    /// and files that cannot contain a requested row.
     ///
     /// # Errors
-    /// `CorruptLog`.
+    /// Returns `CorruptLog` if an action is invalid.
     pub(crate) fn part(
         &self,
         files: Range<usize>,
@@ -156,8 +160,8 @@ impl ChangeSequence {
     }
 }
 
-/// Returns the file actions with `dataChange` in the order of the log: whether each is an `add`, and its row among the
-/// others of its kind.
+/// Returns the file actions with `dataChange` in the order of the log. Each item says whether the action is an `add`,
+/// and which row it is among the actions of its kind.
 fn positions(commit: &Commit) -> Result<Vec<(bool, usize)>> {
     let (adds, removes) = (rows_of_changing(&commit.adds)?, rows_of_changing(&commit.removes)?);
     let position = |(is_add, row): (bool, usize)| {
@@ -167,7 +171,7 @@ fn positions(commit: &Commit) -> Result<Vec<(bool, usize)>> {
     Ok(commit.file_actions().filter_map(position).collect())
 }
 
-/// Returns for each action with `dataChange` its row among these.
+/// Numbers the actions with `dataChange`. Returns the number of each action; `None` for actions without `dataChange`.
 fn rows_of_changing(actions: &RecordBatch) -> Result<Vec<Option<usize>>> {
     // A batch without actions has no columns.
     if actions.num_rows() == 0 {

@@ -1,4 +1,4 @@
-//! Hand-made tables with the change data feed on, and their changes as comparable rows.
+//! Hand-made tables whose change data feed is on, and their changes as rows that can be compared.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::storage::Storage;
 
 pub(crate) const SCHEMA: &str =
     r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#;
-/// The time of version 0, in milliseconds since the epoch; versions are ten seconds apart.
+/// The time of version 0, in milliseconds since the epoch. Each later version is ten seconds after the one before it.
 pub(crate) const EPOCH: i64 = 1_700_000_000_000;
 
 /// `(change type, id, version)`, sorted.

@@ -1,4 +1,4 @@
-//! The feed of hand-made tables: ranges, columns, schemas and refusals. (PROTOCOL, "Add CDC File".)
+//! The change feed of hand-made tables: ranges, columns, schemas and errors. (PROTOCOL, "Add CDC File".)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,8 +17,8 @@ use crate::scan::FileRows;
 use crate::snapshot::Snapshot;
 use crate::{Environment, PendingWrite, WriteRequest};
 
-/// Creates a table with three versions after the empty one: rows 1 to 3 inserted, row 2 deleted, row 1
-/// updated to 10 with a recorded change.
+/// Creates a table with an empty version 0 and three more versions: rows 1 to 3 are inserted, row 2 is deleted, and
+/// row 1 is updated to 10, which is recorded as a change.
 fn small() -> Table {
     let mut table = Table::new();
     let first = table.write_ids(&[1, 2, 3]);
@@ -60,7 +60,7 @@ fn columns_are_ordered_and_have_commit_times() {
     }
 }
 
-/// The plan has the information that an engine needs to plan a read.
+/// The plan contains everything that an engine needs to plan a read.
 #[test]
 fn files_have_kind_version_time_and_rows() {
     let files: Vec<_> = small().feed().plan().unwrap().files().unwrap().map(Result::unwrap).collect();
@@ -100,7 +100,7 @@ fn predicates_and_projections_may_use_feed_columns() {
         change("insert", [1, 2, 3], 1)
     );
     assert_eq!(select("_change_type IS NULL"), Rows::new());
-    // A file that cannot contain a matching row is not opened.
+    // A file that cannot contain a matching row is not opened, so it may be missing.
     fs::remove_file(table.directory.path().join(&with_column)).unwrap();
     assert_eq!(select("_commit_version = 2 OR _commit_version = 1").len(), 4);
 
@@ -219,7 +219,7 @@ fn the_feed_must_be_on_at_every_version() {
     assert_eq!(table.between(5, 5).unwrap(), change("insert", [5], 5));
 }
 
-/// "JVM: a MERGE that changed no row".
+/// Tests that a MERGE which changed no row has no changes, as in the JVM implementation.
 #[test]
 fn a_merge_that_changed_no_row_has_no_changes() {
     let merge = |zero: Value, metrics: &[&str]| {
@@ -248,8 +248,8 @@ fn schema(fields: &[(&str, &str, bool)]) -> String {
     json!({"type": "struct", "fields": fields}).to_string()
 }
 
-/// As in the JVM implementation, a later schema may add and widen columns, but not drop, narrow or tighten
-/// them.
+/// As in the JVM implementation, a later schema may add and widen columns. It must not drop a column, narrow its type
+/// or make it NOT NULL.
 #[test]
 fn compatible_schema_changes_are_read_and_others_refused() {
     let outcome = |later: &str, partition_columns: &[&str]| {
@@ -261,7 +261,7 @@ fn compatible_schema_changes_are_read_and_others_refused() {
         let path = table.write(vec![("id", Arc::new(Int32Array::from(vec![7]))), ("s", texts(&["x"]))]);
         table.commit(vec![table.add(&path)]);
         table.commit(vec![metadata(later, partition_columns, true)]);
-        // The old schema applies up to the version before.
+        // Versions before the change of the schema can still be read with the old schema.
         assert_eq!(table.feed().to(ChangeBound::Version(1)).plan().unwrap().read(None).unwrap().count(), 1);
         let mut batches = table.feed().plan()?.read(None)?;
         let batch = batches.next().unwrap()?;
@@ -322,7 +322,7 @@ fn missing_commits_are_named() {
     assert_eq!(table.between(3, 4).unwrap().len(), 3);
 }
 
-/// "Add File and Remove File": partition values are optional in `remove` actions.
+/// Partition values are optional in `remove` actions. (PROTOCOL, "Add File and Remove File".)
 #[test]
 fn partition_values_come_from_the_actions() {
     let mut table = Table::empty();
@@ -364,8 +364,8 @@ fn partition_values_come_from_the_actions() {
     assert!(plan(nothing).read(None).unwrap().next().is_none());
 }
 
-/// Files that the values and statistics of their actions rule out are not opened; here they do not exist.
-/// ("Per-file Statistics".)
+/// Files are not opened if the partition values and statistics of their actions rule them out; here such files do not
+/// exist. (PROTOCOL, "Per-file Statistics".)
 #[test]
 fn files_that_cannot_match_are_not_opened() {
     let mut table = Table::empty();
@@ -409,8 +409,8 @@ fn files_that_cannot_match_are_not_opened() {
     assert_eq!((unknown.kind(), unknown.table().is_some()), (ErrorKind::InvalidArgument, true));
 }
 
-/// The statistics of the new logical file do not describe the rows that it lost, and the statistics of the
-/// old one do not describe the rows that were restored.
+/// If a deletion vector changes, the statistics of the `add` action do not describe the rows that were deleted, and
+/// the statistics of the `remove` action do not describe the rows that were restored.
 #[test]
 fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     let mut table = Table::new();
@@ -442,7 +442,8 @@ fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     assert_eq!(found("id = 2"), change("insert", [2], 1));
 }
 
-/// More commits than threads, two of them damaged: the error names the first in the log.
+/// There are more commits than threads, and two of them are damaged: the error names the first damaged one in the
+/// log.
 #[test]
 fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
     let mut table = Table::new();
@@ -460,8 +461,8 @@ fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(30)), "{error}");
 }
 
-/// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for
-/// AddCDCFile": whole files need no `cdc` file.
+/// A logical file is removed by its path and its deletion vector ("Action Reconciliation"). Changes of whole files
+/// need no `cdc` file ("Writer Requirements for AddCDCFile").
 #[test]
 fn our_own_writes_are_in_the_feed() {
     let mut table = small();
@@ -479,7 +480,7 @@ fn our_own_writes_are_in_the_feed() {
     };
     write(SaveMode::Append, &[50]);
     assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);
-    // The state survives in a checkpoint, including vectors.
+    // A checkpoint contains the whole state, including deletion vectors.
     let newest = Snapshot::open(&table.storage(), None).unwrap();
     crate::upkeep::checkpoint::write_checkpoint(&newest, &Environment::system()).unwrap();
     assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);

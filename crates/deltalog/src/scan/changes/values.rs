@@ -1,4 +1,4 @@
-//! The values that are constant for all rows of a file in a feed.
+//! The values that are the same for all rows of a file in a change feed.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::files::ChangeKind;
 use super::schema::change_fields;
 use crate::error::{Error, Result};
 
-/// Returns the partition values of the files of a commit, together with the columns of the feed that are
-/// constant for each file.
+/// Returns the partition values of the files of a commit, and those columns of the feed that are the same for all
+/// rows of a file.
 pub(super) fn values(
     version: u64,
     timestamp_ms: i64,

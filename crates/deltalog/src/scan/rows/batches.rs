@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The predicate is evaluated on a whole row group before its first row is returned. If a column of the predicate is
-//! also returned, its values in the matching rows are kept. If these values are large, they are not kept, but read
-//! again together with the other columns.
+//! also returned, its values in the matching rows are kept in memory. If these values are large, they are read again
+//! together with the other columns instead.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -37,32 +37,31 @@ use crate::runtime::row_bytes::weight_of;
 pub(super) struct FileBatches {
     opener: Arc<Opener>,
     file: Arc<OpenFile>,
-    /// The row groups still to be read.
+    /// The row groups that have not been read yet.
     groups: VecDeque<usize>,
-    /// The number of threads that may share the columns.
+    /// The number of threads that may share the work on the file's columns.
     threads: usize,
-    /// The number of rows that were last read at once, if the file turned out to need smaller reads than its footer
-    /// suggests.
+    /// The number of rows of the last read, if the file turned out to need smaller reads than its footer suggested.
     rows: usize,
     reading: Option<Reading>,
-    /// For each constant column, the longest array built so far.
+    /// For each constant column, the longest array of its value that was built so far.
     repeated: Vec<Option<ArrayRef>>,
 }
 
-/// The current read.
+/// The kind of read that is in progress.
 #[derive(Debug)]
 enum Reading {
-    /// All columns of all rows, without a predicate.
+    /// Reads all columns of all rows. There is no predicate.
     All(ColumnReader, RowNumbers),
-    /// All requested columns of a row group, if the predicate reads all of them.
+    /// Reads all requested columns of a row group, because the predicate reads all of them.
     Filtered(ColumnReader, RowNumbers),
-    /// The other columns of the matching rows of a row group.
+    /// Reads the remaining columns of the matching rows of a row group.
     Rest(ColumnReader, Kept),
-    /// All columns of the matching rows of a row group for which only the row ids were kept.
+    /// Reads all columns of the matching rows of a row group again, because only the row ids were kept.
     Again(ColumnReader, Kept),
 }
 
-/// The columns of matching rows.
+/// Columns of matching rows, which are kept until they are returned.
 #[derive(Debug, Default)]
 struct Kept(VecDeque<RecordBatch>);
 
@@ -90,12 +89,12 @@ impl FileBatches {
         Ok(batches)
     }
 
-    /// Returns the file's name in messages.
+    /// Returns the file's name, for messages.
     pub(super) fn name(&self) -> &str {
         &self.file.name
     }
 
-    /// Returns the size in bytes of the kept columns that the predicate has read.
+    /// Returns the size in bytes of the predicate's columns that are kept in memory.
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
         match &self.reading {
@@ -106,7 +105,7 @@ impl FileBatches {
         }
     }
 
-    /// Returns the matching rows of the next batch, which may be empty.
+    /// Returns the matching rows of the next batch. The batch may be empty.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.next().map_err(|error| self.located(error))
     }
@@ -119,7 +118,7 @@ impl FileBatches {
                 self.reading = self.open(group)?;
                 match self.reading {
                     Some(_) => continue,
-                    // Do not start the next group yet: the caller may not want more.
+                    // The next row group is not started yet, because the caller may not need more rows.
                     None => return Ok(Some(RecordBatch::new_empty(Arc::clone(&opener.output_schema)))),
                 }
             };
@@ -132,7 +131,7 @@ impl FileBatches {
             let Some(read) = reader.next_batch()? else {
                 let rows = reader.rows().unwrap_or(usize::MAX);
                 self.rows = match &self.reading {
-                    // There are at most as many arrays as the predicate has columns.
+                    // This read did not include the predicate's columns, for which an earlier limit still applies.
                     Some(Reading::Rest(..)) => self.rows.min(rows),
                     _ => rows,
                 };
@@ -207,14 +206,14 @@ impl FileBatches {
                 bytes = bytes.saturating_add(weight_of(&matching, 0, matching.num_rows()));
                 kept.0.push_back(matching);
             }
-            // The footer may have understated the size.
+            // The kept values may be larger than the footer suggested.
             if may_read_again && !reads_again && bytes > OpenFile::most_kept(&opener.scan) {
                 reads_again = true;
                 kept.retain_columns(&opener.stages.kept, &opener.stages.ids)?;
             }
         }
         self.rows = reader.rows().unwrap_or(usize::MAX);
-        // The kept rows are combined with as many rows of the other columns.
+        // The kept rows are combined with the same number of rows of the other columns.
         let most = reader.fewest_rows();
         if kept.0.is_empty() {
             return Ok(None);
@@ -246,7 +245,8 @@ impl FileBatches {
         Columns { opener, file, groups, leaves, selection }.read(self.threads, most.min(self.rows), most)
     }
 
-    /// Converts the columns `indices` (of all needed columns) from the batch `read` of the file.
+    /// Converts columns of a batch that was read from the file to the table's types. `indices` are positions among
+    /// all needed columns.
     fn convert(
         &mut self,
         read: &RecordBatch,
@@ -301,7 +301,7 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// Returns the `matching` rows of `first`, restricted to `columns`.
+    /// Returns the `matching` rows of the batch `first`, restricted to `columns`.
     fn kept_of(
         &self,
         first: &RecordBatch,
@@ -319,7 +319,7 @@ impl FileBatches {
         self.opener.scan.columns.row_predicate.as_ref()
     }
 
-    /// Returns for each row whether it matches.
+    /// Returns for each row whether the predicate is true.
     fn matching(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let mask = match self.predicate() {
             Some(predicate) => filter_mask(predicate, rows)?,
@@ -334,7 +334,8 @@ impl FileBatches {
 }
 
 impl Opener {
-    /// Combines `parts` into the output. Each part comes with the indices of its columns among all needed ones.
+    /// Combines `parts` into an output batch. Each part comes with the indices of its columns among all needed
+    /// columns.
     fn output<const N: usize>(
         &self,
         rows: usize,
@@ -348,7 +349,7 @@ impl Opener {
         let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
         let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
             true => Ok(array),
-            // Convert columns that the predicate has read to views.
+            // Columns that the predicate has read are converted to views now.
             false => cast(&array, field.data_type()).map_err(malformed),
         });
         batch(Arc::clone(&self.output_schema), columns.collect::<Result<_>>()?, rows)
@@ -356,7 +357,7 @@ impl Opener {
 }
 
 impl Kept {
-    /// Returns the next `rows`.
+    /// Removes the next `rows` rows and returns them.
     fn take(&mut self, rows: usize) -> Result<RecordBatch> {
         let (mut parts, mut missing) = (Vec::with_capacity(1), rows);
         while missing > 0 {
@@ -377,7 +378,7 @@ impl Kept {
         }
     }
 
-    /// Keeps of the columns `from` only those in `to`.
+    /// Of the columns `from`, keeps only those that are also in `to`.
     fn retain_columns(&mut self, from: &[usize], to: &[usize]) -> Result<()> {
         let places: Vec<usize> =
             from.iter().enumerate().filter(|(_, index)| to.contains(index)).map(|(place, _)| place).collect();
@@ -392,7 +393,7 @@ impl Kept {
     }
 }
 
-/// Copies the columns that keep much more memory alive than they use.
+/// Copies columns that use only a small part of the memory which they keep alive.
 fn compact(rows: &RecordBatch) -> Result<RecordBatch> {
     let columns = rows.columns().iter().map(|column| views::compact(Arc::clone(column))).collect();
     batch(rows.schema(), columns, rows.num_rows())
@@ -411,7 +412,7 @@ fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<Record
         .map_err(malformed)
 }
 
-/// Repeats `value`, an array of one, `rows` times. `longest` caches the longest array so far.
+/// Repeats `value`, an array with one value, `rows` times. `longest` caches the longest array that was built so far.
 fn repeat(value: &ArrayRef, rows: usize, longest: &mut Option<ArrayRef>) -> Result<ArrayRef> {
     if let Some(array) = longest.as_ref().filter(|array| array.len() >= rows) {
         return Ok(array.slice(0, rows));

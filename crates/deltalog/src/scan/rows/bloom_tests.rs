@@ -1,4 +1,4 @@
-//! Bloom filters skip row groups and never lose a row. Parquet: "Bloom Filter".
+//! Tests that Bloom filters skip row groups and never lose a row. (Parquet: "Bloom Filter".)
 
 use std::fs;
 use std::path::Path;
@@ -19,13 +19,14 @@ use crate::expression::predicate::{ParseMode, filter_mask, parse};
 use crate::log::deletion_vector::DeletionVector;
 use crate::scan::FileRows;
 
-/// A kind of column: its name, its type in the table, the values in a file for numbers, and the literal for a number.
+/// A kind of column: its name, its type in the table, the values that a file stores for numbers, and the SQL literal
+/// of a number.
 struct Kind {
     name: &'static str,
     table: DataType,
     stored: fn(&[Option<i64>]) -> ArrayRef,
     literal: fn(i64) -> String,
-    /// Whether its filters are used.
+    /// Whether scans use the column's filters.
     is_used: bool,
 }
 
@@ -132,7 +133,7 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// Writes a file with filters, and with statistics only if they are wanted.
+/// Writes a file with Bloom filters, and with statistics if `has_statistics` is true.
 fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, group_rows: usize, has_statistics: bool) {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, values)| (name, values, true)),
@@ -151,7 +152,7 @@ fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, group_rows: usize, has_sta
     writer.close().unwrap();
 }
 
-/// Returns a table with a column of each kind, whose file holds `numbers` in each of them.
+/// Returns a table with a column of each kind. Its file stores `numbers` in each column.
 fn table(numbers: &[Option<i64>], group_rows: usize, has_statistics: bool) -> Table {
     let fields = kinds().iter().map(|kind| field(kind.name, kind.table.clone())).collect::<Vec<Field>>();
     let mut table = Table::new(fields);
@@ -175,7 +176,7 @@ fn destroy_pages(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Changes the bytes of each filter of a file.
+/// Applies `change` to the bytes of each Bloom filter in a file.
 fn change_filters(path: &Path, change: impl Fn(&mut [u8])) {
     let mut bytes = fs::read(path).unwrap();
     for column in footer(path).row_groups().iter().flat_map(|group| group.columns()) {
@@ -190,8 +191,8 @@ fn count(table: &Table, sql: &str) -> crate::Result<usize> {
     table.rows(table.where_(sql)).map(|rows| rows.num_rows())
 }
 
-/// The pages of the file cannot be read, so the test shows for which columns the filters suffice. There are enough
-/// distinct values for columns to be larger than their filters.
+/// The pages of the file cannot be read, so the test shows for which columns the Bloom filters suffice. There are
+/// enough distinct values for columns to be larger than their filters.
 #[test]
 fn filters_are_used_for_values_of_one_form_only() {
     let numbers = (0..8000).map(|row| (row * row / 7 + row) % 200 - 100);
@@ -211,7 +212,8 @@ fn filters_are_used_for_values_of_one_form_only() {
                 Err(error) => assert!(error.kind() == ErrorKind::CorruptData && !is_used, "{sql}: {error}"),
             }
         }
-        // Conditions for a value in the column, for its absence, and for another value that may be in the column.
+        // Conditions for a value that the column contains, for one that it lacks, and for one that the column might
+        // contain.
         for sql in [
             format!("{name} = {}", literal(7)),
             format!("{name} <> {}", literal(6)),
@@ -223,7 +225,7 @@ fn filters_are_used_for_values_of_one_form_only() {
     }
 }
 
-/// Filters that cannot be correct are not used.
+/// Bloom filters that are obviously damaged are not used.
 #[test]
 fn damaged_filters_lose_no_rows() {
     let numbers: Vec<Option<i64>> = (0..8000).map(|row| Some((row * row / 7 + row) % 200 - 100)).collect();
@@ -231,15 +233,15 @@ fn damaged_filters_lose_no_rows() {
         |filter: &mut [u8]| filter.fill(0),
         |filter: &mut [u8]| filter.fill(0xff),
         |filter: &mut [u8]| filter[0] = 0x16,
-        // The number of bytes is negative, or differs from the filter's length.
+        // The stated number of bytes is negative, or differs from the filter's length.
         |filter: &mut [u8]| filter[1] |= 1,
         |filter: &mut [u8]| filter[1] ^= 0x40,
-        // The header states another hash function.
+        // The header states a different hash function.
         |filter: &mut [u8]| {
             let end = filter.iter().position(|byte| *byte == 0x1c).unwrap();
             filter[end + 5] = 0x2c;
         },
-        // No bit is set.
+        // No bit of the filter is set.
         |filter: &mut [u8]| {
             let end = filter.iter().position(|byte| *byte == 0x1c).unwrap() + 13;
             filter[end..].fill(0);
@@ -254,7 +256,7 @@ fn damaged_filters_lose_no_rows() {
     }
 }
 
-/// A footer need not say how long a filter is. (Field `bloom_filter_length` of "ColumnMetaData".)
+/// The footer may leave out the length of a filter. (Parquet, `bloom_filter_length` of "ColumnMetaData".)
 #[test]
 fn filters_of_unknown_length_are_used() {
     let numbers: Vec<Option<i64>> = (0..1000).map(|n| Some(n * 2)).collect();
@@ -285,7 +287,7 @@ fn filters_of_unknown_length_are_used() {
     assert_eq!(count(&table, "long = 702").unwrap_err().kind(), ErrorKind::CorruptData);
 }
 
-/// Returns conditions on columns, of all forms that use filters, and some that do not.
+/// Generates conditions on columns, of all forms that use Bloom filters, and some that do not.
 fn condition() -> impl Strategy<Value = String> {
     let columns = kinds().len();
     let leaf = (0..columns, 0usize..7, -12i64..12, -12i64..12).prop_map(|(column, form, a, b)| {
@@ -313,7 +315,7 @@ fn condition() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// The oracle evaluates the predicate for each row.
+    /// A filtered scan must return the rows of a whole scan for which the predicate is true.
     #[test]
     fn filtered_scans_return_the_rows_of_whole_scans(
         numbers in prop::collection::vec(prop::option::of(-12i64..12), 1..300),

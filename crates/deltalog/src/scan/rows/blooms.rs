@@ -1,4 +1,4 @@
-//! Prunes row groups by the Bloom filters in a file. Parquet: "Bloom Filter".
+//! Skips row groups by the Bloom filters in a file. (Parquet: "Bloom Filter".)
 //!
 //! ```text
 //!   row groups that the statistics leave ── which values does the predicate ask for? ──► (group, column, values)
@@ -6,18 +6,18 @@
 //!   row groups that may have a match ◄── the predicate again, with the answers ◄──────────────┘
 //! ```
 //!
-//! - A filter says either that a value is certainly not in a column of a row group, or that it may be there. It is used
-//!   for `=`, `<=>` and `IN` with literals, also below AND, OR and NOT, unless the statistics already rule the value
-//!   out.
-//! - Only values with a single binary form are looked up: equal values of the table must be stored as the same bytes,
-//!   because the file's writer has hashed these. This is the case for integers, dates, timestamps in microseconds,
-//!   decimals of the scale of the file, strings and binary. Floats have several zeros and NaNs, and are never looked
-//!   up.
-//! - A filter that is larger than the column is not read: reading the column itself is cheaper and exact.
+//! - A Bloom filter tells whether a column of a row group certainly lacks a value, or may contain it. Filters are
+//!   used for `=`, `<=>` and `IN` with literals, also within AND, OR and NOT, unless the statistics already rule the
+//!   value out.
+//! - Only values with a single binary form are looked up: equal values must always be stored as the same bytes,
+//!   because the file's writer has hashed the bytes. This is true for integers, dates, timestamps in microseconds,
+//!   decimals with the scale of the file, strings and binary. It is not true for floating-point numbers, which have
+//!   several zeros and NaNs, so they are never looked up.
+//! - A filter that is larger than its column is not read, because reading the column itself is cheaper and exact.
 //! - All filters of a row group are requested together.
-//! - A malformed filter is ignored with a warning: the rows are read. The bits themselves cannot be checked, because
-//!   Parquet has no checksum for them: wrong filters of a writer, or single changed bits, would hide rows. A filter
-//!   without any bit set, as zeroed disk blocks leave it, is ignored.
+//! - A malformed filter is ignored with a warning, and the rows are read. The bits of a filter cannot be checked,
+//!   because Parquet has no checksum for them: a writer's wrong filter, or a single flipped bit, would hide rows. A
+//!   filter without any set bit, as zeroed disk blocks leave behind, is ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -42,10 +42,11 @@ use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune
 /// The maximum size of a filter's header in bytes.
 const HEADER: u64 = 32;
 
-/// The fields after the size in a header: algorithm, hash and compression, each the only one that Parquet defines.
+/// The fields that follow the size in a header: algorithm, hash and compression. Parquet defines only one value for
+/// each.
 const HEADER_END: [u8; 13] = [0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0x1c, 0x1c, 0, 0, 0];
 
-/// A value in the form in which it is stored, and hashed.
+/// A value as the bytes that a file stores and hashes for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Stored {
     Int32(i32),
@@ -53,15 +54,15 @@ enum Stored {
     Bytes(Vec<u8>),
 }
 
-/// For each row group and leaf column, the groups of values that are looked up together, and whether the column may
+/// For each row group and leaf column, the sets of values that are looked up together, and whether the column may
 /// contain one of them.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
-/// Returns which of the row groups `groups` may have a row for which `predicate` is true, by the Bloom filters of the
-/// file. `name` is for messages.
+/// Returns those of the row groups `groups` that, according to the file's Bloom filters, may have a row for which
+/// `predicate` is true. `name` is the file's name in messages.
 ///
 /// # Errors
-/// Errors of the store; the errors of [`prune`].
+/// Returns errors of the store, and the errors of [`prune`].
 pub(super) fn groups_by_filters(
     predicate: &BoundPredicate,
     places: &Places,
@@ -101,7 +102,7 @@ pub(super) fn groups_by_filters(
     Ok(groups)
 }
 
-/// Reads the filters and answers the questions. Returns whether a value is certainly absent.
+/// Reads the filters and answers the questions. Returns whether the filters rule out any value.
 fn answer(
     questions: &mut Questions,
     metadata: &ParquetMetaData,
@@ -151,7 +152,7 @@ fn is_worth_reading(chunk: &ColumnChunkMetaData) -> bool {
     chunk.bloom_filter_offset().is_some() && length <= chunk.compressed_size()
 }
 
-/// Returns where a filter is, if the footer says how long it is.
+/// Returns the byte range of a filter, if the footer states the filter's length.
 fn range_of_filter(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
     let start = u64::try_from(chunk.bloom_filter_offset()?).ok()?;
     let length = u64::try_from(chunk.bloom_filter_length()?).ok()?;
@@ -161,7 +162,7 @@ fn range_of_filter(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
 /// Reads the filter of a column; `None` if it turns out to be larger than the column.
 ///
 /// # Errors
-/// `CorruptData` for bytes that are not a filter; errors of the store.
+/// Returns `CorruptData` for bytes that are not a filter, and errors of the store.
 fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>> {
     let outside = || Error::corrupt_data("the Bloom filter is not within the file");
     let get = |range: Range<u64>| {
@@ -192,10 +193,10 @@ fn read(chunk: &ColumnChunkMetaData, file: &WatchedFile) -> Result<Option<Sbbf>>
     filter(&get(start..start.checked_add(bits as u64).ok_or_else(outside)?)?).map(Some)
 }
 
-/// Returns the size of a filter and the size of its header.
+/// Returns the size of a filter's bits, and the size of its header, in bytes.
 fn header(bytes: &Bytes) -> Result<(usize, usize)> {
     let damaged = || Error::corrupt_data("the Bloom filter does not begin with a valid header");
-    // Thrift's compact protocol: field 1 is a number with seven bits per byte, the lowest ones first.
+    // Field 1 in Thrift's compact protocol is a number with seven bits per byte, the lowest bits first.
     let (first, mut rest) = bytes.split_first().ok_or_else(damaged)?;
     let (mut number, mut shift) = (0u64, 0);
     loop {
@@ -208,7 +209,7 @@ fn header(bytes: &Bytes) -> Result<(usize, usize)> {
             _ => {}
         }
     }
-    // Zigzag: even numbers are those that are not negative.
+    // In zigzag encoding, even numbers stand for numbers that are not negative.
     let size = usize::try_from(number / 2).map_err(|_| damaged())?;
     let is_valid = *first == 0x15
         && number.is_multiple_of(2)
@@ -225,8 +226,8 @@ fn filter(bits: &Bytes) -> Result<Sbbf> {
     Ok(Sbbf::new(bits))
 }
 
-/// Returns `values` of a table column in the form in which a file with this type and descriptor stores them; `None` if
-/// they have more than one form there.
+/// Returns `values` of a table column as a file with this type and descriptor stores them. Returns `None` if the file
+/// may store a value in more than one way.
 fn stored(
     values: &ArrayRef,
     table: &DataType,
@@ -265,8 +266,8 @@ fn stored(
     numbers.iter().map(|value| value.and_then(number)).collect()
 }
 
-/// Returns an unscaled decimal in the form in which a column stores it; `None` for byte arrays of variable length,
-/// where it may have several forms.
+/// Returns an unscaled decimal as a column stores it. Returns `None` for byte arrays of variable length, because they
+/// may store the same number in several ways.
 fn stored_decimal(unscaled: i128, descriptor: &ColumnDescriptor) -> Option<Stored> {
     match descriptor.physical_type() {
         Type::INT32 => i32::try_from(unscaled).ok().map(Stored::Int32),
@@ -284,7 +285,7 @@ fn stored_decimal(unscaled: i128, descriptor: &ColumnDescriptor) -> Option<Store
     }
 }
 
-/// The bounds of row groups, and the answers of their filters.
+/// The bounds of row groups, together with the answers of their Bloom filters.
 struct FilteredGroups<'a> {
     bounds: &'a GroupBounds<'a>,
     may_have: &'a dyn Fn(usize, &ColumnPath, &ArrayRef) -> bool,

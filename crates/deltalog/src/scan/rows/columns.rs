@@ -1,4 +1,4 @@
-//! The columns of the table that a scan needs, and their sources.
+//! The table columns that a scan needs, and where each of them comes from.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -18,25 +18,25 @@ use crate::protocol::MaterializedRowTracking;
 use crate::protocol::schema::is_variant;
 use crate::runtime::spelling::nearest_first;
 
-/// The columns to read: first the columns of the output, then columns that only the predicate needs.
+/// The columns to read: first the output columns, followed by columns that only the predicate needs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
-    /// The same fields with the names and ids that are used in files.
+    /// The same fields, with the names and ids that they have in data files.
     in_files: SchemaRef,
     partitions: Vec<usize>,
-    /// Indices into `table`.
+    /// The output columns, as indices into `table`.
     output: Vec<usize>,
-    /// Indices into `table`, beginning with `output`.
+    /// The columns to read, as indices into `table`, beginning with `output`.
     needed: Vec<usize>,
-    /// The fields of `needed` after the fields of `output`, in the table and in files. Structs are reduced
-    /// to the fields that the predicate reads.
+    /// The fields of the columns in `needed` that follow the output columns, as in the table and as in data files.
+    /// Structs contain only the fields that the predicate reads.
     extra: Vec<[FieldRef; 2]>,
-    /// The file columns of row tracking, if row ids and commit versions are requested.
+    /// The names of the columns in which files store row ids and commit versions, if these are requested.
     pub(super) row_tracking: Option<MaterializedRowTracking>,
-    /// The part of the predicate that reads only partition columns; evaluated once per file.
+    /// The part of the predicate that reads only partition columns. It is evaluated once per file.
     pub(super) file_predicate: Option<BoundPredicate>,
-    /// The rest of the predicate; evaluated for each row.
+    /// The rest of the predicate, which is evaluated for each row.
     pub(super) row_predicate: Option<BoundPredicate>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Columns {
 #[derive(Debug, Clone)]
 pub(super) struct NeededColumn {
     pub(super) field: FieldRef,
-    /// The same field with the name and id that is used in files.
+    /// The same field with the name and id that it has in data files.
     pub(super) in_files: FieldRef,
     pub(super) is_partition: bool,
 }
@@ -66,7 +66,8 @@ impl Columns {
         }
     }
 
-    /// Finds columns in files by the names and ids in `in_files`, which must have the table's shape.
+    /// Finds columns in data files by the names and ids in `in_files`, which must have the same shape as the table's
+    /// schema.
     pub(super) fn map(&mut self, in_files: &SchemaRef) -> Result<()> {
         let pairs = self.table.fields().iter().zip(in_files.fields());
         if self.table.fields().len() != in_files.fields().len()
@@ -80,7 +81,7 @@ impl Columns {
         self.update_needed()
     }
 
-    /// Returns whether columns are found in files by field id.
+    /// Returns whether columns are found in data files by field id.
     pub(super) fn has_ids(&self) -> bool {
         has_ids(self.in_files.fields())
     }
@@ -140,7 +141,7 @@ impl Columns {
         let mut known: HashSet<usize> = self.needed.iter().copied().collect();
         for name in paths.iter().filter_map(|path| path.first()) {
             if self.row_tracking.is_some() && row_ids::fields().iter().any(|field| field.name() == name) {
-                // The scan produces row ids itself.
+                // The scan itself computes row ids, so they are not read as ordinary columns.
                 continue;
             }
             let index = table.require(name)?;
@@ -180,7 +181,7 @@ impl Columns {
         }
     }
 
-    /// Returns the columns to read, beginning with the output's.
+    /// Returns the columns to read, beginning with the output columns.
     pub(super) fn needed(&self) -> Vec<NeededColumn> {
         let at = |index: &usize| {
             Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()])
@@ -194,14 +195,14 @@ impl Columns {
         fields.zip(&self.needed).map(column).collect()
     }
 
-    /// Returns the columns of the table by their names.
+    /// Returns an index of the table's columns by their names.
     pub(super) fn of_table(&self) -> FileFields<'_> {
         FileFields::new(self.table.fields())
     }
 
-    /// Returns the field of each part of `path`, with the names and ids that they have in files; `None` if the
-    /// table does not have the column, or if it is inside a list or map.
-    /// `table` are the columns of the table, which [`Columns::of_table`] has returned.
+    /// Returns the field for each name in `path`, with the names and ids that the fields have in data files. Returns
+    /// `None` if the table does not have the column, or if it is inside of a list or map. `table` must come from
+    /// [`Columns::of_table`].
     pub(super) fn in_files(&self, table: &FileFields<'_>, path: &[String]) -> Option<Vec<FieldRef>> {
         let (mut fields, mut in_files) = (Some(self.table.fields()), Some(self.in_files.fields()));
         let mut found = Vec::with_capacity(path.len());
@@ -221,12 +222,12 @@ impl Columns {
         Some(found)
     }
 
-    /// Returns the number of needed columns that are returned.
+    /// Returns the number of output columns, with which the needed columns begin.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
     }
 
-    /// Returns one row with all partition columns; `value_of` returns the value of each.
+    /// Returns a batch of one row with all partition columns. `value_of` returns the value of each column.
     pub(super) fn partition_batch(
         &self,
         mut value_of: impl FnMut(&FieldRef) -> Result<arrow::array::ArrayRef>,
@@ -242,8 +243,7 @@ impl Columns {
     }
 }
 
-/// Returns `field` and `in_files` with only the struct fields that lie on one of `paths`. The paths start at
-/// the level of `field`.
+/// Reduces `field` and `in_files` to the struct fields that lie on one of `paths`. The paths are relative to `field`.
 fn narrowed(field: &FieldRef, in_files: &FieldRef, paths: &[&[String]]) -> [FieldRef; 2] {
     let below =
         paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
@@ -277,7 +277,7 @@ fn inner_fields(field: &FieldRef) -> Option<&Fields> {
     }
 }
 
-/// Returns whether two fields differ only in names and metadata.
+/// Returns whether two fields differ at most in names and metadata.
 fn has_same_shape(a: &FieldRef, b: &FieldRef) -> bool {
     a.data_type().equals_datatype(b.data_type())
 }
@@ -305,7 +305,7 @@ pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
     FileFields::new(fields).require(name)
 }
 
-/// The result of looking up a name.
+/// The result of looking up a field by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameMatch {
     None,
@@ -318,14 +318,14 @@ pub(super) fn match_name(fields: &Fields, name: &str) -> NameMatch {
     FileFields::new(fields).find_name(name)
 }
 
-/// The fields of a file, or of a struct in it, and how to find one. Finding all fields takes linear time, even if there
-/// are many.
+/// The fields of a file, or of a struct in it, with indexes to find them. Looking up all of them takes linear time,
+/// even if there are many.
 pub(super) struct FileFields<'a> {
     fields: &'a Fields,
     by_name: OnceCell<HashMap<&'a str, NameMatch>>,
     by_lower_name: OnceCell<HashMap<String, NameMatch>>,
     by_id: OnceCell<HashMap<&'a str, NameMatch>>,
-    /// The number of leaves before each field.
+    /// For each field, the number of leaf columns before it.
     leaves_before: OnceCell<Vec<usize>>,
 }
 
@@ -340,7 +340,8 @@ impl<'a> FileFields<'a> {
         }
     }
 
-    /// Finds `field`; returns it with the number of leaves before it. `full_name` is used in messages.
+    /// Finds `field`. Returns the file's field and the number of leaf columns before it. `full_name` is used in
+    /// messages.
     ///
     /// # Errors
     /// `CorruptData` if more than one field matches.
@@ -357,7 +358,7 @@ impl<'a> FileFields<'a> {
         }
     }
 
-    /// Finds `field` by id if it has one, or else by name.
+    /// Finds `field` by its id, or by its name if it has no id.
     fn find_index(&self, field: &FieldRef) -> NameMatch {
         let Some(id) = field_id(field) else { return self.find_name(field.name()) };
         let by_id = self.by_id.get_or_init(|| {
@@ -378,7 +379,7 @@ impl<'a> FileFields<'a> {
         by_lower_name.get(&name.to_lowercase()).copied().unwrap_or(NameMatch::None)
     }
 
-    /// Returns the index of the field `name` as [`FileFields::find_name`] does.
+    /// Finds the field `name` as [`FileFields::find_name`] does, and returns its index.
     ///
     /// # Errors
     /// `InvalidArgument` if no field or more than one field matches.
@@ -409,7 +410,7 @@ impl<'a> FileFields<'a> {
     }
 }
 
-/// Returns which of the numbered keys occur once, and which occur several times.
+/// Returns an index of the numbered keys, which shows the keys that occur more than once.
 fn indexed<K: Eq + Hash>(keys: impl Iterator<Item = (K, usize)>) -> HashMap<K, NameMatch> {
     let mut index = HashMap::with_capacity(keys.size_hint().0);
     for (key, at) in keys {

@@ -1,4 +1,4 @@
-//! Errors of data files, which distinguish faults of the store from faults of the file.
+//! Errors of reading data files. They distinguish faults of the store from faults of the file.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl WatchedFile {
         Self { file, has_failed: Arc::default() }
     }
 
-    /// Returns the same file for a reader of `units`, see [`FileReader::planned`].
+    /// Returns the same file for a reader that will read `units` of byte ranges; see [`FileReader::planned`].
     pub(super) fn planned(&self, units: impl FnOnce() -> Vec<Vec<Range<u64>>>) -> Self {
         Self { file: self.file.planned(units), has_failed: Arc::clone(&self.has_failed) }
     }
@@ -46,7 +46,7 @@ impl WatchedFile {
     }
 }
 
-/// Returns whether the store is at fault rather than the requested range.
+/// Returns whether a failed read is the fault of the store, and not of the requested range.
 fn is_store_fault(error: &io::Error) -> bool {
     error.kind() != io::ErrorKind::UnexpectedEof
 }
@@ -91,10 +91,10 @@ impl Read for WatchedRead {
     }
 }
 
-/// Why a batch could not be read.
+/// The reason why a batch could not be read.
 #[derive(Debug)]
 pub(super) enum ReadFailure {
-    /// Its rows are larger than an array can be.
+    /// The rows are too large for an Arrow array.
     TooLarge,
     Failed(Error),
 }

@@ -1,4 +1,4 @@
-//! Opening, planning and reading of one data file.
+//! Opens a data file, plans which parts of it to read, and reads them.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -32,7 +32,7 @@ use crate::values::calendar::FileCalendar;
 use crate::values::conversion::{Misfit, convert, is_convertible};
 use crate::values::footer::decoded_bytes;
 
-/// How many batches of the predicate's columns may be kept until the other columns are read.
+/// The maximum size of the predicate's columns that are kept until the other columns are read, in batches.
 const KEPT_BATCHES: usize = 4;
 
 /// The state that all files of a scan share.
@@ -40,7 +40,7 @@ const KEPT_BATCHES: usize = 4;
 pub(super) struct Opener {
     pub(super) scan: RowScan,
     columns: Vec<NeededColumn>,
-    /// The needed columns, followed by the row ids.
+    /// The needed columns, followed by the row id columns.
     pub(super) schema: SchemaRef,
     /// The indices of the columns to return.
     pub(super) output: Vec<usize>,
@@ -49,17 +49,17 @@ pub(super) struct Opener {
     vectors: DeletionVectors,
 }
 
-/// Columns by the stage in which they are read, as indices into the needed columns.
+/// The stages in which columns are read. Columns are given as indices into the needed columns.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     /// The columns that the predicate reads, and the row ids; empty without a predicate.
     pub(super) first: Vec<usize>,
-    /// The columns in `first` that are returned.
+    /// The columns in `first` that are also returned.
     pub(super) kept: Vec<usize>,
     pub(super) rest: Vec<usize>,
-    /// The row ids in `kept`.
+    /// The row id columns in `kept`.
     pub(super) ids: Vec<usize>,
-    /// The columns in `kept` and `rest` that are in the file.
+    /// The columns in `kept` and `rest` that are stored in the file.
     pub(super) again: Vec<usize>,
     /// Whether each column is in `first`.
     are_first: Vec<bool>,
@@ -68,17 +68,18 @@ pub(super) struct Stages {
 /// An open file and what to read from it.
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    /// The file's name in messages.
+    /// The file's name, for messages.
     pub(super) name: String,
     pub(super) file: WatchedFile,
     pub(super) metadata: ArrowReaderMetadata,
-    /// The leaf columns that are read first.
+    /// The leaf columns of the file that are read first.
     pub(super) first: Vec<usize>,
     pub(super) rest: Vec<usize>,
     pub(super) sources: Vec<Source>,
-    /// The locations of the predicate's columns.
+    /// The locations of the predicate's columns in the file.
     places: Option<Places>,
-    /// The rows of each row group; unknown, and not needed, if all rows are read without their ids.
+    /// The row numbers of each row group. They are empty if they are not needed, because all rows are read without
+    /// their ids.
     pub(super) group_rows: Vec<Range<u64>>,
     pub(super) rows: SelectedRows,
     pub(super) row_ids: Option<RowIds>,
@@ -89,7 +90,7 @@ pub(super) struct OpenFile {
 /// The source of a column's values.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A constant for all rows, as an array of one value.
+    /// The same value in all rows, as an array with one value.
     Constant(ArrayRef),
     /// The file's column with this name.
     File(String, Plan),
@@ -117,7 +118,7 @@ impl Stages {
         Self { first, kept, rest, ids, again, are_first }
     }
 
-    /// Returns whether a column is read first.
+    /// Returns whether a column is read in the first stage.
     pub(super) fn is_first(&self, index: usize) -> bool {
         self.are_first.get(index).is_some_and(|is_first| *is_first)
     }
@@ -132,14 +133,14 @@ impl Opener {
             (0..scan.columns.output_len()).chain(columns.len()..columns.len() + row_ids.len()).collect();
         let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
         if scan.has_views {
-            // Columns that the predicate reads become views when they are returned.
+            // Columns that the predicate reads are converted to views only when they are returned.
             for (index, column) in columns.iter_mut().enumerate() {
                 if !stages.is_first(index) {
                     column.field = with_views(&column.field);
                 }
             }
         }
-        // The metadata comes from the output schema, which is a projection of this schema except for views.
+        // The output schema is a projection of this schema, except for views, so it has the same metadata.
         let output_schema = scan.schema();
         let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));
@@ -147,7 +148,7 @@ impl Opener {
         Self { scan, columns, schema, output, output_schema, stages, vectors }
     }
 
-    /// Adds file, table and version to `error`.
+    /// Adds the file, the table and the version to `error`.
     pub(super) fn located(&self, error: Error, name: &str) -> Error {
         let error = error.at_path(name).in_table(self.scan.storage.url());
         match self.scan.version {
@@ -237,7 +238,7 @@ impl Opener {
             _ => groups,
         };
         check_codecs(&metadata, &groups, first.iter().chain(&rest))?;
-        // Row ids require counting rows, so no pages can be skipped.
+        // Computing row ids requires counting rows, so pages cannot be skipped.
         let metadata = match places.as_ref().filter(|_| row_ids.is_none()) {
             Some(places) if places.have_pages(metadata.metadata(), &groups) => {
                 with_page_indexes(metadata, &watched)
@@ -261,7 +262,7 @@ impl Opener {
         }))
     }
 
-    /// Extends `partition`, the values of the partition columns, by the values of other columns in `row`.
+    /// Adds the values of other columns in `row` to `partition`, the values of the partition columns.
     fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
         let others: Vec<_> = self
             .columns
@@ -281,8 +282,8 @@ impl Opener {
         })
     }
 
-    /// Selects the rows of `file` to read: the row groups in `groups` that have such rows, the start and end
-    /// of each group, and the rows in it.
+    /// Selects the rows of `file` to read. Returns the row groups in `groups` that contain such rows, the first and
+    /// last row number of each group, and the rows in it.
     fn select(
         &self,
         file: &DataFile,
@@ -306,7 +307,8 @@ impl Opener {
         })
     }
 
-    /// Returns the rows of the row groups `groups` of `file`; up to `threads` threads may share the columns.
+    /// Returns the rows in the row groups `groups` of `file`. Up to `threads` threads may share the work on the
+    /// columns.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
@@ -321,26 +323,26 @@ impl Opener {
 }
 
 impl OpenFile {
-    /// Returns the size in bytes of a row of `group` in the file, uncompressed.
+    /// Returns the uncompressed size in bytes of a row of `group` in the file.
     fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
         chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>()
             / (group.num_rows().max(1) as f64)
     }
 
-    /// Estimates the size in bytes of `rows` rows that have been decoded.
+    /// Estimates the size in bytes of `rows` decoded rows.
     pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
         (self.decoded_row(group) * rows as f64) as usize
     }
 
-    /// Returns how many rows of these groups are read at once.
+    /// Returns how many rows of these row groups are read at once.
     pub(super) fn rows_at_once(&self, scan: &RowScan, groups: &[usize]) -> usize {
         let rows =
             groups.iter().map(|group| scan.batch_bytes.rows(self.decoded_row(*group), scan.batch_rows));
         rows.min().unwrap_or(scan.batch_rows)
     }
 
-    /// Estimates the size in bytes of a row of `group` that has been decoded, with its constants.
+    /// Estimates the size in bytes of a decoded row of `group`, including constant columns.
     fn decoded_row(&self, group: usize) -> f64 {
         let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0.0 };
         let constants = self.sources.iter().filter_map(|source| match source {
@@ -351,19 +353,20 @@ impl OpenFile {
         chunks.map(decoded_bytes).sum::<f64>() / (group.num_rows().max(1) as f64) + constants.sum::<f64>()
     }
 
-    /// Returns whether the columns that the predicate reads are too large in `group` to be kept.
+    /// Returns whether the columns that the predicate reads are so large in `group` that they are read again instead
+    /// of kept.
     pub(super) fn reads_again(&self, scan: &RowScan, group: usize) -> bool {
         let Some(group) = self.metadata.metadata().row_groups().get(group) else { return false };
         let chunks = self.first.iter().filter_map(|leaf| group.columns().get(*leaf));
         chunks.map(decoded_bytes).sum::<f64>() > Self::most_kept(scan) as f64
     }
 
-    /// Returns the maximum number of bytes of the predicate's columns that are kept.
+    /// Returns the maximum number of bytes of the predicate's columns that are kept in memory.
     pub(super) fn most_kept(scan: &RowScan) -> usize {
         KEPT_BATCHES.saturating_mul(scan.batch_bytes.target())
     }
 
-    /// Returns whether the predicate leaves more than one column unread.
+    /// Returns whether more than one column is left to read after the predicate's columns.
     pub(super) fn has_several_columns(&self) -> bool {
         let root = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf);
         self.rest.first().is_some_and(|first| self.rest.iter().any(|leaf| root(leaf) != root(first)))
@@ -378,8 +381,7 @@ impl OpenFile {
             .unwrap_or_default()
     }
 
-    /// Returns the rows of `group` in pages that may contain a matching row; `None` if no page can be
-    /// skipped.
+    /// Returns the rows of `group` in the pages that may contain a matching row; `None` if no page can be skipped.
     pub(super) fn pages_to_read(&self, opener: &Opener, group: usize) -> Result<Option<RowSelection>> {
         match (&opener.scan.columns.row_predicate, &self.places) {
             (Some(predicate), Some(places)) => {
@@ -390,7 +392,7 @@ impl OpenFile {
     }
 }
 
-/// Returns the type in which each column of a file is read.
+/// Returns a function that gives the type with which each column of a file is read.
 fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
     let plans: HashMap<&String, &Plan> = sources
         .iter()
@@ -405,7 +407,7 @@ fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
     }
 }
 
-/// Returns the value of the partition column `field`, as an array of one.
+/// Returns the file's value of the partition column `field`, as an array with one value.
 fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
     let unfit = |what: &str| {
         Error::invalid_argument(format!("the file's value of partition column '{}' {what}", field.name()))

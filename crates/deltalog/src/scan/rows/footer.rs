@@ -13,15 +13,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::values::footer;
 use crate::values::int96::int96_as_micros;
 
-/// Reads the footer. Ignores the Arrow schema that some writers store there: it describes the writer's memory
+/// Reads the footer. The Arrow schema that some writers store in it is ignored: it describes the writer's memory
 /// layout, whereas the Parquet schema describes the values.
 pub(super) fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
     let metadata = footer::decode(file).map_err(|error| file.error(error))?;
     as_arrow(Arc::new(metadata)).map_err(|error| file.error(error))
 }
 
-/// Adds the page indexes of the file to `metadata`. Returns `metadata` unchanged if they cannot be read,
-/// which only costs time.
+/// Adds the file's page indexes to `metadata`. If they cannot be read, returns `metadata` unchanged, which only makes
+/// the scan slower.
 pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFile) -> ArrowReaderMetadata {
     let read = || {
         let mut reader = ParquetMetaDataReader::new_with_metadata(metadata.metadata().as_ref().clone())
@@ -32,7 +32,7 @@ pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFil
     guarded(|| read().map_err(|error| file.error(error))).unwrap_or(metadata)
 }
 
-/// Returns `metadata` with the types of columns replaced by the result of `type_of`.
+/// Returns `metadata` with the column types that `type_of` returns.
 pub(super) fn with_types(
     metadata: ArrowReaderMetadata,
     type_of: &dyn Fn(&FieldRef) -> DataType,
@@ -52,7 +52,7 @@ fn as_arrow(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, Parqu
     int96_as_micros(metadata, options, None)
 }
 
-/// Refuses a compression codec without a decoder.
+/// Refuses columns whose compression codec is not supported.
 pub(super) fn check_codecs<'a>(
     metadata: &ArrowReaderMetadata,
     groups: &[usize],

@@ -1,4 +1,4 @@
-//! Prunes row groups by the statistics in a file's footer.
+//! Skips row groups by the statistics in a file's footer.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use parquet::file::metadata::ParquetMetaData;
@@ -7,7 +7,7 @@ use super::places::Places;
 use crate::error::Result;
 use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// Returns the row groups of a file that must be read for `predicate`, whose columns are at `places`.
+/// Returns the row groups of a file that must be read for `predicate`. `places` are the locations of its columns.
 ///
 /// # Errors
 /// Returns the same errors as [`prune`].
@@ -20,7 +20,7 @@ pub(super) fn matching_groups(
     Ok((0..metadata.num_row_groups()).filter(|group| keep.is_valid(*group) && keep.value(*group)).collect())
 }
 
-/// The bounds of a file's row groups, each treated as a file.
+/// The bounds of a file's row groups, in which each row group is treated as a file.
 pub(super) struct GroupBounds<'a> {
     pub(super) places: &'a Places,
     pub(super) metadata: &'a ParquetMetaData,

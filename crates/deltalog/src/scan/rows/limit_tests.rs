@@ -1,4 +1,4 @@
-//! Scans that end after some rows.
+//! Tests of scans that end after a number of rows.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn ids(batches: &[RecordBatch]) -> Vec<i64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A limit does not depend on threads, batches or row groups. In order, it returns the first rows.
+    /// The number of rows does not depend on threads, batches or row groups. A scan in order returns the first rows.
     #[test]
     fn a_limit_ends_a_scan(
         sizes in prop::collection::vec(0..30i64, 0..9), threads in 1..5usize, batch_rows in 1..20usize,
@@ -46,7 +46,7 @@ proptest! {
     }
 }
 
-/// A file that is needed only for further rows may be missing.
+/// A file that is needed only for rows beyond the limit may be missing.
 #[test]
 fn a_limit_reads_no_further_files() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);

@@ -1,6 +1,7 @@
-//! Finds files that store numbers and dates with older types than the table's. (PROTOCOL, "Type Widening".)
+//! Finds files that store numbers and dates with a type that the table's schema has since widened. (PROTOCOL, "Type
+//! Widening".)
 //!
-//! Only footers are read. The values of partition columns do not count, because they are in the log.
+//! Only footers are read. Partition columns do not count, because their values are in the log.
 
 use super::faults::guarded;
 use super::file::{Opener, Source};
@@ -8,12 +9,12 @@ use super::{DataFile, FileRows};
 use crate::error::Result;
 use crate::runtime::by_name::names_of;
 
-/// Returns whether `file` stores a number or a date with a different type than the table's, at any depth.
+/// Returns whether `file` stores a number or a date with a type that differs from the table's, at any nesting depth.
 ///
 /// # Errors
 /// Returns the same errors as [`Opener::open`].
 pub(super) fn converts_numbers(opener: &Opener, file: &DataFile) -> Result<bool> {
-    // It does not matter which rows are deleted.
+    // Deleted rows do not affect the types in a file.
     let all = DataFile { rows: FileRows::All, ..file.clone() };
     let open = guarded(|| opener.open(&all));
     let Some(open) = open.map_err(|error| opener.located(error, &file.path.to_string()))? else {

@@ -1,7 +1,7 @@
-//! Prunes pages by the page index of a file (Parquet, "Page Index").
+//! Skips pages by the page index of a file (Parquet, "Page Index").
 //!
-//! The pages of different columns have different lengths, so the predicate is evaluated once per column, as
-//! if the bounds of all other columns were unknown. A row is read if no column excludes its page.
+//! The pages of different columns contain different numbers of rows. The predicate is therefore evaluated once per
+//! column, as if the bounds of all other columns were unknown. A row is read if no column excludes its page.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use super::places::{Place, Places};
 use crate::error::Result;
 use crate::expression::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// Returns the rows of `group` in pages that must be read for `predicate`, whose columns are at `places`;
-/// `None` if that is all rows.
+/// Returns the rows of `group` in the pages that must be read for `predicate`; `None` if that is all rows. `places`
+/// are the locations of the predicate's columns.
 ///
 /// # Errors
 /// Returns the same errors as [`prune`].
@@ -47,7 +47,7 @@ pub(super) fn matching_pages(
     Ok(selected)
 }
 
-/// Returns the rows of each page of a column; `None` if they are unknown or invalid.
+/// Returns the row numbers of each page of a column; `None` if they are unknown or invalid.
 fn page_rows(
     metadata: &ParquetMetaData,
     group: usize,
@@ -64,7 +64,7 @@ fn page_rows(
     (first.first() == Some(&0) && pages.iter().all(|page| page.start < page.end)).then_some(pages)
 }
 
-/// The bounds of a leaf column's pages, each treated as a file.
+/// The bounds of a leaf column's pages, in which each page is treated as a file.
 struct PageBounds<'a> {
     places: &'a Places,
     metadata: &'a ParquetMetaData,
@@ -74,14 +74,14 @@ struct PageBounds<'a> {
 }
 
 impl PageBounds<'_> {
-    /// Returns whether `column` is the column of these pages, or constant in the file.
+    /// Returns whether `column` is the column of these pages, or has the same value in the whole file.
     fn is_known(&self, column: &ColumnPath) -> bool {
         self.places
             .find(column)
             .is_some_and(|(_, place)| !matches!(place, Place::Leaf(leaf, _) if *leaf != self.leaf))
     }
 
-    /// Returns `array` if it has a value for each page.
+    /// Returns `array` if it has exactly one value for each page.
     fn complete<A: Array>(&self, array: A) -> Option<A> {
         (array.len() == self.pages.len()).then_some(array)
     }

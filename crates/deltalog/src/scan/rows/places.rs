@@ -1,8 +1,9 @@
-//! The locations of a predicate's columns in a file, and their bounds as far as those are reliable.
+//! The locations of a predicate's columns in a file, and their bounds if these are reliable.
 //!
-//! - A bound is used only if it was computed in the order of the values. This excludes INT96, unsigned and
-//!   half-precision numbers, and byte values in the deprecated form. NaN is not a bound.
-//! - A maximum of floating-point numbers bounds NaN only if the footer shows that there is none ([`KnownNans`]).
+//! - A bound is used only if it was computed in the order in which values are compared. This excludes bounds of
+//!   INT96, unsigned and half-precision numbers, and bounds of bytes in the deprecated fields. A NaN is not used as a
+//!   bound.
+//! - A maximum of floating-point numbers covers NaN only if the footer shows that there is no NaN ([`KnownNans`]).
 //! - A column that the file lacks is NULL in every row.
 
 use std::collections::HashMap;
@@ -24,26 +25,26 @@ use crate::values::calendar::FileCalendar;
 use crate::values::conversion::{Misfit, convert, is_convertible};
 use crate::values::stats::{KnownNans, without_nan as without_nan_in};
 
-/// The location of each column of a predicate.
+/// The location of each column that a predicate reads.
 #[derive(Debug)]
 pub(super) struct Places {
     columns: Vec<(DataType, Place)>,
-    /// The index of each column by its path.
+    /// The index of each column, by its path.
     by_path: HashMap<ColumnPath, usize>,
     nans: KnownNans,
 }
 
-/// The location of a column's values.
+/// The location of a column's values in a file.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// Constant in all rows, as an array of one value.
+    /// The same value in all rows, as an array with one value.
     Partition(ArrayRef),
     /// A leaf column of the file.
     Leaf(usize, FieldRef),
-    /// Not in the file.
+    /// The column is not in the file.
     Missing,
-    /// In the file, but without usable bounds: the column is nested or inside a list or map, or its values are
-    /// in the old calendar.
+    /// The column is in the file but has no usable bounds, because it is nested, is inside of a list or map, or has
+    /// values in the old calendar.
     Other,
 }
 
@@ -84,8 +85,8 @@ fn place(
 }
 
 impl Places {
-    /// Finds the columns of `table` in a file with `schema` and the partition values `partition`, which has
-    /// one row.
+    /// Finds the columns of `table` in a file with the schema `schema`. `partition` is one row with the file's
+    /// partition values.
     ///
     /// # Errors
     /// `CorruptData` if a name is ambiguous in the file.
@@ -119,14 +120,14 @@ impl Places {
             .filter_map(|(_, place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
     }
 
-    /// Returns whether bounds of pages are available for any of the columns in any of `groups`.
+    /// Returns whether there are page bounds for at least one of the columns in at least one of `groups`.
     pub(super) fn have_pages(&self, metadata: &ParquetMetaData, groups: &[usize]) -> bool {
         let groups = groups.iter().filter_map(|group| metadata.row_groups().get(*group));
         let mut chunks = groups.flat_map(|group| self.leaves().filter_map(|leaf| group.columns().get(leaf)));
         chunks.any(|chunk| chunk.column_index_offset().is_some() && chunk.offset_index_offset().is_some())
     }
 
-    /// Returns the bounds of `count` pieces of the file, row groups or pages, in the table's type. Bounds
+    /// Returns the bounds of `count` pieces of the file, which are row groups or pages, in the table's type. Bounds
     /// that cannot be obtained are unknown, which is always safe.
     pub(super) fn bounds(
         &self,
@@ -148,7 +149,7 @@ impl Places {
         }
     }
 
-    /// Returns which of `count` pieces of the file certainly have no NaN in a floating-point column; `max` are the
+    /// Returns which of `count` pieces of the file certainly have no NaN in a floating-point column. `max` are the
     /// upper bounds of the pieces.
     pub(super) fn without_nan(
         &self,
@@ -171,7 +172,7 @@ impl Places {
         }
     }
 
-    /// Returns the number of NULLs in each piece; the pieces have `rows` rows.
+    /// Returns the number of NULLs in each piece of the file. `rows` are the numbers of rows in the pieces.
     pub(super) fn null_counts(
         &self,
         path: &ColumnPath,
@@ -201,7 +202,7 @@ fn converter<'a>(
     Some(converter.with_missing_null_counts_as_zero(false))
 }
 
-/// Returns whether the minimum and maximum of a leaf are reliable.
+/// Returns whether the minimum and maximum of a leaf column are reliable.
 pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field: &FieldRef) -> bool {
     let Some(descriptor) = metadata.file_metadata().schema_descr().columns().get(leaf) else { return false };
     let data_type = field.data_type();

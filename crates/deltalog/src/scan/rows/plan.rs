@@ -1,13 +1,13 @@
-//! The conversion of a file's column to a column of the table.
+//! Converts a column of a file to a column of the table.
 //!
 //! A plan is created once per file from the two types, and then applied to each batch. It also determines
 //! which leaf columns of the file are read.
 //!
-//! - Struct fields are found by the name or id that the table states for files. The parts of lists and maps
-//!   are found by their role, because writers disagree on their names.
-//! - At least one leaf of each struct is read, because only its definition levels show where the struct is
+//! - Struct fields are found by the names or ids that the table's schema gives them in files. The parts of lists and
+//!   maps are found by their role, because writers give them different names.
+//! - At least one leaf column of each struct is read, because only its definition levels show where the struct is
 //!   NULL.
-//! - A void field is NULL in every row, and is never looked for.
+//! - A void field is NULL in every row, and is not looked up in the file.
 
 use std::sync::Arc;
 
@@ -24,29 +24,30 @@ use crate::runtime::by_name::{ByName, names_of};
 use crate::values::calendar::{FileCalendar, Rebase};
 use crate::values::conversion::{Misfit, convert, is_convertible};
 
-/// The conversion of an array of the file's type.
+/// The conversion of an array from the file's type to the table's type.
 #[derive(Debug, Clone)]
 pub(super) enum Plan {
-    /// Only NULLs.
+    /// All values are NULL.
     Nulls(DataType),
-    /// A leaf.
+    /// A leaf column, converted to this type.
     Convert(DataType),
-    /// A leaf of dates or timestamps in the old calendar.
+    /// A leaf column with dates or timestamps in the old calendar.
     Rebase(DataType, Rebase),
-    /// The name of each field in the file, and its plan; `None` if the file does not have the field.
+    /// For each field of a struct, its name in the file and its plan; `None` if the file does not have the field.
     Struct(Fields, Vec<Option<(String, Plan)>>),
     List(FieldRef, Box<Plan>),
     /// A variant, shredded or not, as a struct of these fields.
     Variant(Fields),
-    /// The field of the entries, the plans of key and value, and whether the keys are sorted.
+    /// The entries field of a map, the plans of its keys and values, and whether the keys are sorted.
     Map(FieldRef, Box<[Plan; 2]>, bool),
 }
 
 impl Plan {
-    /// Creates the plan that reads a column of type `file` as `field`, and adds the leaves to read to `leaves`.
+    /// Creates the plan that reads a column with the file's type `file` as the table's `field`. Adds the leaf columns
+    /// that must be read to `leaves`.
     ///
-    /// `in_files` is `field` with the names and ids that it has in files. `first_leaf` is the index of the
-    /// column's first leaf. `name` is used in messages.
+    /// `in_files` is `field` with the names and ids that it has in files. `first_leaf` is the index of the column's
+    /// first leaf column. `name` is used in messages.
     ///
     /// # Errors
     /// `CorruptData` if the types are incompatible, or if a name is ambiguous.
@@ -65,7 +66,7 @@ impl Plan {
         };
         match (table, in_files.data_type(), file) {
             (DataType::Struct(parts), _, DataType::Struct(in_file)) if is_variant(field) => {
-                // Any part of a shredded variant may hold a part of any value.
+                // A value may be spread over all parts of a shredded variant, so all parts are read.
                 leaves.extend(first_leaf..first_leaf + leaf_count(file));
                 is_stored_variant(in_file).then(|| Self::Variant(parts.clone())).ok_or_else(mismatch)
             }
@@ -146,7 +147,7 @@ impl Plan {
         Ok(Self::Struct(fields.clone(), children))
     }
 
-    /// Returns the type in which to read a column of type `file`; it has views where the table's type has them.
+    /// Returns the type with which to read a column of type `file`. It has views wherever the table's type has them.
     pub(super) fn read_as(&self, file: &DataType) -> DataType {
         let inner = |field: &FieldRef, plan: &Self| {
             Arc::new(Field::clone(field).with_data_type(plan.read_as(field.data_type())))
@@ -182,7 +183,8 @@ impl Plan {
         }
     }
 
-    /// Returns whether a part of a column of type `file` is a number or a date with a different type than the table's.
+    /// Returns whether a column of type `file`, or a part of it, is a number or a date with a type that differs from
+    /// the table's.
     pub(super) fn converts_numbers(&self, file: &DataType) -> bool {
         match (self, file) {
             (Self::Convert(table) | Self::Rebase(table, _), file) => {
@@ -209,7 +211,7 @@ impl Plan {
     /// Converts `array` to the table's type.
     ///
     /// # Errors
-    /// If a value does not fit, or is NULL where the table does not allow it.
+    /// Fails if a value does not fit, or is NULL where the table does not allow NULL.
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Nulls(data_type) => Ok(new_null_array(data_type, array.len())),
@@ -268,7 +270,7 @@ pub(crate) fn leaf_count(data_type: &DataType) -> usize {
     }
 }
 
-/// Returns the key and the value field of a map's entries.
+/// Returns the key field and the value field of a map's entries.
 fn pair(entries: &FieldRef) -> Option<[&FieldRef; 2]> {
     match entries.data_type() {
         DataType::Struct(fields) => <[_; 2]>::try_from(fields.iter().collect::<Vec<_>>()).ok(),

@@ -6,8 +6,8 @@
 //! row commit version  the value, unless it is NULL   defaultRowCommitVersion
 //! ```
 //!
-//! - The position of a row counts all rows of its file, including those in row groups that are not read and
-//!   those that a deletion vector deletes.
+//! - The position of a row counts all rows of its file, including rows in row groups that are not read, and rows that
+//!   a deletion vector deletes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub struct RowTracking {
     pub default_row_commit_version: Option<i64>,
 }
 
-/// Returns the columns that a scan appends.
+/// Returns the two columns that a scan appends.
 pub(super) fn fields() -> [FieldRef; 2] {
     [ROW_ID, ROW_COMMIT_VERSION].map(|name| Arc::new(Field::new(name, DataType::Int64, false)))
 }
@@ -48,21 +48,22 @@ pub(in crate::scan) fn with_row_ids(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// The source of the ids of one file's rows.
+/// Where the row ids and commit versions of one file's rows come from.
 #[derive(Debug)]
 pub(super) struct RowIds {
     base: i64,
     version: i64,
-    /// The file's columns for ids and versions, if it has them.
+    /// The file's own columns of row ids and commit versions, if it has them.
     materialized: [Option<(String, Plan)>; 2],
 }
 
 impl RowIds {
-    /// Prepares the ids for a file with the columns `in_file`; adds the leaves that are needed to `leaves`.
+    /// Prepares the row ids of a file with the columns `in_file`. Adds the leaf columns that must be read to
+    /// `leaves`.
     ///
     /// # Errors
-    /// `CorruptLog` if the action lacks a required field; `CorruptData` if a column has a type that cannot
-    /// hold ids.
+    /// Returns `CorruptLog` if the action lacks a required field, and `CorruptData` if a column has a type that
+    /// cannot hold row ids.
     pub(super) fn new(
         tracking: RowTracking,
         names: &MaterializedRowTracking,
@@ -93,8 +94,8 @@ impl RowIds {
         })
     }
 
-    /// Returns the ids and versions of the rows at positions `numbers`; `column` returns what was read from
-    /// the file.
+    /// Returns the row ids and commit versions of the rows at the positions `numbers`. `column` returns a column that
+    /// was read from the file.
     ///
     /// # Errors
     /// `CorruptData` for values that are not valid ids.
@@ -128,17 +129,17 @@ impl RowIds {
     }
 }
 
-/// The positions, in their file, of the rows that a reader returns.
+/// The positions, within their file, of the rows that a reader returns.
 #[derive(Debug, Default)]
 pub(super) struct RowNumbers {
-    /// The rows of the groups that follow.
+    /// The rows of the row groups that have not been read yet.
     groups: VecDeque<Range<u64>>,
-    /// The remaining selected rows of the current group.
+    /// The selected rows of the current row group that have not been read yet.
     current: VecDeque<Range<u64>>,
 }
 
 impl RowNumbers {
-    /// Creates the positions for a reader of these groups, in order.
+    /// Creates the positions for a reader of these row groups, in order.
     pub(super) fn new(groups: Vec<Range<u64>>) -> Self {
         Self { groups: groups.into(), current: VecDeque::new() }
     }
@@ -146,7 +147,7 @@ impl RowNumbers {
     /// Returns the positions of the next `count` rows among those that are `wanted`.
     ///
     /// # Errors
-    /// `CorruptData` if there are fewer.
+    /// Returns `CorruptData` if there are fewer than `count`.
     pub(super) fn next(&mut self, count: usize, wanted: &SelectedRows) -> Result<Vec<u64>> {
         let mut numbers = Vec::with_capacity(count);
         while numbers.len() < count {

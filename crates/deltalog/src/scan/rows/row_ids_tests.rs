@@ -1,4 +1,4 @@
-//! Row ids and commit versions compared with a naive oracle. (PROTOCOL, "Reader Requirements for Row
+//! Compares row ids and commit versions with a naive implementation. (PROTOCOL, "Reader Requirements for Row
 //! Tracking".)
 
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ fn tracking(base: i64, version: i64) -> RowTracking {
     RowTracking { base_row_id: Some(base), default_row_commit_version: Some(version) }
 }
 
-/// Returns what a file stores for row `number`: a materialized id for every third row, and a version for
-/// every fourth.
+/// Returns the values that a file stores for row `number`: a row id for every third row, and a commit version for
+/// every fourth row.
 fn materialized(number: i64) -> (Option<i64>, Option<i64>) {
     ((number % 3 == 0).then_some(1_000_000 + number), (number % 4 == 0).then_some(number % 9))
 }
@@ -94,8 +94,8 @@ proptest! {
     }
 }
 
-/// "Readers must use the default generated Row ID of the `add`": an action without one is an error if ids are
-/// requested.
+/// If row ids are requested, an action without one is an error: "Readers must use the default generated Row ID of the
+/// `add`".
 #[test]
 fn an_action_without_row_tracking_fields_is_an_error() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
@@ -126,7 +126,7 @@ fn row_id_columns_do_not_hide_table_columns() {
     assert!(error.to_string().contains("'_row_id'"), "{error}");
 }
 
-/// In a materialized column of another type, values that fit are ids and all others are errors.
+/// In a stored row id column of another type, values that fit are row ids, and all others are errors.
 #[test]
 fn materialized_ids_are_converted_or_refused() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));

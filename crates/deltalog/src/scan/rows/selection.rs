@@ -7,11 +7,11 @@
 //! groups 0 and 2     ├────  ──────┤              ├───  ────────┤    selection for the Parquet reader
 //! ```
 //!
-//! - Rows are selected while they are decoded, by their position in the file. The selection does not depend
-//!   on which row groups are read, or in how many pieces.
-//! - A group without selected rows is not read.
-//! - A selection takes at most about as much memory as its vector's bytes: runs if the deleted rows are few
-//!   or contiguous, otherwise one bit per row.
+//! - Rows are selected while they are decoded, by their position in the file. The selection does not depend on which
+//!   row groups are read, or on how many reads they take.
+//! - A row group without selected rows is not read.
+//! - A selection takes at most about as much memory as the bytes of its deletion vector: it consists of runs if the
+//!   deleted rows are few or contiguous, and otherwise of one bit per row.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,39 +25,39 @@ use crate::error::{Error, Result};
 use crate::log::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// A run takes 16 bytes, and a gap separates every two runs.
+/// The memory in bits that a run of rows takes: 16 bytes for the run, and 16 bytes for the gap before the next run.
 const BITS_OF_A_RUN: u64 = 256;
 
 /// The rows of a data file to read.
 ///
-/// The variants are exhaustive: a reader that ignored a new one would return wrong rows.
+/// This enum is exhaustive, because a reader that ignored a new variant would return wrong rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum FileRows {
     /// Every row.
     #[default]
     All,
-    /// The rows that a deletion vector does not delete: the rows of a logical file.
+    /// The rows that a deletion vector does not delete, which are the rows of a logical file.
     Live(DeletionVectorDescriptor),
-    /// The rows that one deletion vector marks and another does not. These are the rows that a file lost or
+    /// The rows that one deletion vector marks and another vector does not. These are the rows that a file lost or
     /// gained between two versions.
     Between {
         /// The vector that marks the rows.
         named_by: DeletionVectorDescriptor,
-        /// The vector whose rows are excluded.
+        /// The deletion vector whose rows are excluded.
         not_by: Option<DeletionVectorDescriptor>,
     },
-    /// Rows that a statement has chosen by their positions.
+    /// The rows that a statement has chosen, given by their positions.
     Chosen(Arc<DeletionVector>),
 }
 
-/// The rows of a logical file.
+/// Selects the rows of a logical file with this deletion vector.
 impl From<Option<DeletionVectorDescriptor>> for FileRows {
     fn from(vector: Option<DeletionVectorDescriptor>) -> Self {
         vector.map_or(Self::All, Self::Live)
     }
 }
 
-/// [`FileRows`] with the deletion vectors loaded.
+/// The rows of [`FileRows`], after the deletion vectors were loaded.
 #[derive(Debug)]
 pub(super) enum SelectedRows {
     All,
@@ -66,7 +66,7 @@ pub(super) enum SelectedRows {
 }
 
 impl SelectedRows {
-    /// Reads the vectors of a file with `file_rows` rows.
+    /// Reads the deletion vectors of a file with `file_rows` rows.
     ///
     /// # Errors
     /// Returns the same errors as [`DeletionVectors::read`].
@@ -86,7 +86,7 @@ impl SelectedRows {
         })
     }
 
-    /// Returns whether any of the rows `group` is selected.
+    /// Returns whether at least one of the rows `group` is selected.
     pub(super) fn has_any(&self, group: &Range<u64>) -> bool {
         match self {
             Self::All => true,
@@ -113,7 +113,7 @@ impl SelectedRows {
         wanted
     }
 
-    /// Returns the selection in `groups`, in order; `None` if it is all rows.
+    /// Returns the selection of rows in `groups`, in order; `None` if all rows are selected.
     ///
     /// # Errors
     /// `CorruptData` for impossible row counts.
@@ -176,7 +176,7 @@ fn count(rows: u64) -> Result<usize> {
     })
 }
 
-/// Returns the rows of each row group of a file.
+/// Returns the row numbers of each row group of a file.
 ///
 /// # Errors
 /// `CorruptData` for impossible row counts.

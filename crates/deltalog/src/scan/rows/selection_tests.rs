@@ -1,4 +1,4 @@
-//! Deletion vectors compared with a naive oracle. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
+//! Compares deletion vectors with a naive implementation. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVect
     write_vectors(table.directory.path(), rows)
 }
 
-/// Returns rows below `rows` that are contiguous, isolated, or everywhere.
+/// Generates sets of rows below `rows` that are contiguous, isolated, or spread over the whole file.
 fn deleted(rows: u64) -> impl Strategy<Value = BTreeSet<u64>> {
     let all = 0..rows.max(1);
     let within =
@@ -80,7 +80,7 @@ proptest! {
             let matching = filter_record_batch(&expected, &filter_mask(&predicate, &expected).unwrap()).unwrap();
             prop_assert_eq!(table.rows(settings(table.where_(&sql))).unwrap(), matching, "{}", sql);
         }
-        // Rows are counted even without a column to decode.
+        // Rows are counted even if no column is decoded.
         let none: [&str; 0] = [];
         let names: &[&str] = if only_partition { &none } else { &["k"] };
         let projected = table.rows(settings(table.scan().with_projection(names).unwrap())).unwrap();
@@ -88,7 +88,7 @@ proptest! {
     }
 }
 
-/// A selection may consist of runs or of one bit per row. The result does not depend on its form.
+/// A selection may consist of runs or of one bit per row. The selected rows are the same in both cases.
 #[test]
 fn sparse_and_dense_deletions_are_applied_to_many_rows() {
     for (step, count) in [(2u64, 60_000u64), (10, 30_000), (5_000, 30), (1, 100_000)] {
@@ -125,7 +125,7 @@ fn errors_of_vectors_name_the_data_file_and_the_vector_file() {
         "{error}"
     );
 
-    // Outside the table and outside the allowed roots.
+    // The deletion vector's file is outside of the table's directory and outside of the allowed roots.
     let FileRows::Live(descriptor) = &mut table.files[0].rows else { panic!() };
     descriptor.path_or_inline_dv = "file:///etc/passwd".to_owned();
     assert_eq!(table.error().kind(), ErrorKind::Unsupported);

@@ -1,18 +1,18 @@
-//! Reading of a file's columns, batch by batch: by the caller, or shared among threads. Sharing keeps the
-//! order of the rows and needs little memory.
+//! Reads the columns of a file batch by batch, on the caller's thread or shared among several threads. Sharing keeps
+//! the order of the rows and needs little memory.
 //!
 //! ```text
 //! thread ──(batches of columns a, d)──┐
 //! thread ──(batches of columns b, c)──┴──> the caller combines them
 //! ```
 //!
-//! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
-//! caller is dropped.
+//! The threads are plain threads, like those that read whole files. They end when their columns end, or at their next
+//! batch after the caller was dropped.
 //!
-//! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). If the footer understates the size,
-//! as for values that are stored once and repeated, a batch that is too large is passed on in pieces, a batch that no
-//! array can hold is read again, and reading continues with fewer rows at once. After narrow rows the number of rows
-//! grows again, up to what the footer suggests.
+//! A batch has as many rows as the footer suggests ([`crate::runtime::row_bytes`]). The footer may understate the
+//! size, for example of values that are stored once and repeated. A batch that turns out to be too large is then
+//! passed on in pieces, a batch that no array can hold is read again, and reading continues with fewer rows at once.
+//! After narrow rows, the number of rows grows again, up to the number that the footer suggests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,16 +35,16 @@ use crate::runtime::interrupt;
 use crate::runtime::row_bytes::weight_of;
 use crate::storage::column_ranges;
 
-/// The number of batches per thread that may wait for the caller, if they are not large.
+/// The number of batches per thread that may wait for the caller, unless they are large.
 const WAITING_BATCHES: usize = 4;
-/// The number of bytes that justify starting a thread.
+/// The minimum number of bytes for which starting a thread is worthwhile.
 pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
-/// The cost of decoding a value in addition to its bytes, expressed in bytes. The few bytes of a dictionary's
-/// keys, for example, become many.
+/// The cost of decoding a value, in addition to the cost of its bytes, expressed in bytes. It matters for dictionary
+/// keys, for example, whose few bytes become many values.
 const BYTES_PER_VALUE: u64 = 4;
 
-/// The factor by which the number of rows per read shrinks after a batch that an array cannot hold, and by which it
-/// grows at most after a small batch.
+/// The factor by which the number of rows per read shrinks after a batch that an array cannot hold, and the maximum
+/// factor by which it grows after a small batch.
 const FEWER: usize = 8;
 
 /// The columns to read from a file.
@@ -54,25 +54,25 @@ pub(super) struct Columns {
     pub(super) file: Arc<OpenFile>,
     pub(super) groups: Vec<usize>,
     pub(super) leaves: Vec<usize>,
-    /// The rows of the groups to read; `None` for all.
+    /// The selected rows of the row groups; `None` for all rows.
     pub(super) selection: Option<RowSelection>,
 }
 
-/// A reader of columns.
+/// Reads some columns of a file, batch by batch.
 #[derive(Debug)]
 pub(super) struct ColumnReader {
     columns: Columns,
     threads: usize,
-    /// The rows to be read at once.
+    /// The number of rows to read at once.
     rows: usize,
-    /// The maximum of these, as the footer suggests.
+    /// The maximum of `rows`, which the footer suggests.
     most: usize,
-    /// The fewest rows that were read at once.
+    /// The smallest number of rows that were read at once.
     fewest: usize,
-    /// The number of rows that have been read.
+    /// The number of rows that have been read so far.
     done: usize,
     source: Source,
-    /// The rest of a batch that was too large.
+    /// The remaining pieces of a batch that was too large.
     pieces: VecDeque<RecordBatch>,
 }
 
@@ -82,7 +82,7 @@ enum Source {
     Shared(Shares),
 }
 
-/// The caller's side of the threads.
+/// The caller's side of the threads that share the columns.
 #[derive(Debug)]
 struct Shares {
     process: u32,
@@ -90,11 +90,12 @@ struct Shares {
     schema: SchemaRef,
 }
 
-/// A batch, or `None` at the end.
+/// A batch, or `None` after the last batch.
 type Message = Option<Result<RecordBatch, ReadFailure>>;
 
 impl Columns {
-    /// Starts reading on at most `threads` threads, `rows` rows at once, and later `most`, if they are narrow.
+    /// Starts reading on at most `threads` threads. Reads `rows` rows at once, and later up to `most` rows if they
+    /// are narrow.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
@@ -116,7 +117,7 @@ impl Columns {
         &self.opener.scan
     }
 
-    /// Starts reading after the first `done` rows.
+    /// Starts reading after the first `done` rows, for example to read them again with fewer rows at once.
     fn source(&self, threads: usize, rows: usize, done: usize) -> Result<Source> {
         if threads > 1
             && let Some(shares) = self.shares(threads)
@@ -141,13 +142,13 @@ impl Columns {
             reader = reader.with_row_selection(selection);
         }
         if rows < self.scan().batch_rows {
-            // With a mask, rows that are not selected would be decoded as well.
+            // The other policy, a mask, would decode rows that are not selected as well.
             reader = reader.with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
         reader.build().map_err(|error| file.file.error(error))
     }
 
-    /// Returns the rows to read after the first `done` of them.
+    /// Returns the selection without its first `done` rows.
     fn selection_after(&self, done: usize) -> Option<RowSelection> {
         if done == 0 {
             return self.selection.clone();
@@ -167,8 +168,8 @@ impl Columns {
         )
     }
 
-    /// Distributes the leaves among threads with about equal work; returns `None` if there is too little
-    /// work, or only one column.
+    /// Distributes the leaf columns among threads so that each has about the same amount of work. Returns `None` if
+    /// there is too little work, or only one column.
     fn shares(&self, threads: usize) -> Option<Vec<Vec<usize>>> {
         let metadata = self.file.metadata.metadata();
         let mut columns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
@@ -182,7 +183,7 @@ impl Columns {
                 .map(|chunk| work(chunk.uncompressed_size()) + BYTES_PER_VALUE * work(chunk.num_values()))
                 .sum();
             let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
-            // The leaves of a column follow one another.
+            // The leaf columns of a top-level column are consecutive.
             match columns.last_mut().filter(|(of, ..)| *of == root) {
                 Some((_, of_column, leaves)) => {
                     *of_column += work;
@@ -206,7 +207,7 @@ impl Columns {
         Some(shares.into_iter().map(|(_, leaves)| leaves).collect())
     }
 
-    /// Starts the threads; returns `None` if the system has no more threads.
+    /// Starts the threads; returns `None` if the system cannot start more threads.
     fn start(&self, shares: &[Vec<usize>], rows: usize, done: usize) -> Result<Option<Shares>> {
         let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
         let bytes =
@@ -237,20 +238,20 @@ impl Columns {
 }
 
 impl ColumnReader {
-    /// Returns the rows that are read at once, if they are fewer than the footer suggests.
+    /// Returns the number of rows that are read at once, if it is less than the footer suggests.
     pub(super) fn rows(&self) -> Option<usize> {
         (self.rows < self.most).then_some(self.rows)
     }
 
-    /// Returns the fewest rows that were read at once.
+    /// Returns the smallest number of rows that were read at once.
     pub(super) fn fewest_rows(&self) -> usize {
         self.fewest
     }
 
-    /// Returns the next batch; its columns may be in any order.
+    /// Returns the next batch, whose columns may be in any order.
     ///
     /// # Errors
-    /// `CorruptData`, `Unavailable`; `Unsupported` for a row that is larger than an array can be.
+    /// Returns `CorruptData` or `Unavailable`, and `Unsupported` for a row that is too large for an Arrow array.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let limits = self.columns.scan().batch_bytes;
         loop {
@@ -285,7 +286,7 @@ impl ColumnReader {
         }
     }
 
-    /// Continues with `rows` rows at once.
+    /// Continues to read, with `rows` rows at once.
     fn go_on(&mut self, rows: usize) -> Result<()> {
         self.rows = rows.max(1);
         self.fewest = self.fewest.min(self.rows);

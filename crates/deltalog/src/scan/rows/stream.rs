@@ -1,4 +1,4 @@
-//! Reading of many files on several threads, in bounded memory.
+//! Reads many files on several threads, in bounded memory.
 //!
 //! ```text
 //! in any order    files ──lock──> worker ──┐
@@ -9,15 +9,16 @@
 //!                   the channels of tasks are queued, in order, in a channel with one slot per worker
 //! ```
 //!
-//! - In order, a worker can be ahead of the caller only by what its task's channel holds, so usually one worker is busy
-//!   while the others wait. In any order, no worker waits. If there are fewer files than threads, the tasks are row
-//!   groups: their order is always kept, and the channels hold more. If row groups are larger than the channels may
-//!   hold, the tasks are files, and threads share their columns.
-//! - The caller reads a few small files itself, in order, which is faster than starting threads.
-//! - These are plain threads, started at the first batch, so a process created by `fork` can read.
-//! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
-//! - After an error or the end, the stream returns nothing more. A dropped stream stops its threads at their
-//!   next batch and does not wait for them.
+//! - If the order is kept, a worker can be ahead of the caller only by the batches that its task's channel holds, so
+//!   usually one worker is busy while the others wait. If any order is allowed, no worker waits. If there are fewer
+//!   files than threads, the tasks are row groups. Their order is always kept, and the channels hold more batches. If
+//!   row groups are too large for the channels, the tasks are files, and threads share their columns.
+//! - The caller's thread reads a few small files itself, in order, which is faster than starting threads.
+//! - The workers are plain threads that start at the first batch, so a process created by `fork` can read.
+//! - The end of the rows is signaled explicitly, so a thread that dies causes an error and does not look like the
+//!   end.
+//! - After an error or the end, the stream returns nothing more. When a stream is dropped, its threads stop at their
+//!   next batch; the drop does not wait for them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,34 +37,35 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::interrupt;
 use crate::runtime::row_bytes::weight_of;
 
-/// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
+/// The limits on the number of files, and on their total size in bytes, up to which starting threads is not
+/// worthwhile.
 pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
-/// The same for remote stores, where reading several files at once takes no longer than reading one.
+/// The same limits for remote stores, where reading several files at once takes no longer than reading one.
 pub(super) const SMALL_REMOTE_READ: (usize, u64) = (1, 64 << 10);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 
-/// The rows of data files, from [`RowScan::read`]. No batch is empty.
+/// The rows of data files, which [`RowScan::read`] returns. No batch is empty.
 pub struct RowStream {
     schema: SchemaRef,
-    /// The number of rows that may still be returned, if there is a limit.
+    /// The number of rows that may still be returned, if the scan has a limit.
     left: Option<u64>,
     state: State,
 }
 
 enum State {
     New(Box<RowScan>, Files),
-    /// Reading on the caller's thread.
+    /// The caller's thread reads.
     Alone(Box<Alone>),
     Crew(Crew),
     Done,
 }
 
-/// A unit of work.
+/// A unit of work for a worker.
 enum Task {
     File(DataFile),
-    /// Some row groups, and the number of threads that share their columns.
+    /// Some row groups of a file, and the number of threads that share their columns.
     Groups(Arc<OpenFile>, Vec<usize>, usize),
 }
 
@@ -82,7 +84,7 @@ impl RowStream {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the bytes of the batches of the current task that wait.
+    /// Returns the size in bytes of the current task's batches that wait for the caller.
     #[cfg(test)]
     pub(super) fn waiting_bytes(&self) -> usize {
         match &self.state {
@@ -182,9 +184,9 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
     }
 }
 
-/// Starts reading `count` files, fewer than threads. Row groups are the tasks, and the remaining threads
-/// share their columns. Row groups that are too large to read ahead are read one after another, with shared
-/// columns.
+/// Starts to read `count` files, which are fewer than the threads. The tasks are row groups, and the remaining
+/// threads share their columns. Row groups that are too large to read ahead are read one after another, with all
+/// threads sharing their columns.
 fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) -> Result<State> {
     let for_each = (threads / count.max(1)).max(1);
     let split = {
@@ -192,7 +194,8 @@ fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) ->
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                // With a predicate, its columns are decoded for the whole group before any rows can be returned.
+                // If there is a predicate, its columns are decoded for the whole row group before any rows can be
+                // returned.
                 let are_large = file.first.is_empty()
                     && file.bytes_of_largest_group() > WAITING_BYTES
                     && file.has_several_columns();
@@ -219,7 +222,7 @@ fn start_reading(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order
     }
 }
 
-/// Returns the rows of `task`; `None` if its file cannot contain matching rows.
+/// Returns a reader for the rows of `task`; `None` if its file cannot contain matching rows.
 fn open_task(opener: &Arc<Opener>, task: Task) -> Result<Option<FileBatches>> {
     let (groups, file, threads) = match task {
         Task::File(file) => match open_file(opener, &file)? {
@@ -236,12 +239,12 @@ fn open_file(opener: &Opener, file: &DataFile) -> Result<Option<OpenFile>> {
     guarded(|| opener.open(file)).map_err(|error| opener.located(error, &file.path.to_string()))
 }
 
-/// Returns the next batch of `batches`, which may be empty.
+/// Returns the next batch of `batches`. The batch may be empty.
 fn decode(opener: &Opener, batches: &mut FileBatches) -> Result<Option<RecordBatch>> {
     guarded(|| batches.next_batch()).map_err(|error| opener.located(error, batches.name()))
 }
 
-/// Tasks that are read one after another.
+/// Tasks that the caller's thread reads one after another.
 struct Alone {
     opener: Arc<Opener>,
     tasks: Tasks,
@@ -270,21 +273,21 @@ impl Alone {
     }
 }
 
-/// A message of a worker.
+/// A message from a worker to the caller.
 enum Message {
     Batch(Result<RecordBatch>),
-    /// The end of its task or, if the order does not matter, of all its work.
+    /// The end of the worker's task or, if the order does not matter, of all its work.
     End,
 }
 
-/// The caller's side of the workers.
+/// The caller's side of the worker threads.
 struct Crew {
     process: u32,
     batches: Batches,
     is_stopped: Arc<AtomicBool>,
 }
 
-/// The source of the caller's batches.
+/// Where the caller receives batches.
 enum Batches {
     InOrder { tasks: Receiver<Option<Results>>, current: Option<Results> },
     InAnyOrder { all: Receiver<Message>, workers: usize },
@@ -296,23 +299,23 @@ struct Results {
     waiting: Arc<Waiting>,
 }
 
-/// Where a worker sends the batches of a task.
+/// The channel to which a worker sends the batches of a task.
 struct Target {
     messages: SyncSender<Message>,
-    /// The waiting batches, if each task has its own channel.
+    /// The batches that wait for the caller, if each task has its own channel.
     waiting: Option<Arc<Waiting>>,
 }
 
 /// The source of the workers' tasks.
 struct Queue {
-    /// `None` after the end or an error.
+    /// The remaining tasks; `None` after the last task or an error.
     tasks: Option<Tasks>,
     targets: Targets,
 }
 
-/// The destination of batches.
+/// The channels to which workers send batches.
 enum Targets {
-    /// Receives the channel of each task, in order, and finally `None`.
+    /// One channel per task. This sender announces the channel of each task, in order, and finally sends `None`.
     InOrder(SyncSender<Option<Results>>),
     InAnyOrder(SyncSender<Message>),
 }
@@ -408,7 +411,7 @@ impl Drop for Crew {
     }
 }
 
-/// Runs a worker: takes tasks until there are none or the receiver is gone.
+/// Runs a worker: takes tasks until no tasks are left or the receiver is gone.
 fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     while let Some((task, target)) = take_task(opener, queue) {
         let outcome = task.and_then(|task| open_task(opener, task)).and_then(|batches| match batches {
@@ -416,7 +419,7 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
             None => Ok(()),
         });
         let is_heard = match outcome {
-            // If each task has a channel, the end of each task is announced.
+            // If each task has its own channel, the worker announces the end of each task.
             Ok(()) if target.waiting.is_some() => target.messages.send(Message::End).is_ok(),
             Ok(()) => true,
             Err(error) => target.messages.send(Message::Batch(Err(error))).is_ok(),
@@ -429,13 +432,13 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     if let Targets::InAnyOrder(sender) = &queue.targets {
         let sender = sender.clone();
         drop(queue);
-        // If the receiver is gone, the end does not matter.
+        // If the receiver is gone, it does not need to be told about the end.
         let _ = sender.send(Message::End);
     }
 }
 
-/// Returns the next task, and the channel for its batches. If finding the next task fails, the failure is the last
-/// task.
+/// Takes the next task and the channel for its batches. If finding the next task fails, the error is returned as the
+/// last task.
 fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Target)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;
@@ -446,7 +449,7 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Tar
             Some((task, Target { messages: sender.clone(), waiting: None }))
         }
         (Targets::InOrder(order), None) => {
-            // If the receiver is gone, the end does not matter.
+            // If the receiver is gone, it does not need to be told about the end.
             let _ = order.send(None);
             None
         }
@@ -463,7 +466,8 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Tar
     taken
 }
 
-/// Returns how many batches of `task` may wait; for row groups this depends on their size in the file.
+/// Returns how many batches of `task` may wait for the caller. For row groups, the number depends on their size in
+/// the file.
 fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
     match task {
         Ok(Task::Groups(file, groups, _)) => {

@@ -1,4 +1,4 @@
-//! Reading of files from Arrow's own writer: columns, rows, order, and errors.
+//! Tests of reading files that Arrow's own writer wrote: columns, rows, order, and errors.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) struct Table {
     pub(super) schema: SchemaRef,
     partitions: Vec<String>,
     pub(super) files: Vec<DataFile>,
-    /// Whether footers list the columns with NaN, as footers of this crate do.
+    /// Whether the footers list the columns that contain NaN, as this crate's footers do.
     lists_nan: bool,
 }
 
@@ -46,7 +46,7 @@ impl Table {
         self.directory.path().join(name)
     }
 
-    /// Adds an existing file.
+    /// Adds a file that already exists to the table.
     pub(super) fn add(&mut self, name: &str, partition_values: PartitionRow) {
         let size = fs::metadata(self.path(name)).map_or(0, |meta| meta.len());
         self.files.push(DataFile {
@@ -89,7 +89,7 @@ impl Table {
             .unwrap()
     }
 
-    /// Returns the rows of the scan, and checks that they are the same with views.
+    /// Returns the rows of the scan, and checks that a scan with view types returns the same rows.
     pub(super) fn rows(&self, scan: RowScan) -> Result<RecordBatch> {
         if scan.in_any_order || !has_plain_texts(&DataType::Struct(scan.schema().fields().clone())) {
             return self.rows_of(scan);
@@ -182,8 +182,8 @@ fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// Creates a table with two columns, a partition column `p`, and a file for each of 1, NULL and 2, with
-/// numbered rows.
+/// Creates a table with two columns, a partition column `p`, and one file of numbered rows for each of the partition
+/// values 1, NULL and 2.
 fn partitioned() -> Table {
     let mut table = Table::new(vec![
         field("id", DataType::Int64),
@@ -204,7 +204,7 @@ fn partitioned() -> Table {
         let columns = vec![
             ("unknown", ints(first..first + 100)),
             ("S", Arc::new(StringArray::from(strings)) as ArrayRef),
-            // The file's own values of a partition column are ignored.
+            // A file may contain the partition column, but these values are ignored.
             ("p", ints(0..100)),
             ("id", ints(first..first + 100)),
         ];
@@ -293,7 +293,7 @@ fn files_and_row_groups_that_cannot_match_are_not_read() {
     assert_eq!(table.rows(table.where_("p = 2")).unwrap().num_rows(), 100);
 }
 
-/// The maximum of a chunk or a page bounds its rows only if the footer says that the column has no NaN.
+/// The maximum of a column chunk or a page bounds its rows only if the footer says that the column has no NaN.
 #[test]
 fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
     let is_read = |lists_nan: bool, last: f64, sql: &str| {
@@ -322,21 +322,21 @@ fn maxima_of_floats_are_trusted_if_the_footer_lists_nan() {
             }
         }
     };
-    // Pruning applies first to the row group, and then to the page.
+    // Pruning applies first to the row groups, and then to the pages.
     for sql in ["f > 70", "f >= 60", "f > 40", "f >= 30", "f BETWEEN 35 AND 45", "NOT (f <= 44)"] {
         assert!(!is_read(true, 99.0, sql), "{sql}");
     }
     for sql in ["f > 28", "f < 3", "f != 80", "f IS NOT NULL"] {
         assert!(is_read(true, 99.0, sql), "{sql}");
     }
-    // In a file of another writer, or with a NaN, `>` may be true for a NaN, which is greater than all numbers.
+    // In a file from another writer, or with a NaN, `>` may be true for a NaN, which is greater than all numbers.
     for (lists_nan, last) in [(false, 99.0), (true, f64::NAN)] {
         assert!(is_read(lists_nan, last, "f > 70") && is_read(lists_nan, last, "f > 40"));
         assert!(!is_read(lists_nan, last, "f = 70") && !is_read(lists_nan, last, "f = 40"));
     }
 }
 
-/// Returns the columns of the test below, from one number per row; 0 is NULL.
+/// Returns the columns for the test below. Each row is made from one number, and 0 stands for NULL.
 fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
     let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
     let number = |n: &u8| (*n > 0).then_some(i64::from(*n) - 5);
@@ -408,8 +408,8 @@ const LAW_PREDICATES: [&str; 22] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Row groups and pages are skipped only if nothing in them matches, so a predicate selects the same rows
-    /// as filtering afterwards.
+    /// Row groups and pages are skipped only if nothing in them matches. A scan with a predicate therefore returns
+    /// the same rows as filtering the result of a full scan.
     #[test]
     fn pruned_reading_agrees_with_filtering_afterwards(
         numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize,
@@ -434,7 +434,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Order and contents do not depend on threads, batches or row groups.
+    /// The order and the contents of the rows do not depend on threads, batches or row groups.
     #[test]
     fn threads_keep_rows_and_their_order(
         sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize,
@@ -458,8 +458,8 @@ proptest! {
             let scan = scan.with_threads(threads).with_batch_rows(batch_rows);
             if in_any_order { scan.in_any_order() } else { scan }
         };
-        // Rows identify their files, and the rows of each file are in order. A stable sort by file therefore
-        // restores everything.
+        // Each row identifies its file, and the rows of a file are in order. A stable sort by file therefore restores
+        // the original order.
         let in_order = |rows: RecordBatch| {
             let ids = rows.column(0).as_primitive::<Int64Type>();
             let words = rows.column(1).as_string::<i32>();
@@ -479,7 +479,8 @@ proptest! {
     }
 }
 
-/// Parquet, "Page Index": pages that cannot match are not decoded, nor are pages that no matching row needs.
+/// Pages that cannot match are not decoded, and neither are pages that no matching row needs. (Parquet, "Page
+/// Index".)
 #[test]
 fn pages_that_cannot_match_are_not_read() {
     let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
@@ -491,7 +492,7 @@ fn pages_that_cannot_match_are_not_read() {
     );
     let path = table.path("part 0.parquet");
     let mut bytes = fs::read(&path).unwrap();
-    // The pages have 100 rows; the pages of the first 100 rows are overwritten.
+    // Each page has 100 rows. The pages with the first 100 rows are overwritten.
     let reader = parquet::file::metadata::ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Required);
     let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
@@ -540,7 +541,7 @@ fn a_dropped_stream_stops_reading() {
     std::thread::sleep(Duration::from_millis(50));
     assert!(taken.load(Ordering::SeqCst) < 20, "memory is bounded");
     drop(stream);
-    // The iterator, and the counter in it, live as long as the threads.
+    // The iterator is dropped, together with the counter in it, when the last thread ends.
     let deadline = Instant::now() + Duration::from_secs(20);
     while Arc::strong_count(&taken) > 1 {
         assert!(Instant::now() < deadline, "the threads did not stop");

@@ -1,5 +1,5 @@
-//! Every type in every form in which a writer may store it is read as the table's type with the same values,
-//! or refused.
+//! Tests that each type can be read in every encoding in which a writer may store it. The values are the same in the
+//! table's type, or they are refused.
 
 use std::fs;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn ntz() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
 
-/// Returns what a table column of type `data_type` reads from a file that stores `stored`.
+/// Returns the values of a table column of type `data_type`, read from a file that stores `stored`.
 fn read(stored: ArrayRef, data_type: &DataType) -> Result<ArrayRef, crate::Error> {
     let mut table = Table::new(vec![Field::new("c", data_type.clone(), true)]);
     table.write(vec![("c", stored)]);
@@ -47,7 +47,7 @@ fn refuses(stored: impl Array + 'static, data_type: &DataType) {
     assert!(error.to_string().contains("column 'c") && error.path() == Some("part 0.parquet"), "{error}");
 }
 
-/// Protocol, "Schema Serialization Format", primitive types.
+/// Reads all primitive types of the protocol's section "Schema Serialization Format".
 #[test]
 fn every_primitive_type_round_trips() {
     let decimals = Decimal128Array::from(vec![Some(-12_345), None, Some(0)]);
@@ -179,10 +179,11 @@ fn struct_fields_may_be_added_removed_and_reordered() {
     )
     .unwrap();
     reads(stored.clone(), expected);
-    // The structs have no common field, but the struct's own NULLs are still known.
+    // The file's struct and the table's struct have no field in common, but the NULLs of the struct itself are still
+    // known.
     let fields = strukt(vec![("new", DataType::Int32, true)]);
     reads(stored.clone(), StructArray::new(fields, vec![Arc::new(Int32Array::new_null(3))], Some(nulls)));
-    // This field must not be NULL.
+    // The missing field would be NULL, but it is NOT NULL in the table.
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("new", DataType::Int32, false)])));
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("b", DataType::Int16, false)])));
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("a", DataType::Int32, true)])));
@@ -272,7 +273,7 @@ fn missing_nested_columns_are_null() {
     assert!(rows.num_rows() == 3 && rows.columns().iter().all(|column| column.logical_null_count() == 3));
 }
 
-/// Writes a file with Parquet's own writer; `write` receives the columns one by one.
+/// Writes a file with Parquet's low-level writer. `write` is called for each column in turn.
 fn parquet_file(
     table: &mut Table,
     schema: &str,
@@ -293,7 +294,7 @@ fn parquet_file(
     table.add("own.parquet", PartitionRow::empty());
 }
 
-/// INT96 consists of the nanoseconds of the day, then the Julian day.
+/// An INT96 timestamp consists of the nanoseconds of the day, followed by the Julian day.
 #[test]
 fn int96_keeps_the_years_1_to_9999() {
     let micros = [-62_135_596_800_000_000, -1, 0, 1_600_000_000_123_456, 253_402_300_799_999_999];
@@ -332,7 +333,7 @@ fn int96_keeps_the_years_1_to_9999() {
     assert_eq!(rows.column(2).as_list::<i32>().values().as_ref(), &expected as &dyn Array);
 }
 
-/// Two-level lists and decimals in bytes, as old writers stored them (Parquet's "Backward-compatibility
+/// Reads two-level lists, and decimals in byte arrays, as old writers stored them (Parquet's "Backward-compatibility
 /// rules").
 #[test]
 fn encodings_of_old_writers_are_read() {
@@ -392,8 +393,8 @@ fn encodings_of_old_writers_are_read() {
     assert_eq!(rows.column(5).as_ref(), &decimals as &dyn Array);
 }
 
-/// Parquet's "Backward-compatibility rules" for lists: a repeated group that has several fields, or that is
-/// called `array` or `…_tuple`, is itself the element.
+/// A repeated group is itself the element of a list if it has several fields, or if its name is `array` or ends in
+/// `_tuple`. (Parquet's "Backward-compatibility rules" for lists.)
 #[test]
 fn two_level_lists_with_nested_elements_are_read() {
     let ints = |names: &[&str]| {
@@ -438,7 +439,7 @@ fn two_level_lists_with_nested_elements_are_read() {
     );
 }
 
-/// "some systems write optional keys": they are valid keys as long as none is missing.
+/// Some systems write map keys as optional. They are valid as long as no key is missing.
 #[test]
 fn maps_with_optional_keys_are_read() {
     let entries = strukt(vec![("key", DataType::Int32, false), ("value", DataType::Int32, true)]);

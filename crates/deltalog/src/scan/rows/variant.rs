@@ -1,4 +1,4 @@
-//! Conversion of stored variants to the one form that a scan returns. (Table features `variantType` and
+//! Converts the variants in files to the single representation that a scan returns. (Table features `variantType` and
 //! `variantShredding`; Parquet's `VariantEncoding.md` and `VariantShredding.md`.)
 //!
 //! ```text
@@ -7,9 +7,10 @@
 //!     struct<id: struct<value, typed_value: long>, …>>            are encoded in `value` again
 //! ```
 //!
-//! - The parts of a struct are found by name, as Parquet's specification requires: Spark writes `value`
-//!   first.
-//! - A variant that is present but has no value is the variant null, as the shredding specification requires.
+//! - The parts of a variant's struct are found by name, as Parquet's specification requires, because Spark writes
+//!   `value` first.
+//! - A variant that is present but has no value is the variant null, not a NULL, as the shredding specification
+//!   requires.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,10 +27,10 @@ const METADATA: &str = "metadata";
 pub(super) const VALUE: &str = "value";
 const TYPED_VALUE: &str = "typed_value";
 
-/// The variant null: a primitive of type 0.
+/// The encoding of the variant null: a primitive of type 0.
 const NULL: &[u8] = &[0];
 
-/// Returns whether a struct of a file can be a variant.
+/// Returns whether a struct in a file may be a variant.
 pub(super) fn is_stored_variant(fields: &Fields) -> bool {
     let is_binary = |name: &str| {
         let is_bytes = |data_type: &DataType| {
@@ -41,7 +42,7 @@ pub(super) fn is_stored_variant(fields: &Fields) -> bool {
     has(METADATA) && (has(VALUE) || has(TYPED_VALUE)) && is_binary(METADATA) && is_binary(VALUE)
 }
 
-/// Returns the variants of a file as structs of `parts`, which are `metadata` and `value`.
+/// Returns a file's variants as structs with the fields `parts`, which are `metadata` and `value`.
 pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef, ArrowError> {
     let whole = match stored.column_by_name(TYPED_VALUE) {
         Some(_) => {

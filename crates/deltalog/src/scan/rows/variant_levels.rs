@@ -1,4 +1,4 @@
-//! Limits how deeply the values of shredded variants are nested, because their decoder is recursive. (Parquet's
+//! Limits the nesting depth of shredded variants, because their decoder is recursive. (Parquet's
 //! `VariantEncoding.md`, "Value encoding".)
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
@@ -8,10 +8,11 @@ use arrow::error::ArrowError;
 
 use crate::limits::VARIANT_LEVELS;
 
-/// The minimum number of bytes that each level of a value takes: its header, the number of its elements and an offset.
+/// The minimum number of bytes that each nesting level of a value takes: a header, the number of elements and an
+/// offset.
 const BYTES_PER_LEVEL: usize = 3;
 
-/// Refuses variants that have a value, anywhere in their typed parts, that is nested too deeply.
+/// Refuses variants whose typed parts contain a value that is nested too deeply.
 pub(super) fn check(stored: &StructArray) -> Result<(), ArrowError> {
     for (field, column) in stored.fields().iter().zip(stored.columns()) {
         let is_value = field.name() == super::variant::VALUE;
@@ -43,7 +44,8 @@ fn check_values(column: &ArrayRef) -> Result<(), ArrowError> {
     values.as_binary_view().iter().flatten().filter(long).try_for_each(check_value)
 }
 
-/// Follows the elements of a value without recursion. Damaged values are left to the decoder.
+/// Checks the elements of a value without recursion. Damaged values are ignored here, because the decoder reports
+/// them.
 fn check_value(value: &[u8]) -> Result<(), ArrowError> {
     let (mut waiting, mut seen) = (vec![(0, 0)], 0);
     while let Some((start, level)) = waiting.pop() {
@@ -53,7 +55,7 @@ fn check_value(value: &[u8]) -> Result<(), ArrowError> {
                 "a variant has more than {VARIANT_LEVELS} levels of objects and arrays"
             )));
         }
-        // Elements that do not overlap take at least one byte each.
+        // Elements that do not overlap take at least one byte each, so there cannot be more elements than bytes.
         seen += elements.count;
         if seen > value.len() {
             return Err(ArrowError::ParseError("a variant has more elements than bytes".to_owned()));
@@ -63,12 +65,12 @@ fn check_value(value: &[u8]) -> Result<(), ArrowError> {
     Ok(())
 }
 
-/// The elements of an object or of an array.
+/// The elements of a variant object or array.
 struct Elements<'a> {
     count: usize,
     offsets: &'a [u8],
     offset_size: usize,
-    /// The offset of the first element.
+    /// The offset at which the first element begins.
     first: usize,
 }
 
@@ -95,7 +97,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Reads a number of up to four bytes, the lowest first.
+/// Reads a number of up to four bytes, with the lowest byte first.
 fn number(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
@@ -113,7 +115,7 @@ mod tests {
         let mut value = vec![0];
         for level in 0..levels {
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();
-            // An array, and an object whose field has the id 0, both with offsets of four bytes.
+            // An array, or an object whose only field has the id 0. Both have offsets of four bytes.
             let mut outer = if level % 2 == 0 { vec![0b1111, 1] } else { vec![0b1110, 1, 0] };
             outer.extend([[0; 4], length].concat());
             outer.extend(value);
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn elements_in_each_other_s_place_are_refused() {
-        // Each array has two elements, which are both the next array.
+        // Each array has two elements, and both of them are the next array.
         let mut value = vec![0];
         for _ in 0..VARIANT_LEVELS - 1 {
             let length = u32::try_from(value.len()).unwrap().to_le_bytes();

@@ -1,4 +1,4 @@
-//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"). Long values stay in the memory of
+//! Returns strings and bytes as views (Arrow, "Variable-size Binary View Layout"). Long values stay in the memory of
 //! their decompressed page and are not copied.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use arrow::datatypes::{
 
 use crate::protocol::schema::is_variant;
 
-/// Smaller buffers are not worth copying.
+/// Buffers smaller than this are not worth copying.
 const FEW_BYTES: usize = 64 << 10;
 
 /// Replaces all strings and bytes in `schema` by views, at every nesting level. Variants are unchanged.
@@ -22,7 +22,7 @@ fn fields_with_views(fields: &Fields) -> Fields {
     fields.iter().map(with_views).collect()
 }
 
-/// Does the same for a field.
+/// Replaces all strings and bytes in the type of `field` by views.
 pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         _ if is_variant(field) => return Arc::clone(field),
@@ -34,7 +34,7 @@ pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// Returns the view type for the values of `leaf`; for types other than strings and bytes, the type itself.
+/// Returns the view type for strings or bytes; returns other types unchanged.
 pub(super) fn view_of(leaf: &DataType) -> DataType {
     match leaf {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -43,8 +43,8 @@ pub(super) fn view_of(leaf: &DataType) -> DataType {
     }
 }
 
-/// Returns `array`, or a copy of it if it uses little of the memory that it keeps alive: a few rows of many
-/// pages.
+/// Returns `array`, or a copy of it if it uses only little of the memory that it keeps alive. This happens if it has
+/// a few rows from many pages.
 pub(super) fn compact(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_views::<StringViewType>(array),

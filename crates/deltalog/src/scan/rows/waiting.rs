@@ -1,19 +1,19 @@
-//! Limits how many batches of a task may wait for the caller: a few of any size, and more as long as they are small.
+//! Limits how many batches of a task may wait for the caller: a few batches of any size, or more if they are small.
 //! The batches themselves are measured, because footers may understate their size.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The number of batches that may wait in any case.
+/// The number of batches that may always wait, regardless of their size.
 pub(super) const WAITING_BATCHES: usize = 2;
-/// The number of bytes at which no further batches may wait.
+/// The total size in bytes of waiting batches at which no further batches may wait.
 pub(super) const WAITING_BYTES: usize = 32 << 20;
 
-/// How often a waiting worker checks whether the caller is still there.
+/// The interval at which a waiting worker checks whether the caller has stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The batches that wait.
+/// The batches that wait for the caller.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     held: Mutex<Held>,
@@ -27,7 +27,7 @@ struct Held {
 }
 
 impl Waiting {
-    /// Adds a batch of `bytes` bytes to the waiting ones. Blocks until there is room for it or the caller is gone.
+    /// Counts a batch of `bytes` bytes as waiting. Blocks until there is room for it, or the caller has stopped.
     pub(super) fn enter(&self, bytes: usize, is_stopped: &AtomicBool) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         while held.batches >= WAITING_BATCHES
@@ -41,7 +41,7 @@ impl Waiting {
         held.bytes = held.bytes.saturating_add(bytes);
     }
 
-    /// Removes a batch of `bytes` bytes from the waiting ones, because the caller takes it.
+    /// Stops counting a batch of `bytes` bytes, because the caller takes it.
     pub(super) fn leave(&self, bytes: usize) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.batches = held.batches.saturating_sub(1);
@@ -50,7 +50,7 @@ impl Waiting {
         self.has_changed.notify_all();
     }
 
-    /// Returns the bytes of the batches that wait.
+    /// Returns the total size in bytes of the batches that wait.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).bytes

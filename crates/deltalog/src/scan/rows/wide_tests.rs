@@ -1,4 +1,5 @@
-//! Wide rows: batches are bounded by bytes, even if a footer understates them, and the rows are the same.
+//! Tests of wide rows: batches are limited in bytes, even if a footer understates the size, and the rows are the
+//! same.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::log::deletion_vector::DeletionVector;
 use crate::protocol::MaterializedRowTracking;
 use crate::runtime::row_bytes::{BatchBytes, weight_of};
 
-/// How a file is written.
+/// The way a file is written.
 #[derive(Debug, Clone)]
 struct Written {
-    /// The text of each row: its number and its length.
+    /// The string of each row, as the number that it repeats and its length.
     texts: Vec<(usize, usize)>,
     has_dictionary: bool,
     /// Whether the footer shows the full size of values that a dictionary repeats.
@@ -36,7 +37,7 @@ fn written() -> impl Strategy<Value = Written> {
     let lengths = prop_oneof![8 => 0_usize..40, 2 => 200_usize..600, 1 => 2_000_usize..4_000];
     let texts = prop_oneof![
         prop::collection::vec((0..9_usize, lengths), 1..150),
-        // All rows have the same text, which a dictionary stores once.
+        // All rows have the same string, which a dictionary stores once.
         (1_usize..900, 20_usize..200).prop_map(|(length, rows)| vec![(1, length); rows]),
     ];
     (
@@ -118,7 +119,7 @@ fn table(files: &[Written]) -> Table {
     table
 }
 
-/// Returns the batches of a scan.
+/// Reads the table and returns all batches.
 fn read(table: &Table, scan: RowScan) -> Vec<RecordBatch> {
     scan.read(table.files.clone().into_iter().map(Ok)).collect::<Result<_, _>>().unwrap()
 }
@@ -126,8 +127,9 @@ fn read(table: &Table, scan: RowScan) -> Vec<RecordBatch> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Batches are bounded, and have the same rows in the same order as unbounded ones: with deletion vectors, row ids,
-    /// views, predicates that read a wide column or a narrow one, threads for files and threads for columns.
+    /// Batches are limited in size, and have the same rows in the same order as unlimited ones. This is tested with
+    /// deletion vectors, row ids, views, predicates that read a wide or a narrow column, and threads for files or for
+    /// columns.
     #[test]
     fn batches_of_wide_rows_are_bounded(
         files in prop::collection::vec(written(), 1..4),
@@ -151,21 +153,22 @@ proptest! {
         prop_assert_eq!(rows(&bounded), rows(&unbounded));
         for batch in &bounded {
             let bytes = weight_of(batch, 0, batch.num_rows());
-            // Row ids, which are computed, and converted values take additional memory.
-            // With a predicate, its columns and the others are bounded one by one.
+            // Row ids, which are computed, and converted values take additional memory. If there is a predicate, its
+            // columns and the other columns are limited separately.
             let most = 4 * target + 40 * batch.num_rows();
             prop_assert!(batch.num_rows() == 1 || bytes <= most, "{} > {}", bytes, target);
         }
     }
 }
 
-/// The decoder fails when the offsets of an array are exhausted. That is not damage: the rows are read again, fewer at
-/// once.
+/// The decoder fails if a batch exceeds the 32-bit offsets of an array. The file is not damaged: the rows are read
+/// again, with fewer rows at once.
 #[test]
 fn rows_beyond_the_offsets_of_an_array_are_read_again() {
     let table = table(&[repeated(3000, 500, 1000)]);
     for threads in [1, 4] {
-        // With 500 bytes each, 8,192 rows far exceed the end of the offsets, which is 64 times the size of a batch.
+        // 8,192 rows of 500 bytes far exceed the limit of the offsets in this test, which is 64 times the size of a
+        // batch.
         let limits = BatchBytes::of(3_000);
         let scan = RowScan { batch_bytes: limits, ..table.scan().with_threads(threads) };
         let batches = read(&table, scan);
@@ -184,8 +187,8 @@ fn repeated(rows: usize, length: usize, group_rows: usize) -> Written {
     }
 }
 
-/// The columns that the predicate has read are kept for the matching rows of a row group, unless they are large. Their
-/// real size counts, not the size in the footer.
+/// The predicate's columns are kept for the matching rows of a row group, unless they are large. The real size
+/// decides, not the size in the footer.
 #[test]
 fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
     let table = table(&[repeated(3000, 500, 1000)]);
@@ -205,12 +208,12 @@ fn what_a_predicate_has_read_is_kept_only_if_it_is_small() {
         }
         let schema = expected[0].schema();
         assert_eq!(concat_batches(&schema, &found).unwrap(), concat_batches(&schema, &expected).unwrap());
-        // The row ids are kept in any case.
+        // The row ids are always kept.
         assert!(most <= 4 * 10_000 + 20_000, "{most}");
     }
 }
 
-/// A few wide rows do not cause all other rows to be read one by one.
+/// After a few wide rows, the other rows are still read many at once.
 #[test]
 fn narrow_rows_after_wide_ones_are_read_many_at_once() {
     let texts = (0..4_000).map(|row| (row % 9, if row % 200 == 100 { 6_000 } else { 10 })).collect();
@@ -221,12 +224,12 @@ fn narrow_rows_after_wide_ones_are_read_many_at_once() {
         let scan = scan.with_projection(&["id", "text"]).unwrap().with_threads(threads);
         let batches = read(&table, RowScan { batch_bytes: BatchBytes::of(2_000), ..scan });
         assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 4_000);
-        // 96 KB of narrow rows, and 20 wide rows.
+        // The file has 96 KB of narrow rows, and 20 wide rows.
         assert!(batches.len() < 500, "{}", batches.len());
     }
 }
 
-/// A worker that is ahead of the caller waits when its batches have many bytes, even if the footer understates them.
+/// A worker that is ahead of the caller waits if its batches are large, even if the footer understates their size.
 #[test]
 fn what_waits_for_the_caller_is_bounded() {
     let table = table(&[repeated(500, 100_000, 1 << 20)]);
@@ -244,7 +247,7 @@ fn what_waits_for_the_caller_is_bounded() {
     assert_eq!(found, 500);
 }
 
-/// 8,192 rows of 300 KB that a dictionary stores once are 2.4 GB in one batch.
+/// A dictionary stores a value of 300 KB once. 8,192 rows with this value would be a batch of 2.4 GB.
 #[test]
 #[ignore = "takes 2 GiB of memory"]
 fn two_gigabytes_of_one_value_are_read() {

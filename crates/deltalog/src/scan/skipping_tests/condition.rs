@@ -1,5 +1,5 @@
-//! Random conditions for the test: their SQL text, as users and Spark write it, and an independent
-//! evaluation.
+//! Random conditions for the test of file skipping: their SQL text, as users and Spark write it, and an independent
+//! implementation that evaluates them.
 
 use std::cmp::Ordering;
 
@@ -35,7 +35,7 @@ enum Function {
     ToLong,
     ToDouble,
     ToDecimal,
-    // These are computed and have no bounds.
+    // The following functions are computed and have no bounds.
     Modulus,
     Month,
     Length,
@@ -57,7 +57,7 @@ pub(super) enum Condition {
     And(Vec<Condition>),
     Or(Vec<Condition>),
     Not(Box<Condition>),
-    /// A part that the parser does not understand, with its value: true, false or NULL.
+    /// A part that the parser does not understand, together with its value: true, false or NULL.
     Unknown(Option<bool>),
 }
 
@@ -115,7 +115,7 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
                 .clone(),
             V::Dec(v, scale) if random.once_in(3) => {
                 let next = V::Dec((v + 1).min(10i128.pow(38) - 1), scale);
-                // Not every number has a common type with a decimal of 38 digits.
+                // Not every number can be compared with a decimal of 38 digits.
                 let number = if is_wide { V::Dec(0, scale) } else { V::Int(1) };
                 random.pick(&[number, V::Float(1.25), V::Float(f64::NAN), next]).clone()
             }
@@ -191,7 +191,7 @@ const CLOCKS: &[Function] = &[
 ];
 
 impl Term {
-    /// Returns another term that this one can be compared with.
+    /// Returns another term with which this one can be compared.
     fn partner(&self, random: &mut Random, columns: &[Column]) -> Self {
         let kind = |column: usize| {
             let wide = Some(&columns[column].data_type).filter(|t| matches!(t, DataType::Decimal128(38, _)));
@@ -228,7 +228,7 @@ impl Term {
         }
     }
 
-    /// Evaluates the term for a value of the column; returns `None` if a change of clocks makes the result
+    /// Evaluates the term for a value of the column. Returns `None` if a change of the clock makes the result
     /// ambiguous.
     fn of(&self, value: &V, zone: Tz) -> Option<V> {
         match (self.function, value) {
@@ -392,7 +392,7 @@ impl Condition {
         }
     }
 
-    /// Returns whether the condition is certain to be understood only in part.
+    /// Returns whether the parser will certainly not understand a part of the condition.
     pub(super) fn is_unknown(&self) -> bool {
         match self {
             Self::Unknown(_) => true,
@@ -402,8 +402,8 @@ impl Condition {
         }
     }
 
-    /// Returns whether a part of the condition is computed. Engines compute such parts themselves, so for them they
-    /// prune nothing.
+    /// Returns whether a part of the condition is a computed value. Such a part does not skip files for engines that
+    /// compute it themselves.
     pub(super) fn is_computed(&self) -> bool {
         let is_computed = |term: &Term| {
             matches!(
@@ -426,8 +426,7 @@ impl Condition {
         }
     }
 
-    /// Evaluates the condition for a row to true, false or NULL; returns an error where [`Term::of`] has no
-    /// result.
+    /// Evaluates the condition for a row to true, false or NULL. Returns an error where [`Term::of`] returns `None`.
     pub(super) fn of(&self, row: &Row, zone: Tz) -> Result<Option<bool>, Ambiguous> {
         let value = |term: &Term| term.of(&row[term.column], zone).ok_or(Ambiguous);
         let all = |parts: &[Self], stop: bool| -> Result<Option<bool>, Ambiguous> {
@@ -489,7 +488,7 @@ impl Condition {
     }
 }
 
-/// The local time is skipped by the clocks.
+/// The error for a value whose result is ambiguous, because of a local time that the clock skips.
 #[derive(Debug)]
 pub(super) struct Ambiguous;
 
@@ -534,7 +533,7 @@ fn float(v: &V) -> V {
     }
 }
 
-/// Compares floats: NaN equals itself and is above all others, and the zeros are equal.
+/// Compares floating-point numbers: NaN equals itself and is greater than all other values, and -0.0 equals 0.0.
 fn floats(a: &V, b: &V) -> Ordering {
     match (a, b) {
         _ if is_nan(a) || is_nan(b) => is_nan(a).cmp(&is_nan(b)),

@@ -1,12 +1,12 @@
-//! File skipping compared with reading everything. For tens of thousands of random pairs of a table and a
-//! predicate, no file is skipped that has a row for which the predicate is true, and the exact filter agrees
-//! for each row with an independent, naive evaluation (protocol, "Per-file Statistics").
+//! Compares file skipping with reading everything. For tens of thousands of random pairs of a table and a predicate,
+//! no file is skipped that has a row for which the predicate is true, and the exact filter gives the same result for
+//! each row as an independent, naive implementation (protocol, "Per-file Statistics").
 //!
-//! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
-//!   the millisecond, offsets cut to the minute, wide bounds, and statistics that are missing, partial, truncated or
-//!   nonsensical. Half of them have this crate's mark, and then they have no maximum if there is a NaN.
-//!   Partition values are text.
-//! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
+//! - The tables contain NULLs, NaN, both zeros, nested columns, truncated strings, timestamps truncated to the
+//!   millisecond, offsets truncated to the minute, wide bounds, and statistics that are missing, partial, truncated
+//!   or nonsensical. Half of the statistics claim to be computed by this crate; these have no maximum if there is a
+//!   NaN. Partition values are strings.
+//! - The predicates are handled as a user's predicate is: SQL text that is parsed, bound and used for pruning.
 
 mod condition;
 mod random;
@@ -51,7 +51,7 @@ impl Table {
         Self { schema, partitions, columns, files, actions, rows }
     }
 
-    /// Returns the statistics as a checkpoint's struct.
+    /// Returns the statistics as a struct, in which checkpoints store them.
     fn parsed(&self) -> StatsBounds {
         let leaves: Vec<ColumnPath> = leaf_columns(self.schema.arrow())
             .into_iter()
@@ -68,8 +68,8 @@ impl Table {
 }
 
 impl Table {
-    /// Prunes the files in both ways. No file may be skipped that has a row for which the condition is true. Returns
-    /// the number of skipped files.
+    /// Prunes the files by statistics in JSON and by statistics in structs, and checks that no file is skipped that
+    /// has a row for which the condition is true. Returns the number of skipped files.
     fn check(
         &self,
         bound: &BoundPredicate,
@@ -89,7 +89,7 @@ impl Table {
             .map(|p| p.unwrap().parse().unwrap())
             .collect();
         for (at, file) in self.files.iter().enumerate() {
-            // An ambiguous condition may be true.
+            // A condition with an ambiguous result counts as possibly true.
             let matching =
                 file.rows.iter().find(|row| condition.of(row, zone).unwrap_or(Some(true)) == Some(true));
             if let Some(row) = matching {
@@ -105,7 +105,7 @@ impl Table {
     }
 }
 
-/// The number of comparisons.
+/// How many comparisons were made, and how many files were skipped.
 #[derive(Debug, Default)]
 struct Counts {
     pairs: usize,
@@ -156,7 +156,7 @@ impl Counts {
     }
 }
 
-/// It runs on all cores, because it is by far the longest test of this program.
+/// Runs on all cores, because it is by far the longest test of this crate.
 #[test]
 fn skipped_files_have_no_matching_row() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -176,7 +176,7 @@ fn skipped_files_have_no_matching_row() {
             }
         })
     });
-    // A test that skips nothing proves nothing.
+    // The test would prove nothing if no file were skipped.
     let Counts { pairs, skipped, skipped_by_values, compared } = counts;
     assert!(
         pairs >= 50_000 && skipped > 50_000 && skipped_by_values > 5_000 && compared > 100_000,

@@ -1,6 +1,6 @@
 //! Reproducible pseudo-random numbers.
 
-/// SplitMix64.
+/// The generator SplitMix64, with its state.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -17,7 +17,7 @@ impl Random {
         (self.next() % limit as u64) as usize
     }
 
-    /// Returns true once in `times`.
+    /// Returns true once in `times` calls, on average.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -1,4 +1,4 @@
-//! Random tables for the test: rows, and the statistics that a writer records for their files.
+//! Random tables for the test of file skipping: rows, and the statistics that a writer records for their files.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) enum V {
     Null,
     Bool(bool),
     Int(i64),
-    /// The unscaled number, and the scale.
+    /// A decimal: its unscaled number, and its scale.
     Dec(i128, u32),
     Float(f64),
     Text(&'static str),
@@ -23,7 +23,7 @@ pub(super) enum V {
     Clock(i64),
 }
 
-/// The name in the schema and in SQL, the type, and the values.
+/// A column: its path in the schema, its name in SQL, its type, and the values in its pool.
 pub(super) struct Column {
     pub(super) sql: &'static str,
     pub(super) path: &'static [&'static str],
@@ -36,8 +36,8 @@ const DAY: i64 = 86_400_000_000;
 const LONGEST: usize = 3;
 
 fn instants() -> Vec<i64> {
-    // Instants around a new year, around changes of clocks in Europe and (at 00:01) in Newfoundland, and instants with
-    // odd microseconds.
+    // Instants around a new year, around changes of the clock in Europe and (at 00:01) in Newfoundland, and instants
+    // with fractions of a millisecond.
     let around = [
         0,
         19_722 * DAY,
@@ -60,7 +60,7 @@ fn instants() -> Vec<i64> {
     around.into_iter().flat_map(|at| steps.map(|step| at + step)).collect()
 }
 
-/// Unscaled decimals, ascending.
+/// Unscaled decimals in ascending order.
 const WIDE: [i128; 18] = [
     -(10i128.pow(38) - 1),
     -1_234_567_890_123_456_790,
@@ -115,7 +115,7 @@ pub(super) fn columns() -> Vec<Column> {
             DataType::Decimal128(12, 2),
             decimals(2, &[-999, -150, -1, 0, 1, 125, 250, 9_999_999_999]),
         ),
-        // Neighbors that are the same double, and the ends of the range.
+        // Neighbors that are the same number as a double, and the ends of the range.
         column("d38", &["d38"], DataType::Decimal128(38, 2), decimals(2, &WIDE)),
         column("n2.d20", &["n2", "d20"], DataType::Decimal128(38, 20), decimals(20, &WIDE)),
         column("d0", &["d0"], DataType::Decimal128(38, 0), decimals(0, &WIDE)),
@@ -139,7 +139,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// The partition columns come first.
+/// The number of partition columns, which are the first columns.
 pub(super) const PARTITION_COLUMNS: usize = 2;
 
 pub(super) fn schema(columns: &[Column]) -> Schema {
@@ -206,7 +206,7 @@ pub(super) fn files(random: &mut Random, columns: &[Column]) -> Vec<File> {
     (0..1 + random.below(6)).map(|_| file(random, columns)).collect()
 }
 
-/// Returns the statistics that a writer records for `rows`; sometimes none, or nonsensical ones.
+/// Returns the statistics that a writer records for `rows`. Sometimes they are missing or nonsensical.
 fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String> {
     let (wide, counted) = (random.once_in(5), !random.once_in(6));
     let own = random.once_in(2);
@@ -235,7 +235,7 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
         if places.len() > numbers.len() && own {
             max = None;
         } else if places.len() > numbers.len() {
-            // Other writers differ in their treatment of NaN.
+            // Writers treat NaN in different ways.
             match random.below(4) {
                 0 => (min, max) = (None, None),
                 1 => max = Some("\"NaN\"".to_owned()),
@@ -302,7 +302,7 @@ pub(super) fn is_nan(v: &V) -> bool {
     matches!(v, V::Float(f) if f.is_nan())
 }
 
-/// Compares in the order of a pool, with NaN last.
+/// Compares values in the order of their pool, with NaN last.
 pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
     match (a, b) {
         (V::Bool(a), V::Bool(b)) => a.cmp(b),
@@ -339,12 +339,12 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
         V::Dec(v, scale) => match random.below(5) {
             0 => format!("\"{}\"", plain(*v, *scale)),
             1 => format!("{v}E-{scale}"),
-            // As `deltalake` does.
+            // The format that `deltalake` uses.
             2 | 3 => format!("{:?}", *v as f64 / 10f64.powi(*scale as i32)),
             _ => plain(*v, *scale),
         },
         V::Float(v) if v.is_infinite() => format!("\"{}Infinity\"", if *v < 0.0 { "-" } else { "" }),
-        // There are two zeros, and a writer may have seen the other one.
+        // Zero may have either sign in the rows, and the writer may have recorded the other sign.
         V::Float(v) if *v == 0.0 => (random.one(&["0.0", "-0.0"])).to_owned(),
         V::Float(v) => format!("{v:?}"),
         V::Date(v) => format!("\"{}\"", DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
@@ -355,7 +355,7 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
                 (true, Some(c)) if c < '\u{fffd}' => {
                     format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}']))
                 }
-                // The JVM's `char` of these is below U+FFFD.
+                // Java compares UTF-16 units, and the units of these characters are below U+FFFD.
                 (true, Some(c)) if c > '\u{ffff}' && c < '\u{10ffff}' => {
                     format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}']))
                 }
@@ -364,10 +364,10 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
             };
             serde_json::Value::from(text).to_string()
         }
-        // Bounds are truncated to the millisecond, even the maximum.
+        // Writers truncate bounds to the millisecond, even the maximum.
         V::Instant(v) => {
             let instant = DateTime::from_timestamp_micros(v.div_euclid(1_000) * 1_000).unwrap();
-            // Offsets with seconds are truncated to minutes.
+            // Writers truncate the seconds of a time zone's offset.
             let offset: i32 = random.one(&[0, 0, 19_800, -12_600, 3_208, -2_670]);
             let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
             let local = instant.with_timezone(&FixedOffset::east_opt(offset).unwrap());
@@ -385,7 +385,7 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
     })
 }
 
-/// Returns all rows as the reader of data files would.
+/// Returns the rows as a batch, as the reader of data files would.
 pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
     let schema = Arc::new(schema(columns));
     let arrays = columns.iter().enumerate().map(|(at, column)| {
@@ -443,7 +443,7 @@ pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
     .unwrap()
 }
 
-/// Returns the files in the form of the log.
+/// Returns the files as `add` actions with the columns of the log.
 pub(super) fn actions(files: &[File]) -> RecordBatch {
     let mut partitions = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
     for file in files {

@@ -1,4 +1,4 @@
-//! Moves the rows that wait in memory to the temporary file.
+//! Moves rows that wait in memory to the temporary file.
 
 use super::super::held::{Piece, gather};
 use super::super::overflow::Place;
@@ -6,11 +6,11 @@ use super::super::split::PartitionId;
 use super::{Partitions, at};
 use crate::error::Result;
 
-/// The approximate size of the blocks of the temporary file before compression, in bytes.
+/// The approximate uncompressed size in bytes of a block in the temporary file.
 const BLOCK_BYTES: usize = 256 << 10;
 
 impl Partitions {
-    /// Writes all rows that wait in memory to the temporary file, as a run. Returns whether there were any.
+    /// Writes all rows that wait in memory to the temporary file, as a run. Returns whether there were any rows.
     pub(super) fn set_aside(&mut self) -> Result<bool> {
         let mut ids = std::mem::take(&mut self.waiting);
         ids.sort_unstable();

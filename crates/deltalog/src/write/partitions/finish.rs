@@ -1,7 +1,7 @@
-//! Writes the files of rows that have waited until the end of the write.
+//! Writes the files of the rows that still wait at the end of a write.
 //!
-//! Most of these files are small, and each has to be made durable. Many of them are therefore written at the same time:
-//! the threads mostly wait for the disk.
+//! Most of these files are small, and each has to be made durable. Many of them are therefore written concurrently,
+//! by threads that mostly wait for the disk.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,20 +18,20 @@ use crate::error::Result;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// The number of small files that are written at once.
+/// The number of small files that are written concurrently.
 const THREADS: usize = 16;
 
-/// How many bytes of rows for small files are read from the temporary file at once.
+/// The maximum size in bytes of the rows for small files that are read from the temporary file at once.
 const WEIGHT_AT_ONCE: usize = 16 << 20;
 
-/// A file that has not been begun, with all of its rows, which are encoded in one chunk.
+/// A file that has not been started, with all its rows, which are encoded as one chunk.
 struct Whole {
     file: DataFile,
     rows: Vec<RecordBatch>,
     pieces: Vec<Piece>,
 }
 
-/// The outcome of a [`Whole`].
+/// The result of writing a [`Whole`] file.
 struct Outcome {
     path: String,
     is_created: bool,
@@ -39,7 +39,7 @@ struct Outcome {
 }
 
 impl Partitions {
-    /// Completes all files: first the open ones, then the files of waiting rows.
+    /// Completes all files: first the open files, then the files of waiting rows.
     pub(in super::super) fn finish(&mut self) -> Result<()> {
         let mut direct = self.direct.clone();
         direct.sort_unstable();
@@ -65,8 +65,8 @@ impl Partitions {
                 weight = 0;
             }
             if is_too_much {
-                // The waiting rows are moved out to make room for the decoded blocks of the temporary file, one for
-                // each run. Otherwise a block would be decoded again for each partition in it.
+                // The waiting rows are moved to the temporary file to make room for its decoded blocks, one for each
+                // run. Otherwise, a block would be decoded again for each partition in it.
                 self.set_aside()?;
                 self.keep_within_budget()?;
             }
@@ -74,13 +74,13 @@ impl Partitions {
         self.write_small(small)
     }
 
-    /// Takes the waiting rows of a partition, for a file of their own.
+    /// Takes the waiting rows of a partition, which will have a file of their own.
     fn whole(&mut self, id: PartitionId) -> Result<Whole> {
         let partition = at(&mut self.partitions, id)?;
         partition.waiting = 0;
         let file = self.output.begin(&partition.values).alone();
         let places = std::mem::take(&mut partition.places);
-        // Rows are detached from the decoded blocks, so that the blocks can be freed before the file is written.
+        // The rows are detached from the decoded blocks, so that the blocks can be freed before the file is written.
         let rows = places.into_iter().map(|place| self.overflow.read(place).and_then(detached));
         let rows = rows.collect::<Result<_>>()?;
         Ok(Whole { file, rows, pieces: self.take_pieces(id)? })
@@ -100,7 +100,7 @@ impl Partitions {
             Ok(outcome)
         };
         let Ok(outcomes) = parallel::each(&files, THREADS, write);
-        // All existing files are recorded before the first error is returned, so that they can be deleted.
+        // All files that exist are recorded before the first error is returned, so that they can be deleted.
         let added: Vec<Result<()>> =
             outcomes.into_iter().flatten().map(|outcome| self.adopt(outcome)).collect();
         added.into_iter().collect()
@@ -114,8 +114,8 @@ impl Partitions {
         closed?.map_or(Ok(()), |closed| self.output.add(closed).map(drop))
     }
 
-    /// Writes the waiting rows of a partition. If its last file was completed early, the file is rewritten with these
-    /// rows at its end.
+    /// Writes the waiting rows of a partition. If the partition's last file was completed early, that file is
+    /// rewritten with these rows at its end.
     fn write_again(&mut self, id: PartitionId) -> Result<()> {
         let early = at(&mut self.partitions, id)?.early.take();
         self.begin(id)?;
@@ -153,7 +153,7 @@ impl Whole {
         if !pieces.is_empty() {
             file.push(gather(&pieces)?)?;
         }
-        // Other threads can use the memory while this thread waits for the disk.
+        // The memory can be used by other threads while this thread waits for the disk.
         drop(pieces);
         file.encode(storage)
     }

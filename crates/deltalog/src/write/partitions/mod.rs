@@ -1,4 +1,4 @@
-//! Passes the rows of one write to files, partition by partition, in bounded memory.
+//! Distributes the rows of a write to the files of their partitions, in bounded memory.
 //!
 //! ```text
 //!            ┌─ direct: its file is being written ──────────────────────────────► file
@@ -11,16 +11,16 @@
 //! - The files of a partition depend only on its rows: these are encoded in order and in the same chunks
 //!   ([`super::chunk`]), whether they are written directly or have waited. The number of files therefore depends
 //!   neither on batches nor on the order of the partitions. If memory is short, row groups end earlier, which changes
-//!   sizes slightly.
-//! - Few files are open at once, because each needs memory for a row group that is large enough to be read efficiently.
-//!   Other partitions wait, and no file is begun for a few rows.
+//!   file sizes slightly.
+//! - Only a few files are open at once, because each needs memory for a row group that is large enough to be read
+//!   efficiently. The rows of other partitions wait, and no file is started for a few rows.
 //! - Memory is used first for waiting rows, and then for the row groups of open files. When it is used up, all waiting
 //!   rows are moved to the temporary file ([`super::overflow`]). If they take little memory, the largest row group is
 //!   ended instead.
-//! - If another partition needs a file while the maximum number is open, a file that has had no rows for a while is
-//!   completed. If the data is sorted by partition, this is the last file of its partition. If more rows arrive
-//!   nevertheless, they wait until the end of the write; then the file is read back and rewritten with them. This
-//!   happens at most once per partition, so no row is encoded more than twice.
+//! - If a partition needs a file while the maximum number of files is open, a file that has not received rows for a
+//!   while is completed. If the data is sorted by partition, this is the last file of its partition. If its partition
+//!   gets more rows nevertheless, they wait until the end of the write; then the file is read back and rewritten with
+//!   them. This happens at most once per partition, so no row is encoded more than twice.
 
 mod aside;
 mod finish;
@@ -38,10 +38,10 @@ use super::split::PartitionId;
 use crate::error::{Error, Result};
 use crate::runtime::row_bytes::weight_of;
 
-/// The memory per open file, in bytes.
+/// The memory for each open file, in bytes.
 const MEMORY_PER_FILE: usize = 8 << 20;
 
-/// Only row groups of at least this size, in bytes, are ended because memory is used up.
+/// The minimum size in bytes of a row group that is ended because the memory is used up.
 const LEAST_ROW_GROUP: usize = MEMORY_PER_FILE / 2;
 
 /// The partitions of one write.
@@ -52,17 +52,18 @@ pub(super) struct Partitions {
     target_file_size: u64,
     memory_budget: usize,
     partitions: Vec<Partition>,
-    /// The partitions whose files are open.
+    /// The partitions that have an open file.
     direct: Vec<PartitionId>,
-    /// The memory of open files, in bytes.
+    /// The memory of the open files, in bytes.
     file_memory: usize,
-    /// The partitions with waiting rows in memory. It may contain duplicates, and partitions without such rows.
+    /// The partitions that have waiting rows in memory. The list may contain duplicates, and partitions that no
+    /// longer have such rows.
     waiting: Vec<PartitionId>,
-    /// The number of these pieces.
+    /// The number of pieces that the waiting rows in memory consist of.
     pieces: usize,
     held: HeldMemory,
     overflow: Overflow,
-    /// The weight of all rows so far.
+    /// The weight of all rows that were added so far.
     pushed: usize,
 }
 
@@ -70,21 +71,21 @@ pub(super) struct Partitions {
 struct Partition {
     values: Vec<Option<String>>,
     file: Option<Open>,
-    /// The waiting rows: first those in the temporary file, then those in memory.
+    /// The locations of waiting rows in the temporary file. They come before the waiting rows in memory.
     places: Vec<Place>,
     pieces: Vec<Piece>,
-    /// The size of the waiting rows.
+    /// The weight of all waiting rows.
     waiting: usize,
     /// The weight of the waiting rows in memory.
     in_memory: usize,
-    /// The last file, if it was completed early because another partition needed a file.
+    /// The partition's last file, if it was completed early because another partition needed a file.
     early: Option<WrittenFile>,
 }
 
 struct Open {
     file: DataFile,
     memory: usize,
-    /// The weight of all rows of the write at the time this file last got rows.
+    /// The weight of all rows of the write when this file last received rows.
     last_use: usize,
 }
 
@@ -120,13 +121,13 @@ impl Partitions {
         &mut self.output
     }
 
-    /// Returns the memory that rows and encoders hold, in bytes.
+    /// Returns the memory of rows and encoders, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.file_memory + self.waiting_memory() + self.overflow.memory()
     }
 
     fn waiting_memory(&self) -> usize {
-        // A vector may have room for twice as many elements as it has.
+        // A vector may have allocated room for twice as many elements as it contains.
         self.held.bytes() + 2 * self.pieces * size_of::<Piece>()
     }
 
@@ -139,27 +140,27 @@ impl Partitions {
         self.direct.iter().filter(is_open).count()
     }
 
-    /// Returns the bytes in the temporary file.
+    /// Returns the size of the temporary file in bytes.
     pub(super) fn overflowed(&self) -> u64 {
         self.overflow.written()
     }
 
-    /// Returns whether the next rows of the partition are written directly to its file.
+    /// Returns whether the next rows of the partition are written directly to an open file.
     pub(super) fn is_direct(&self, id: PartitionId) -> bool {
         self.partitions.get(id).is_some_and(|partition| partition.file.is_some())
     }
 
-    /// Returns a batch from which [`Partitions::push`] takes rows.
+    /// Prepares a batch from which [`Partitions::push`] can take rows.
     pub(super) fn source(&self, rows: RecordBatch) -> Source {
         Source::new(rows, self.held.clone())
     }
 
-    /// Adds the next partitions, whose values are `values`.
+    /// Adds the next partition, which has these partition values.
     pub(super) fn add(&mut self, values: Vec<Option<String>>) {
         self.partitions.push(Partition { values, ..Partition::default() });
     }
 
-    /// Adds rows to a partition. Call [`Partitions::keep_within_budget`] after the source is dropped.
+    /// Adds rows to a partition. The caller must call [`Partitions::keep_within_budget`] after dropping the source.
     pub(super) fn push(&mut self, id: PartitionId, source: &mut Source, rows: Range<usize>) -> Result<()> {
         let weight = weight_of(source.rows(), rows.start, rows.len());
         self.pushed += weight;
@@ -181,8 +182,8 @@ impl Partitions {
         Ok(())
     }
 
-    /// Returns whether a waiting partition should get a file, when rows of this weight are added: it has enough rows in
-    /// memory to encode, or enough rows in all to fill a file.
+    /// Returns whether a partition with waiting rows should get a file when rows of this weight are added: it has
+    /// enough rows in memory to encode, or enough rows in total to fill a file.
     fn is_worth_a_file(&self, id: PartitionId, weight: usize) -> bool {
         let Some(partition) = self.partitions.get(id) else { return false };
         partition.file.is_none()
@@ -192,7 +193,8 @@ impl Partitions {
                 || (partition.waiting + weight) as u64 >= self.target_file_size)
     }
 
-    /// Opens a file for the partition and writes its waiting rows, unless the maximum number of files is in use.
+    /// Opens a file for the partition and writes its waiting rows to it. Does nothing if the maximum number of files
+    /// is open.
     fn open(&mut self, id: PartitionId) -> Result<()> {
         while self.direct.len() >= self.most_open() {
             let Some(idle) = self.idle() else { return Ok(()) };
@@ -209,15 +211,15 @@ impl Partitions {
         (self.memory_budget / MEMORY_PER_FILE).max(1)
     }
 
-    /// Returns the partition whose file has had no rows for the longest time, if that is long enough to assume that no
-    /// more will come: enough rows for all open files have arrived since.
+    /// Returns the partition whose file has not received rows for the longest time. Returns `None` if that time is
+    /// short: fewer rows have arrived since than the open files together can hold.
     fn idle(&self) -> Option<PartitionId> {
         let last_use = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.last_use, *id));
         let (last_use, oldest) = self.direct.iter().filter_map(last_use).min()?;
         (self.pushed - last_use >= self.most_open() * chunk::WEIGHT).then_some(oldest)
     }
 
-    /// Begins a file for the partition.
+    /// Starts a file for the partition.
     fn begin(&mut self, id: PartitionId) -> Result<()> {
         let partition = at(&mut self.partitions, id)?;
         let file = self.output.begin(&partition.values);
@@ -236,7 +238,7 @@ impl Partitions {
             let rows = self.overflow.read(place)?;
             self.write(id, &rows)?;
         }
-        // Pieces are written batch by batch, so that each batch is freed as early as possible.
+        // The pieces of each batch are written together, so that the batch can be freed as early as possible.
         let (mut together, mut bytes) = (Vec::new(), 0);
         for piece in pieces {
             bytes += piece.bytes_per_row() * piece.num_rows();
@@ -249,7 +251,7 @@ impl Partitions {
         self.write_pieces(id, together)
     }
 
-    /// Writes rows that have waited in memory.
+    /// Writes rows that were waiting in memory.
     fn write_pieces(&mut self, id: PartitionId, pieces: Vec<Piece>) -> Result<()> {
         if pieces.is_empty() {
             return Ok(());
@@ -259,7 +261,7 @@ impl Partitions {
         self.write(id, &rows)
     }
 
-    /// Writes rows to the file of the partition, and to further files when it is full.
+    /// Writes rows to the file of the partition, and to additional files when it is full.
     fn write(&mut self, id: PartitionId, rows: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < rows.num_rows() {
@@ -270,7 +272,7 @@ impl Partitions {
             let rest = rows.slice(start, rows.num_rows() - start);
             let pushed = open.file.room(&rest);
             let next = rest.slice(0, pushed);
-            // The last rows may have to stay in memory for a long time, and would keep the rest of their batch alive.
+            // The last rows may stay in memory for a long time, and must not keep the rest of their batch alive.
             let is_last = pushed == rest.num_rows() && !self.is_single;
             open.file.push(if is_last { detached(next)? } else { next })?;
             open.last_use = self.pushed;
@@ -309,7 +311,7 @@ impl Partitions {
         self.output.close(file)
     }
 
-    /// Reduces the memory in use until it is within the budget.
+    /// Frees memory until the memory in use is within the budget.
     pub(super) fn keep_within_budget(&mut self) -> Result<()> {
         while self.memory() > self.memory_budget {
             if self.overflow.memory() > 0 {
@@ -318,14 +320,14 @@ impl Partitions {
             }
             let is_mostly_waiting = self.waiting_memory() >= self.memory_budget / 4;
             if !(is_mostly_waiting && self.set_aside()? || self.end_largest_row_group()?) {
-                // Files whose row groups are too small to end use only a fraction of the budget together.
+                // The remaining row groups are too small to end. Together, they use only a fraction of the budget.
                 break;
             }
         }
         Ok(())
     }
 
-    /// Ends the largest row group in memory, if it is worth reading. Returns whether it did.
+    /// Ends the largest row group in memory, if it is large enough to be read efficiently. Returns whether it did.
     fn end_largest_row_group(&mut self) -> Result<bool> {
         let size = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.file.spillable(), *id));
         let largest = self.direct.iter().filter_map(size).max();
@@ -337,7 +339,7 @@ impl Partitions {
         Ok(true)
     }
 
-    /// Takes the waiting rows of the partition that are in memory.
+    /// Removes and returns the partition's waiting rows that are in memory.
     fn take_pieces(&mut self, id: PartitionId) -> Result<Vec<Piece>> {
         let partition = at(&mut self.partitions, id)?;
         partition.in_memory = 0;
@@ -348,10 +350,9 @@ impl Partitions {
     /// Drops all rows and deletes all files.
     ///
     /// # Errors
-    /// The error of the first file that could not be deleted. The other files are deleted
-    /// nevertheless.
+    /// Returns the error of the first file that could not be deleted. It still deletes the other files.
     pub(super) fn abort(&mut self) -> Result<()> {
-        // Some systems do not delete open files, so the encoders that hold them are dropped first.
+        // Some systems cannot delete open files, so the encoders, which keep files open, are dropped first.
         self.partitions.clear();
         self.direct.clear();
         self.output.delete()
