@@ -6,8 +6,8 @@
 //! - With a condition on other columns, [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
 //!   [`Answers::min_max`] has no answer.
 //! - Bounds are returned only if they are actual values: they must be tight and without NaN, and their type must be
-//!   one whose bounds are never truncated, unlike those of strings and timestamps. Decimals must have at most 15
-//!   digits, because no writer rounds these.
+//!   one whose bounds are never truncated, unlike strings and timestamps. Decimals must have at most 15 digits, because
+//!   no writer rounds these.
 //! - Counts and bounds of all writers are used, as in every engine that answers queries from a log, because an answer
 //!   changes nothing in the table. Statements that change rows only trust statistics of this crate
 //!   ([`crate::values::stats::is_own`]).

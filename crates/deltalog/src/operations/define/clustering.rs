@@ -1,9 +1,10 @@
-//! Checks the columns that a table is to be clustered by. Protocol: "Writer Requirements for Clustered Table".
+//! Checks the clustering columns of a table. (Protocol: "Writer Requirements for Clustered Table".)
 //!
 //! - "Writers must not define clustered and partitioned table at the same time."
-//! - "Writers must write out per-file statistics and per-column statistics for clustering columns": a column must have
-//!   a type with minimum and maximum, and the properties of the table must not exclude it.
-//! - A table has at most four of them, as in the JVM implementation.
+//! - "Writers must write out per-file statistics and per-column statistics for clustering columns". The type of a
+//!   clustering column must therefore have a minimum and maximum, and the table's properties must not exclude the
+//!   column from statistics.
+//! - A table has at most four clustering columns, as in the JVM implementation.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,11 @@ use crate::write::selected_columns;
 /// The maximum number of clustering columns of a table.
 const MOST: usize = 4;
 
-/// Returns the logical paths of `columns` in the spelling of `schema`.
+/// Returns the logical paths of the clustering columns `columns`, spelled as in `schema`.
 ///
 /// # Errors
-/// `InvalidArgument` if a table with this schema, partition columns and properties cannot be clustered by `columns`.
+/// Returns `InvalidArgument` if a table with this schema, these partition columns and these properties cannot be
+/// clustered by `columns`.
 pub(crate) fn checked(
     columns: &[ColumnPath],
     schema: &StructType,
@@ -42,12 +44,12 @@ pub(crate) fn checked(
     with_bounds(columns, schema, configuration, "clustered")
 }
 
-/// Returns the logical paths of `columns` in the spelling of `schema`. Checks that files of a table with these
-/// properties have a minimum and a maximum for each column. `action` completes error messages such as "the table cannot
-/// be clustered by …".
+/// Returns the logical paths of `columns`, spelled as in `schema`. Checks that files of a table with these properties
+/// have a minimum and a maximum for each column. `action` completes error messages such as "the table cannot be
+/// clustered by …".
 ///
 /// # Errors
-/// `InvalidArgument` if a column does not exist, has no minimum and maximum in files, or is named twice.
+/// Returns `InvalidArgument` if a column does not exist, has no minimum and maximum in files, or is named twice.
 pub(crate) fn with_bounds(
     columns: &[ColumnPath],
     schema: &StructType,
@@ -80,7 +82,7 @@ pub(crate) fn with_bounds(
     Ok(paths)
 }
 
-/// Returns the path in the spelling of the schema, and the field that it leads to through structs.
+/// Returns the path of a column, spelled as in the schema, and its field.
 fn resolve(schema: &StructType, column: &ColumnPath, action: &str) -> Result<(Vec<String>, StructField)> {
     let missing = || {
         let names: Vec<_> = schema.fields().iter().map(|field| field.name.as_str()).collect();

@@ -1,7 +1,7 @@
-//! Checks the columns, and their rules, of a table that is to be created or replaced.
+//! Checks the columns, and the rules of columns, of a table that is to be created or replaced.
 //!
-//! The schema may come from another table. Metadata about that table's files is left out: names and ids in files, type
-//! changes, and the last values of identity columns.
+//! The schema may come from another table. Metadata about that table's files is left out: physical names and ids,
+//! recorded type changes, and high water marks of identity columns.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::expression::constraints::{Constraints, DefaultValue};
@@ -13,16 +13,17 @@ use crate::protocol::schema::type_name;
 use crate::protocol::{DataType, Metadata, PrimitiveType, Protocol, StructField, StructType};
 use serde_json::Value;
 
-/// Returns `schema` without metadata about the files of another table.
+/// Returns `schema` without metadata about another table's files.
 pub(super) fn without_files(schema: &StructType) -> StructType {
     schema.with_metadata(&|metadata| metadata.retained(|key| !is_of_files(key)))
 }
 
-/// Refuses columns with rules that contradict each other or that no row can meet, and expressions that cannot be
+/// Refuses columns with rules that contradict each other or that no row can meet, and with expressions that cannot be
 /// evaluated.
 ///
 /// # Errors
-/// `InvalidArgument` that names the column and the rule. `Unsupported` for rules that are not implemented.
+/// Returns `InvalidArgument`, which names the column and the rule, and `Unsupported` for rules that are not
+/// implemented.
 pub(super) fn check_rules(
     protocol: &Protocol,
     metadata: &Metadata,
@@ -73,7 +74,7 @@ pub(super) fn check_rules(
 /// Refuses rules of a column that exclude each other, or that no value can meet.
 ///
 /// # Errors
-/// `InvalidArgument`.
+/// Returns `InvalidArgument` for such rules.
 pub(crate) fn check_column(field: &StructField, partition_columns: &[String]) -> Result<()> {
     let entries = field.metadata.entries();
     let refused = |what: &str| Err(Error::invalid_argument(format!("the column '{}' {what}", field.name)));
@@ -115,7 +116,7 @@ pub(crate) fn check_column(field: &StructField, partition_columns: &[String]) ->
     }
 }
 
-/// Refuses a default value that does not exist or that the column does not take.
+/// Refuses a default value that cannot be computed, or that the column does not accept.
 fn check_default(field: &StructField, sql: &str) -> Result<()> {
     let default = DefaultValue::new(&field.name, sql, "UTC");
     let refused = |error: Error| {
@@ -136,7 +137,8 @@ fn check_default(field: &StructField, sql: &str) -> Result<()> {
     }
 }
 
-/// In a definition, metadata that does not have the protocol's form is a mistake of the user, not a damaged log.
+/// In a new definition, metadata that does not have the form that the protocol requires is the user's mistake. It
+/// does not mean that the log is damaged.
 fn as_argument(error: Error) -> Error {
     match error.kind() {
         ErrorKind::CorruptLog => Error::invalid_argument(error.to_string()),

@@ -1,5 +1,5 @@
-//! Tables as users define them: creating a table, or replacing one. Protocol: "Change Metadata", "Table Features for
-//! New and Existing Tables".
+//! Creates tables from definitions, and replaces tables. (Protocol: "Change Metadata", "Table Features for New and
+//! Existing Tables".)
 //!
 //! ```text
 //!   TableDefinition ── checked ──► metadata, features ──► TableHeader ──► the first commit, or one that replaces
@@ -7,18 +7,18 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `names` | which names columns can have |
-//! | `columns` | columns and their rules: generated, default, identity, constraints |
-//! | `clustering` | clustering columns |
-//! | `properties` | which properties users can set |
-//! | `replace` | a table in place of another one |
+//! | `names` | checks column names, and chooses names for hidden columns |
+//! | `columns` | checks the rules of columns: generated, default, identity, constraints |
+//! | `clustering` | checks clustering columns |
+//! | `properties` | checks which properties users can set |
+//! | `replace` | replaces a table by another one |
 //!
 //! - A definition is refused before anything is written if no such table can exist, or if this crate could not write
-//!   it.
-//! - The protocol is the oldest that supports what the definition uses. A table that is replaced keeps the features of
-//!   its protocol.
-//! - Iceberg compatibility maps the columns by name, unless the definition says how to map them. In version 3 it tracks
-//!   rows as well.
+//!   the table.
+//! - The new protocol is the oldest one that supports everything in the definition. A table that is replaced keeps
+//!   the features of its protocol.
+//! - Iceberg compatibility implies column mapping by name, unless the definition sets another mode. In version 3, it
+//!   also implies row tracking.
 
 pub(crate) mod alter;
 mod clustering;
@@ -51,12 +51,12 @@ use crate::runtime::environment::Environment;
 use crate::upkeep::manifest;
 use crate::write::check_bloom_filters;
 
-/// The property that holds the highest id that a column has been given.
+/// The table property with the highest id that any column has been given.
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const FEATURE: &str = "delta.feature.";
 const MAPPING_MODE: &str = "delta.columnMapping.mode";
 
-/// What to do if the table that is to be created exists.
+/// What to do if the table to create already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CreationMode {
@@ -64,13 +64,13 @@ pub enum CreationMode {
     ErrorIfExists,
     /// Leave the table unchanged.
     Ignore,
-    /// Replace it: schema, partitioning, properties, rules and rows, in one commit. The history is kept.
+    /// Replace the table: its schema, partitioning, properties, rules and rows, in one commit. The history is kept.
     CreateOrReplace,
 }
 
 /// The definition of a table.
 ///
-/// To make columns with rules, use [`StructField::generated_as`], [`StructField::with_default`] and
+/// Columns with rules can be made with [`StructField::generated_as`], [`StructField::with_default`] and
 /// [`StructField::with_identity`].
 ///
 /// ```
@@ -107,21 +107,21 @@ pub struct TableDefinition {
     pub schema: StructType,
     /// The partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// The columns that the rows are clustered by, which may be fields of structs. An empty list makes a table that can
+    /// The columns by which the rows are clustered. They may be fields of structs. With an empty list, the table can
     /// be clustered later.
     pub clustering_columns: Option<Vec<ColumnPath>>,
-    /// CHECK constraints by name: conditions in Spark's SQL.
+    /// CHECK constraints: their names and their conditions in Spark's SQL.
     pub constraints: BTreeMap<String, String>,
-    /// The name chosen by the user.
+    /// The name that the user chose for the table.
     pub name: Option<String>,
-    /// The description written by the user.
+    /// The description that the user wrote for the table.
     pub description: Option<String>,
     /// The table properties.
     pub configuration: BTreeMap<String, String>,
 }
 
 impl TableDefinition {
-    /// Creates the definition of a table that has only this schema.
+    /// Creates the definition of a table that has this schema and no other settings.
     pub fn new(schema: StructType) -> Self {
         Self {
             schema,
@@ -134,15 +134,15 @@ impl TableDefinition {
         }
     }
 
-    /// Returns the protocol and metadata for the first commit of such a table. Each call assigns new ids and physical
-    /// names.
+    /// Returns the protocol and metadata for the first commit of such a table. Each call assigns a new table id and
+    /// new physical names.
     ///
     /// # Errors
-    /// `SchemaMismatch` or `InvalidArgument` if such a table cannot exist; `Unsupported` if it needs a feature
-    /// that cannot be written.
+    /// Returns `SchemaMismatch` or `InvalidArgument` if such a table cannot exist, and `Unsupported` if it needs a
+    /// feature that this crate cannot write.
     pub fn resolve(&self, environment: &Environment) -> Result<TableHeader> {
         let mut metadata = self.metadata(environment)?;
-        // The protocol lists the features, so the properties that request them are dropped.
+        // The protocol now lists the features, so the properties that requested them are removed.
         let protocol = protocol_for(&metadata.schema()?, &metadata)?;
         metadata.configuration.retain(|key, _| !key.starts_with(FEATURE));
         if metadata.is_enabled("delta.enableRowTracking") {
@@ -151,7 +151,8 @@ impl TableDefinition {
         self.finish(protocol, metadata, 0, environment)
     }
 
-    /// Returns the metadata before ids and physical names are assigned, including the properties that request features.
+    /// Returns the metadata before column ids and physical names are assigned. It includes the properties that
+    /// request features.
     fn metadata(&self, environment: &Environment) -> Result<Metadata> {
         let partition_columns = self.check()?;
         let mut configuration = self.all_properties()?;
@@ -170,7 +171,7 @@ impl TableDefinition {
         })
     }
 
-    /// Returns the properties, including the properties for constraints and clustering columns.
+    /// Returns all properties, including the ones for constraints and clustering columns.
     fn all_properties(&self) -> Result<BTreeMap<String, String>> {
         let mut properties = self.configuration.clone();
         for (name, sql) in &self.constraints {
@@ -190,7 +191,7 @@ impl TableDefinition {
         Ok(properties)
     }
 
-    /// Maps the columns, giving them ids above `last_id`, and checks the rules.
+    /// Enables column mapping if necessary, with ids greater than `last_id`, and checks the rules of the columns.
     fn finish(
         &self,
         protocol: Protocol,
@@ -233,7 +234,7 @@ impl TableDefinition {
         }
     }
 
-    /// Checks the definition, and returns the partition columns spelled as in the schema.
+    /// Checks the definition, and returns the partition columns, spelled as in the schema.
     ///
     /// # Errors
     /// Returns the same errors as [`TableDefinition::resolve`].
@@ -243,7 +244,7 @@ impl TableDefinition {
         self.check_columns()
     }
 
-    /// Checks names and types of the columns, and returns the partition columns spelled as in the schema.
+    /// Checks the names and types of the columns, and returns the partition columns, spelled as in the schema.
     ///
     /// # Errors
     /// Returns the same errors as [`TableDefinition::resolve`].

@@ -7,7 +7,7 @@ use crate::protocol::StructType;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::runtime::environment::Environment;
 
-/// Chooses names for the hidden columns that hold the ids of moved rows. (PROTOCOL, "Row Tracking".)
+/// Chooses names for the hidden columns that store the row ids of moved rows. (PROTOCOL, "Row Tracking".)
 pub(crate) fn name_row_tracking_columns(
     configuration: &mut BTreeMap<String, String>,
     environment: &Environment,
@@ -35,7 +35,8 @@ pub(crate) fn check_names(fields: &StructType) -> Result<()> {
     }
 }
 
-/// Returns the first column name that Parquet readers refuse, at any nesting level, and the character that they refuse.
+/// Returns the first column name, at any nesting level, that Parquet readers refuse, and the character that they
+/// refuse in it.
 pub(crate) fn unfit_name(fields: &StructType) -> Option<(String, char)> {
     let mut found = None;
     fields.any_field(&mut |field| {

@@ -1,19 +1,20 @@
-//! Replaces a table by another one. Protocol: "Change Metadata", "Supported Features".
+//! Replaces a table by another table. (Protocol: "Change Metadata", "Supported Features".)
 //!
-//! The following is kept from the old table, as in the JVM implementation:
+//! The following parts of the old table are kept, as in the JVM implementation:
 //!
-//! | what | why |
+//! | part | reason |
 //! | --- | --- |
-//! | the history | a replacement is a commit like any other; all files are removed in it |
+//! | the history | a replacement is an ordinary commit that removes all files |
 //! | the features of the protocol | "Clients must not remove the feature from the `protocol` action" |
-//! | progress of applications, domains of users, high water mark of row ids | they do not depend on the schema |
-//! | where in-commit timestamps began, if both tables have them | earlier versions have none |
-//! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
+//! | progress of applications, domains of users, high water mark of row ids | these do not depend on the schema |
+//! | when in-commit timestamps began, if both tables have them | earlier versions have no such timestamps |
+//! | row tracking, deletion vectors and checkpoint policy, unless they are given | they concern how files are stored |
 //!
-//! The table gets a new id, which shows readers of a stream that this is another table. New columns get physical names
-//! that no column of the old table had, and also unused ids if the columns of the old table were mapped. A table whose
-//! columns are not mapped has no highest id, so ids start from one again. That is safe, because no file of the old
-//! table remains. The JVM implementation does the same: it removes the highest id together with the mapping.
+//! The table gets a new id, which shows readers of a stream that this is another table. New columns get physical
+//! names that no column of the old table had. They also get unused ids, if the old table had column mapping. If it
+//! did not, there is no record of the highest id, so ids start from one again. This is safe, because no file of the
+//! old table remains. The JVM implementation also does this: it removes the record of the highest id together with
+//! the mapping.
 
 use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, name_row_tracking_columns};
 use crate::error::{Error, Result};
@@ -28,17 +29,18 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The properties that determine how rows and files are stored.
+/// The properties that determine how rows and files are stored. They keep the old table's values unless new values are
+/// given.
 const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 impl TableDefinition {
-    /// Returns the actions of a commit that replaces the table of `base` by the defined one.
+    /// Returns the actions of a commit that replaces the table of `base` by the table of this definition.
     ///
     /// # Errors
-    /// Returns the same errors as [`TableDefinition::resolve`]. `InvalidArgument` also if `base` is append-only, or
-    /// if it is clustered and the definition has partition columns, or if Iceberg compatibility forbids its partition
-    /// columns. `Unsupported` if `base` cannot be written.
+    /// Returns the same errors as [`TableDefinition::resolve`]. Also returns `InvalidArgument` if `base` is
+    /// append-only, if it is clustered and the definition has partition columns, or if Iceberg compatibility forbids
+    /// the definition's partition columns. Returns `Unsupported` if this crate cannot write `base`.
     pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
         ensure_writable(base.protocol(), base.metadata())?;
         base.ensure_removable()?;
@@ -86,11 +88,11 @@ impl TableDefinition {
     }
 }
 
-/// Returns the highest id that the table has given to a column, or to a part of an array or map. Besides the ids in the
-/// schema it considers the property, because the highest id may belong to a column that was dropped.
+/// Returns the highest id that the table has given to a column, or to a part of an array or map. The property is
+/// considered in addition to the schema, because the highest id may belong to a column that was dropped.
 ///
 /// # Errors
-/// `CorruptLog` if the property is not a number, or if the schema is invalid.
+/// Returns `CorruptLog` if the property is not a number, or if the schema is invalid.
 pub(crate) fn last_column_id(metadata: &Metadata) -> Result<i64> {
     let Some(text) = metadata.property(MAX_COLUMN_ID) else { return Ok(0) };
     let noted: i64 = text.trim().parse().map_err(|error| {

@@ -1,14 +1,14 @@
-//! The values that an UPDATE, or a clause of a MERGE, gives to columns of the table.
+//! The values that an UPDATE, or a clause of a MERGE, assigns to columns of the table.
 //!
 //! - A value that is just a column, of the table or of a source, is stored as an append would store it: unchanged, or
-//!   not at all if the types do not fit. The same is true of a literal, except that a number becomes the nearest
+//!   not at all if the types do not match. The same applies to a literal, except that a number becomes the nearest
 //!   floating-point number, and a string is cast.
 //! - A computed value is cast to the type of its column, which may round it. A value that does not fit is an error.
-//! - A struct must have all fields of its column.
-//! - A generated column that is not assigned is left out, so that it is computed from the new values. (PROTOCOL,
-//!   "Generated Columns".)
-//! - An identity column keeps its values in changed rows: only new rows get values, and users may provide them only
-//!   where the column accepts that. (PROTOCOL, "Identity Columns".)
+//! - The value of a struct column must have all fields of the column.
+//! - A generated column to which no value is assigned is left out, so that it is computed from the new values.
+//!   (PROTOCOL, "Generated Columns".)
+//! - An identity column keeps its values in changed rows. Only new rows get values, and users may provide them only
+//!   if the column accepts values. (PROTOCOL, "Identity Columns".)
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -23,17 +23,17 @@ use crate::runtime::by_name::{ByName, names_of};
 use crate::runtime::row_bytes::{BatchBytes, Steps, weight_of};
 use crate::write::{TableWriteSpec, ensure_assignable};
 
-/// A column and its value.
+/// The assignment of a value to a column.
 struct Assignment {
-    /// The column of the table.
+    /// The index of the column in the table.
     column: usize,
     value: ScopedValue,
 }
 
-/// The rows that get the values.
+/// The rows to which the values are assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
-    /// Rows of the table, which are changed.
+    /// Existing rows of the table, which are changed.
     Changed,
     /// Rows that are inserted.
     New,
@@ -42,20 +42,21 @@ pub(super) enum Rows {
 /// The assignments of one statement or clause.
 pub(super) struct Assignments {
     table: SchemaRef,
-    /// The columns that are computed if they are not assigned.
+    /// The columns that are computed if no value is assigned to them.
     generated: HashSet<usize>,
-    /// The assignments, in the order of the table's columns.
+    /// The assignments, ordered by column.
     assignments: Vec<Assignment>,
 }
 
 impl Assignments {
-    /// Binds values, given as SQL by column. Columns may be qualified by `alias`, the alias of the
+    /// Binds pairs of a column and its value, a SQL expression. Columns may be qualified by `alias`, the alias of the
     /// table.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column or a value that does not exist or is not understood, or a column that is assigned
-    /// twice. `SchemaMismatch` for an identity column that must not be assigned, for a value of a type that the column
-    /// cannot store, and for a struct that lacks a field. `Unsupported` for a part of a column.
+    /// Returns `InvalidArgument` for a column that does not exist or is assigned twice, and for a value that is not
+    /// understood or reads a column that does not exist. Returns `SchemaMismatch` for an identity column that must
+    /// not be assigned, for a value of a type that the column cannot store, and for a struct that lacks a field.
+    /// Returns `Unsupported` for an assignment to a part of a column.
     pub(super) fn bind(
         rows: Rows,
         values: &[(String, String)],
@@ -94,8 +95,8 @@ impl Assignments {
         Ok(Self { generated, assignments, table })
     }
 
-    /// Returns the columns of the scope from which values are computed. Columns that are assigned unchanged are not
-    /// included.
+    /// Returns the columns of the scope from which values are computed. Columns that are assigned without a
+    /// computation are not included.
     pub(super) fn computed_from(&self) -> Vec<BoundColumn> {
         self.assignments.iter().flat_map(|assigned| assigned.value.computed_from()).cloned().collect()
     }
@@ -105,11 +106,11 @@ impl Assignments {
         self.assignments.iter().flat_map(|assigned| assigned.value.columns())
     }
 
-    /// Calls `visit` with rows before and after they get the new values, one batch at a time. `before` are the rows of
-    /// the table, perhaps with more columns, which are kept; `rows` are the same rows in the scope.
+    /// Calls `visit` with the rows before and after they get the new values, one batch at a time. `before` are the
+    /// rows of the table; additional columns in them are kept. `rows` are the same rows in the scope.
     ///
     /// # Errors
-    /// The errors of `visit`; `InvalidArgument` for a row for which a value cannot be computed.
+    /// Returns the errors of `visit`, and `InvalidArgument` for a row whose value cannot be computed.
     pub(super) fn update_all(
         &self,
         limits: BatchBytes,
@@ -131,10 +132,10 @@ impl Assignments {
         Ok(())
     }
 
-    /// Calls `visit` with new rows, one batch at a time. They have the assigned columns only.
+    /// Calls `visit` with new rows, one batch at a time. The rows have only the assigned columns.
     ///
     /// # Errors
-    /// The errors of `visit`; `InvalidArgument` for a row for which a value cannot be computed.
+    /// Returns the errors of `visit`, and `InvalidArgument` for a row whose value cannot be computed.
     pub(super) fn insert_all(
         &self,
         limits: BatchBytes,
@@ -150,11 +151,11 @@ impl Assignments {
         Ok(())
     }
 
-    /// Returns rows with the new values. `before` are the rows of the table, perhaps with more columns, which are
-    /// kept; `rows` are the same rows in the scope.
+    /// Returns rows with the new values. `before` are the rows of the table; additional columns in them are kept.
+    /// `rows` are the same rows in the scope.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row for which a value cannot be computed.
+    /// Returns `InvalidArgument` for a row whose value cannot be computed.
     fn update(&self, before: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(before.num_columns());
         let names = names_of(rows.schema_ref().fields());
@@ -169,10 +170,10 @@ impl Assignments {
         of_columns(columns, before.num_rows())
     }
 
-    /// Returns new rows with the assigned columns only.
+    /// Returns new rows, which have only the assigned columns.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row for which a value cannot be computed.
+    /// Returns `InvalidArgument` for a row whose value cannot be computed.
     fn insert(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.assignments.len());
         let names = names_of(rows.schema_ref().fields());
@@ -194,7 +195,7 @@ impl Assignments {
         assigned.map(|assigned| assigned.value.of(rows, |name| names.find(name))).transpose()
     }
 
-    /// Returns a value as a column of the table. It still has its own type, which may have to be converted.
+    /// Returns a value as a column of the table. The value keeps its own type, which may have to be converted later.
     fn column(&self, index: usize, value: ArrayRef) -> Result<(Arc<Field>, ArrayRef)> {
         let missing = || Error::invalid_argument("a column of the table is missing");
         let field = self.table.fields().get(index).ok_or_else(missing)?.as_ref().clone();

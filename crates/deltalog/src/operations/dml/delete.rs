@@ -9,8 +9,9 @@
 //!   some such rows ──────► they are deleted by a deletion vector, if the table has these; else the others are copied
 //! ```
 //!
-//! - Removed files and deletion vectors already tell readers of the change feed which rows were deleted. Only if rows
-//!   were copied are change data files written, and then for the whole version. (PROTOCOL, "Change Data Files".)
+//! - Readers of the change feed can tell the deleted rows from removed files and deletion vectors. Only if remaining
+//!   rows were copied to new files are change data files written, and then for all changes of the version. (PROTOCOL,
+//!   "Change Data Files".)
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -28,8 +29,8 @@ use crate::snapshot::Snapshot;
 /// predicate. Times without a zone are in UTC.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate that cannot be evaluated, and for an append-only table. `CommitConflict`,
-/// `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// Returns `InvalidArgument` for a predicate that cannot be evaluated, and for an append-only table. Also returns
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn delete(base: &Snapshot, predicate: Option<&str>, request: Request) -> Result<RowChangeOutcome> {
     let statement = Statement::Delete { predicate: predicate.map(str::to_owned) };
     let environment = request.environment.clone();

@@ -1,9 +1,10 @@
-//! Files from which a statement deletes all rows, while another writer moves these rows to other files.
+//! Removes files from which a statement deletes all rows, even if another writer moves these rows to other files
+//! meanwhile.
 //!
-//! Removing such a file requires no positions of rows. But if a concurrent OPTIMIZE commits first, the file is gone,
-//! and its rows are in another file, beside rows that must stay. The new places of the rows follow from their positions
-//! in the old file ([`crate::commit::row_moves`]), so the positions are computed after all, for the files that the
-//! newest version no longer has.
+//! Removing such a file does not require the positions of its rows. But if a concurrent OPTIMIZE commits first, the
+//! file no longer exists, and its rows are in another file together with rows that must stay. The new positions of
+//! the rows can be derived from their positions in the old file ([`crate::commit::row_moves`]). The positions are
+//! therefore computed after all, for files that the newest version no longer has.
 
 use roaring::RoaringTreemap;
 
@@ -16,16 +17,16 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 use crate::write::FOOTER_THREADS;
 
-/// The maximum number of rows, over all files, whose positions are held in memory with a bit each.
+/// The maximum total number of rows whose positions are kept in memory, with one bit for each row.
 const MOST_ROWS: u64 = 1 << 28;
 
 /// The files that lose all their rows.
 #[derive(Debug)]
 pub(super) struct Emptied {
-    /// The files that are removed.
+    /// The files to remove.
     pub(super) removed: Vec<Add>,
-    /// Files whose rows were moved by another writer, with the positions of all rows. The rows are deleted in their new
-    /// places.
+    /// Files whose rows another writer has moved, with the positions of all their rows. The rows are deleted at their
+    /// new positions.
     pub(super) rows: Vec<(Add, RoaringTreemap)>,
 }
 
@@ -35,19 +36,19 @@ impl Emptied {
         Self { removed: files.iter().map(|file| file.add.clone()).collect(), rows: Vec::new() }
     }
 
-    /// Returns the files after another writer has removed some of them, which has caused `conflict`. Returns `None` if
-    /// the conflict has another cause, if the table has no deletion vectors, or if the files have too many rows or an
-    /// unknown number of rows.
+    /// Returns what to do after another writer has removed some of the files, which has caused `conflict`. Returns
+    /// `None` if the conflict has another cause, if the table has no deletion vectors, or if the files have too many
+    /// rows or an unknown number of rows.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store.
+    /// Returns `CorruptLog`, and errors of the store.
     pub(super) fn moved(base: &Snapshot, files: &[ListedFile], conflict: &Conflict) -> Result<Option<Self>> {
         if !is_about(conflict, files) || !base.deletes_by_vectors()? {
             return Ok(None);
         }
         let (live, gone) = apart(base, files)?;
-        // The rows are counted, because the statistics may come from another writer. If too few were assumed, some
-        // would stay undeleted in the new file.
+        // The rows are counted from the footers, because the statistics may come from another writer. If the number
+        // were too low, some rows in the new file would not be deleted.
         let counted = match parallel::each(&gone, FOOTER_THREADS, |file| file.counted_in_footer(base)) {
             Ok(counted) => counted,
             Err(error) => {
@@ -80,7 +81,7 @@ fn is_about(conflict: &Conflict, files: &[ListedFile]) -> bool {
     }
 }
 
-/// Divides the files into those that the newest version still has, and those that it does not.
+/// Divides the files into those that the newest version still contains, and those that it does not contain.
 fn apart<'f>(base: &Snapshot, files: &'f [ListedFile]) -> Result<(Vec<&'f ListedFile>, Vec<&'f ListedFile>)> {
     let newest = base.refresh()?;
     let adds: Vec<Add> = files.iter().map(|file| file.add.clone()).collect();

@@ -1,12 +1,12 @@
-//! Rows that are marked with what happens to them, in one task of a statement.
+//! Rows with marker columns that say what a task of a statement does to each of them.
 //!
 //! | column | type | |
 //! | --- | --- | --- |
-//! | the table's | | the row to write, if any |
+//! | the table's columns | | the row to write, if a row is written |
 //! | [`OPERATION`] | int | bits: [`REMOVE`], [`WRITE`], [`MATCHED`], [`BY_SOURCE`] |
-//! | [`FILE`], [`ROW`] | int, long | the row that goes: the number of its file, and its position there |
+//! | [`FILE`], [`ROW`] | int, long | the row to remove: the number of its file, and its position in the file |
 //!
-//! - An update is one row that has both bits, with the old position and the new values.
+//! - An update is one row that has the bits of both, with the old position and the new values.
 //! - The bits have the same meaning as in `RowAction.java`.
 
 use std::sync::Arc;
@@ -25,24 +25,24 @@ pub(super) const FILE: &str = "__deltalog_file";
 /// The name of the column with the position of a row in its file.
 pub(super) const ROW: &str = "__deltalog_row";
 
-/// The row of the target is removed.
+/// The bit for removing a row of the target.
 const REMOVE: i32 = 1;
-/// The columns are written as a row of the table. Together with [`REMOVE`], this means that the row is changed.
+/// The bit for writing a row to the table. Together with [`REMOVE`], it means that a row is changed.
 const WRITE: i32 = 2;
-/// The row of the target matches a row of the source, and only one may match it.
+/// The bit for a row of the target that matches a row of the source, and that only one row may match.
 const MATCHED: i32 = 4;
-/// The clause is one of `WHEN NOT MATCHED BY SOURCE`.
+/// The bit for a clause `WHEN NOT MATCHED BY SOURCE`.
 const BY_SOURCE: i32 = 8;
 
-/// Collects what happens to the rows of a task.
+/// Collects what a task does to rows.
 #[derive(Debug, Default)]
 pub struct MarkedRows {
     removed: RowsByFile,
-    /// Rows that are marked as removed more than once.
+    /// Rows that are marked as removed at least twice.
     removed_again: RowsByFile,
-    /// Rows that match a row of the source and are not changed.
+    /// Rows that match a row of the source and remain unchanged.
     staying: RowsByFile,
-    /// Rows that are marked as matching and unchanged more than once.
+    /// Rows that are marked as matching and unchanged at least twice.
     staying_again: RowsByFile,
     counts: StatementCounts,
 }
@@ -55,10 +55,10 @@ impl MarkedRows {
         (!fields.is_empty()).then(|| Arc::new(Schema::new(fields)))
     }
 
-    /// Records what happens to rows, and returns the rows to write, without the marker columns.
+    /// Records what is done to the rows. Returns the rows to write, without the marker columns.
     ///
     /// # Errors
-    /// `CorruptData` for rows without marker columns.
+    /// Returns `CorruptData` for rows that lack marker columns.
     pub fn note(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
         let operations: &PrimitiveArray<Int32Type> = marker(rows, OPERATION)?;
         let files: &PrimitiveArray<Int32Type> = marker(rows, FILE)?;
@@ -111,14 +111,14 @@ impl MarkedRows {
     /// Returns the report of the task.
     ///
     /// # Errors
-    /// `Unsupported` for a task that removes more rows than a report can hold.
+    /// Returns `Unsupported` for a task that removes more rows than a report can contain.
     pub fn report(self) -> Result<Vec<u8>> {
         let removed = [self.removed, self.removed_again];
         statement_report(&removed, &[self.staying, self.staying_again], &self.counts)
     }
 }
 
-/// Returns the indices of the columns that are not markers.
+/// Returns the indices of all columns except the marker columns.
 fn written(schema: &Schema) -> impl Iterator<Item = usize> {
     let is_marker = |name: &str| [OPERATION, FILE, ROW].contains(&name);
     schema

@@ -1,43 +1,45 @@
-//! The metrics of a statement in its commit, under the names of the JVM implementation. Only this module knows these
-//! names.
+//! The metrics that a statement records in its commit, under the names of the JVM implementation. Only this module
+//! contains these names.
 //!
-//! - A deletion vector that replaces another one counts as updated, as added, and as removed.
-//! - A file counts as removed, with its bytes, only if it loses all rows. A file that gets a deletion vector does not.
+//! - A deletion vector that replaces another one counts as updated, as added and as removed.
+//! - A file, and its bytes, count as removed only if the file loses all rows. A file that gets a deletion vector does
+//!   not count.
 
 use serde_json::{Map, Value};
 
 use super::statement::Statement;
 use crate::write::{Reported, StatementCounts};
 
-/// The rows that a statement has processed, and the time that it took. Values that are unknown, or do not apply to the
-/// statement, keep their defaults.
+/// The numbers of rows that a statement has processed, and the time that it took. Values that are unknown, or do not
+/// apply to the statement, keep their defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowCounts {
-    /// The rows of the source of a MERGE.
+    /// The number of rows in the source of a MERGE.
     pub source: u64,
-    /// The rows that were deleted; `None` if that is not known, because files were removed unread.
+    /// The number of deleted rows; `None` if it is not known, because files were removed without reading them.
     pub deleted: Option<u64>,
-    /// How many of the deleted rows were deleted by a clause `WHEN NOT MATCHED BY SOURCE`.
+    /// The number of rows that clauses `WHEN NOT MATCHED BY SOURCE` have deleted.
     pub deleted_by_source: u64,
-    /// The rows that were changed.
+    /// The number of changed rows.
     pub updated: u64,
-    /// How many of the changed rows were changed by a clause `WHEN NOT MATCHED BY SOURCE`.
+    /// The number of rows that clauses `WHEN NOT MATCHED BY SOURCE` have changed.
     pub updated_by_source: u64,
-    /// The rows that were added.
+    /// The number of inserted rows.
     pub inserted: u64,
-    /// The rows that were copied unchanged to a new file.
+    /// The number of rows that were copied unchanged to a new file.
     pub copied: u64,
-    /// The time to find rows, in milliseconds.
+    /// The time spent on finding rows, in milliseconds.
     pub scan_ms: u64,
-    /// The time to write files, in milliseconds.
+    /// The time spent on writing files, in milliseconds.
     pub rewrite_ms: u64,
 }
 
 impl RowCounts {
-    /// Adds up the rows that the tasks of an engine have reported. `source` is the number of rows of the source of a
-    /// MERGE.
+    /// Adds up the numbers of rows that the tasks of an engine have reported. `source` is the number of rows in the
+    /// source of a MERGE.
     ///
-    /// If several tasks delete the same row, as can happen in a MERGE, each of them has counted it, but it counts once.
+    /// If several tasks delete the same row, which can happen in a MERGE, each of them reports it, but it counts only
+    /// once.
     pub fn of_tasks(reported: &Reported, source: u64) -> Self {
         let StatementCounts { updated, deleted, updated_by_source, deleted_by_source, inserted, copied } =
             reported.counts;
@@ -54,7 +56,7 @@ impl RowCounts {
     }
 }
 
-/// The files of a statement.
+/// The numbers of files that a statement has added, removed or changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FileCounts {
     pub(super) added: u64,
@@ -62,18 +64,18 @@ pub(super) struct FileCounts {
     pub(super) removed: u64,
     pub(super) removed_bytes: u64,
     pub(super) change_files: u64,
-    /// Files that had no deletion vector and get one.
+    /// The number of files that get their first deletion vector.
     pub(super) new_vectors: u64,
-    /// Files that had a deletion vector and get another one.
+    /// The number of files whose deletion vector is replaced.
     pub(super) updated_vectors: u64,
-    /// Files with a vector that are removed.
+    /// The number of removed files that had a deletion vector.
     pub(super) removed_vectors: u64,
 }
 
-/// The metrics of a statement, by name.
+/// The metrics of a statement, with their names.
 pub type StatementMetrics = Vec<(&'static str, u64)>;
 
-/// Returns the metrics of a statement that has taken `execution_ms` milliseconds.
+/// Returns the metrics of a statement whose execution took `execution_ms` milliseconds.
 pub(super) fn metrics(
     statement: &Statement,
     files: &FileCounts,
@@ -131,7 +133,7 @@ pub(super) fn metrics(
     metrics
 }
 
-/// Returns the metrics in the form of a commit.
+/// Returns the metrics as a commit records them.
 pub(super) fn as_json(metrics: &StatementMetrics) -> Map<String, Value> {
     metrics.iter().map(|(name, value)| ((*name).to_owned(), Value::String(value.to_string()))).collect()
 }

@@ -9,17 +9,18 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `delete`, `update`, `merge` | the statements |
-//! | `run` | what they have in common |
+//! | `run` | the parts that all statements share |
 //! | `assignments` | computes the new values of columns |
-//! | `numbered` | numbers files for the tasks of an engine, and rows by their positions |
-//! | `marked_rows` | notes in a task what happens to rows |
+//! | `numbered` | numbers files for the tasks of an engine, and reads rows with their positions |
+//! | `marked_rows` | records in a task what is done to rows |
 //! | `tasks` | statements whose rows are found and written by tasks in several processes |
-//! | `row_change` | commits what a statement has done, however its rows were found |
+//! | `row_change` | commits the changes of a statement, however its rows were found |
 //! | `statement` | the description of a statement in the log |
 //! | `metrics` | names and computes what a commit says about a statement |
 //!
 //! - A statement that changes nothing does not commit.
-//! - Two statements on different rows of one file both commit, if rows are deleted by vectors.
+//! - If rows are deleted by deletion vectors, two concurrent statements on different rows of the same file can both
+//!   commit.
 
 mod assignments;
 mod delete;

@@ -1,8 +1,8 @@
-//! Numbers the files of a version and reads rows with their positions in these files. This is for engines whose tasks
-//! find the rows of a statement in several processes.
+//! Numbers the files of a version, and reads rows with their positions in these files. Engines need this if their
+//! tasks find the rows of a statement in several processes.
 //!
-//! - The number of a file is its index in the sorted paths of all files of a version. Every process therefore computes
-//!   the same numbers, whichever files it reads and however the log is stored.
+//! - The number of a file is its index in the sorted list of all paths of a version. Every process therefore computes
+//!   the same numbers, regardless of which files it reads and how the log is stored.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::once;
@@ -21,10 +21,10 @@ use crate::protocol::DeletionVectorDescriptor;
 use crate::scan::{DataFile, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
-/// The numbers of the files of a version.
+/// The files of a version, with their numbers.
 #[derive(Debug)]
 pub struct FileNumbers {
-    /// The paths in the log, sorted.
+    /// The paths of the files as the log spells them, sorted.
     paths: Vec<String>,
 }
 
@@ -32,7 +32,8 @@ impl FileNumbers {
     /// Numbers the files of `base`.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store. `Unsupported` for a table with more files than there are numbers.
+    /// Returns `CorruptLog`, and errors of the store. Returns `Unsupported` for a table with too many files to
+    /// number.
     pub fn of(base: &Snapshot) -> Result<Self> {
         let mut paths = Vec::new();
         for batch in base.replay_files(FileColumns::of(&[FileColumn::Path]))? {
@@ -49,16 +50,16 @@ impl FileNumbers {
         Ok(Self { paths })
     }
 
-    /// Returns the number of the file with this path in the log.
+    /// Returns the number of the file with this path, spelled as in the log.
     pub fn number(&self, path: &str) -> Option<u32> {
         let place = self.paths.binary_search_by(|other| other.as_str().cmp(path)).ok()?;
         u32::try_from(place).ok()
     }
 
-    /// Returns the files with these numbers. `base` must be the version that was numbered.
+    /// Returns the files with these numbers. `base` must be the version whose files were numbered.
     ///
     /// # Errors
-    /// `CorruptData` for a number that no file has; `CorruptLog`, and errors of the store.
+    /// Returns `CorruptData` for a number that no file has, `CorruptLog`, and errors of the store.
     pub(super) fn files(
         &self,
         base: &Snapshot,
@@ -80,19 +81,19 @@ impl FileNumbers {
     }
 }
 
-/// A file to read, with its number.
+/// A file to read, and its number.
 #[derive(Debug)]
 pub struct NumberedFile {
-    /// The number.
+    /// The number of the file.
     pub number: u32,
-    /// The file.
+    /// The file to read.
     pub file: DataFile,
-    /// Its deletion vector.
+    /// The file's deletion vector.
     pub vector: Option<DeletionVectorDescriptor>,
 }
 
-/// Reads the rows of files that are not deleted. The last columns of each batch are the number of the file and the
-/// positions of the rows in it.
+/// Reads the rows of files that are not deleted. The last two columns of each batch are the number of the file, and
+/// the positions of the rows in the file.
 pub struct NumberedRows {
     scan: RowScan,
     vectors: DeletionVectors,
@@ -102,10 +103,10 @@ pub struct NumberedRows {
 }
 
 impl NumberedRows {
-    /// Returns the rows of `files` with the columns of `scan`. `vectors` reads the deletion vectors of the table.
+    /// Returns the rows of `files`, with the columns of `scan`. `vectors` reads the table's deletion vectors.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a column with the name of one of these last columns.
+    /// Returns `Unsupported` if a column of the table has the same name as one of the last two columns.
     pub fn new(scan: RowScan, vectors: DeletionVectors, files: Vec<NumberedFile>) -> Result<Self> {
         let schema = scan.schema();
         let is_taken =

@@ -1,13 +1,14 @@
-//! Commits what a statement has done to the rows of a table.
+//! Commits the changes that a statement makes to the rows of a table.
 //!
-//! - Deleted rows are given by their positions in a file of the base. Their deletion vectors are merged with those that
-//!   other writers have committed in the meantime; if both delete the same row, that is a conflict. A file whose rows
-//!   are all gone is removed.
-//! - New files belong to the statement: they are deleted if the commit is known to have failed or is no longer
-//!   necessary, and kept while its outcome is unknown.
-//! - Small files are compacted after the commit, if the table or the session asks for it and files were added.
-//! - Nothing is committed if there is nothing to change and no progress of an application to record. A new schema is a
-//!   change, even if no row changes.
+//! - Deleted rows are given by their positions in a file of the base version. Their deletion vectors are merged with
+//!   deletion vectors that other writers have committed since. If both delete the same row, that is a conflict. A
+//!   file that has no rows left is removed.
+//! - New files belong to the statement. They are deleted if the commit is known to have failed or is no longer
+//!   necessary, and kept if it is unknown whether the commit succeeded.
+//! - After the commit, small files are compacted if files were added and the table or the session asks for
+//!   compaction.
+//! - Nothing is committed if there are no changes and no progress of an application to record. A new schema counts as
+//!   a change, even if no rows change.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ use crate::runtime::environment::{AutoCompaction, Environment};
 use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 
-/// The changes of a statement to the rows of a table, ready to be committed.
+/// The changes of a statement to the rows of a table, which are then committed.
 #[derive(Debug)]
 pub struct RowChange {
     base: Snapshot,
@@ -50,7 +51,7 @@ pub struct RowChange {
     id: Option<String>,
 }
 
-/// The rows that a statement has read in addition to the rows of individual files.
+/// The rows that a statement has read, in addition to all rows of individual files.
 #[derive(Debug)]
 enum Reads {
     Nothing,
@@ -58,14 +59,14 @@ enum Reads {
     WholeTable,
 }
 
-/// The outcome of a statement, with its metrics under the names that the JVM implementation uses.
+/// The outcome of a statement, and its metrics under the names that the JVM implementation uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChangeOutcome {
-    /// It was committed.
+    /// The changes were committed.
     Committed(Committed, StatementMetrics),
-    /// There was nothing to change, so nothing was committed.
+    /// There were no changes, so nothing was committed.
     Unchanged(StatementMetrics),
-    /// There was nothing to do: the table has already recorded this statement, or a later one, of the same application.
+    /// The same application has already recorded this statement, or a later one, in the table, so nothing was done.
     AlreadyApplied(AlreadyApplied),
 }
 
@@ -76,10 +77,11 @@ impl RowChangeOutcome {
 }
 
 impl RowChange {
-    /// Begins a statement on exactly `base`. The execution time of the statement is measured from this call.
+    /// Begins a statement on exactly `base`. The statement's execution time is measured from this call.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is append-only.
+    /// Returns `Unsupported` if the table has a feature that cannot be written, and `InvalidArgument` if it is
+    /// append-only.
     pub fn new(base: &Snapshot, environment: &Environment) -> Result<Self> {
         ensure_writable(base.protocol(), base.metadata()).map_err(|error| base.located(error))?;
         base.ensure_removable()?;
@@ -102,8 +104,8 @@ impl RowChange {
         })
     }
 
-    /// Records when the statement began, in milliseconds since the epoch, and the `id` of its transaction, by which
-    /// another process finds the commit. The id must be new.
+    /// Records the time at which the statement began, in milliseconds since the epoch, and the `id` of its
+    /// transaction, by which another process can find the commit. The id must not have been used before.
     pub(super) fn began(&mut self, started_ms: i64, id: &str) {
         self.started_ms = started_ms;
         self.id = Some(id.to_owned());
@@ -114,33 +116,34 @@ impl RowChange {
         &self.base
     }
 
-    /// Records which rows the statement has read to find the rows that it changes: those for which `predicate` may be
-    /// true, or the whole table if it is `None`.
+    /// Records the rows that the statement has read to find the rows to change: the rows for which `predicate` may be
+    /// true, or the whole table for `None`.
     ///
-    /// - A commit that adds a file that may have such rows is a conflict, except for blind appends under
+    /// - A commit that adds a file which may have such rows is a conflict, except for blind appends under
     ///   `WriteSerializable`, the default. A commit that deletes other rows is not a conflict.
-    /// - If the whole table was read, a commit that removes a file or deletes rows is a conflict too. A statement that
-    ///   evaluates each row separately, but whose condition cannot be expressed as a predicate, passes the predicate
-    ///   `true`.
+    /// - If the whole table was read, a commit that removes a file or deletes rows is also a conflict. A statement
+    ///   that evaluates each row separately, but whose condition cannot be expressed as a predicate, should pass the
+    ///   predicate `true` to avoid this.
     pub fn reads(&mut self, predicate: Option<Predicate>) {
         self.reads = predicate.map_or(Reads::WholeTable, Reads::Matching);
     }
 
-    /// Records the rows of the table that the source of a MERGE was computed from: a commit that changes them, or adds
-    /// rows of this kind, is a conflict, except for blind appends under `WriteSerializable`.
+    /// Records the rows of the table from which the source of a MERGE was computed. A commit that changes these rows,
+    /// or adds rows of this kind, is a conflict, except for blind appends under `WriteSerializable`.
     pub fn computed_from(&mut self, rows: RowsRead) {
         self.source = rows;
     }
 
-    /// Records that the statement depends on all rows of files of the base, such as files with rows that match the
-    /// source of a MERGE but are not changed. A commit that deletes rows of these files is a conflict.
+    /// Records that the statement depends on all rows of these files of the base version, for example because some of
+    /// their rows match the source of a MERGE but are not changed. A commit that deletes rows of these files is a
+    /// conflict.
     pub fn read_files(&mut self, files: impl IntoIterator<Item = Add>) {
         self.read_files.extend(files);
     }
 
-    /// Deletes rows of a file of the base, by their positions in the file. `add` is the file with its statistics and
-    /// its deletion vector; rows that were already deleted need not be included. A changed row is deleted here and
-    /// added in a new file. The table must allow deletion vectors.
+    /// Deletes rows from a file of the base version, given by their positions in the file. `add` describes the file
+    /// with its statistics and its deletion vector; rows that are already deleted need not be included. A row that is
+    /// changed is deleted here, and added in a new file. The table must allow deletion vectors.
     pub fn delete_rows(&mut self, add: Add, rows: RoaringTreemap) {
         if !rows.is_empty() {
             let (_, deleted) =
@@ -149,12 +152,12 @@ impl RowChange {
         }
     }
 
-    /// Removes rows from a file of the base, either by a deletion vector or by removing the file, if its remaining rows
-    /// are in new files.
+    /// Removes rows from a file of the base version: by a deletion vector, or by removing the file if its remaining
+    /// rows are in new files.
     ///
     /// # Errors
-    /// `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics; errors of the
-    /// store.
+    /// Returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its statistics.
+    /// Also returns errors of the store.
     pub fn take_out(&mut self, file: &ListedFile, rows: RoaringTreemap, by_vectors: bool) -> Result<()> {
         match by_vectors {
             true => self.delete_rows(file.counted(&self.base, rows.len())?, rows),
@@ -163,32 +166,32 @@ impl RowChange {
         Ok(())
     }
 
-    /// Removes a file of the base with all its rows. If another writer has moved the rows to another file in the
-    /// meantime, they are deleted there, provided that the table has deletion vectors.
+    /// Removes a file of the base version with all its rows. If another writer has moved the rows to another file
+    /// since, they are deleted in that file, provided that the table has deletion vectors.
     pub fn empty_file(&mut self, file: ListedFile) {
         self.emptied.push(file);
     }
 
-    /// Removes a file of the base as a whole. The rows that it keeps are in a new file.
+    /// Removes a whole file of the base version. The rows that remain must be in a new file.
     pub fn remove_file(&mut self, add: Add) {
         self.removed.push(add);
     }
 
-    /// Adds new data files, which belong to the statement from now on.
+    /// Adds new data files, which then belong to the statement.
     pub fn add_files(&mut self, files: impl IntoIterator<Item = Add>) {
         self.added.extend(files);
     }
 
-    /// Adds files with all row changes of this statement, for the change data feed. From now on, the statement owns the
-    /// files. Protocol: "Change Data Files".
+    /// Adds change data files, which must contain all changes of this statement. They then belong to the statement.
+    /// (Protocol: "Change Data Files".)
     pub fn add_changes(&mut self, files: impl IntoIterator<Item = AddCdcFile>) {
         self.change_files.extend(files);
     }
 
-    /// Takes over the new files of `writer`, and records the values that identity columns have used.
+    /// Completes the files of `writer`, adds them, and records the values of identity columns that were used.
     ///
     /// # Errors
-    /// Errors of the store. Files that the statement does not own yet are deleted then.
+    /// Returns errors of the store, after deleting the files that do not belong to the statement yet.
     pub(super) fn finish(&mut self, mut writer: RowWriter) -> Result<()> {
         self.add_files(writer.finish_data()?);
         self.add_changes(writer.finish_changes()?);
@@ -203,22 +206,22 @@ impl RowChange {
         self.progress.extend(progress);
     }
 
-    /// Changes the schema of the table in the same commit, to the schema of the new files.
+    /// Changes the schema of the table, in the same commit, to the schema of the new files.
     pub fn set_header(&mut self, header: TableHeader) {
         self.header = Some(header);
     }
 
-    /// Sets the metadata with the values that identity columns have used.
+    /// Sets new metadata, which records the values of identity columns that were used.
     pub fn set_metadata(&mut self, metadata: Metadata) {
         self.metadata = Some(metadata);
     }
 
-    /// Sets how small files are compacted after the commit. Without it, the environment and the table decide.
+    /// Sets how small files are compacted after the commit. By default, the environment and the table decide.
     pub fn set_auto_compaction(&mut self, auto_compaction: AutoCompaction) {
         self.environment = self.environment.clone().with_auto_compaction(auto_compaction);
     }
 
-    /// Returns why there is nothing to do, if an application has already committed this statement.
+    /// If an application has already committed this statement, returns where.
     ///
     /// # Errors
     /// `CorruptLog`, and errors of the store.
@@ -227,12 +230,12 @@ impl RowChange {
         AlreadyApplied::in_snapshot(&self.base, &self.progress)
     }
 
-    /// Commits what `statement` has done. `operation` says who commits; its name, parameters and metrics are replaced
-    /// here.
+    /// Commits the changes that `statement` makes. `operation` says who commits. Its name, parameters and metrics are
+    /// replaced.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, `InvalidArgument` for changes that must not be in one commit, and errors
-    /// of the store. All but `CommitStateUnknown` mean that nothing was committed.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `InvalidArgument` for changes that must not be in one commit,
+    /// and errors of the store. After any error except `CommitStateUnknown`, nothing has been committed.
     pub fn commit(
         self,
         statement: &Statement,
@@ -257,7 +260,7 @@ impl RowChange {
         self.into_files().settle_unless(outcome, RowChangeOutcome::is_committed)
     }
 
-    /// Abandons the statement: its new files are deleted, unless a version refers to them.
+    /// Abandons the statement. Its new files are deleted, unless a version refers to them.
     pub fn abort(self) {
         self.into_files().delete();
     }
@@ -344,7 +347,8 @@ impl RowChange {
         Ok(transaction)
     }
 
-    /// Counts the files as this statement has planned them. Concurrent commits on the same files may change the result.
+    /// Counts the files that this statement adds, removes or changes. Concurrent commits on the same files may change
+    /// the result.
     fn file_counts(&self) -> FileCounts {
         let size = |add: &Add| u64::try_from(add.size).unwrap_or_default();
         let removed = || self.removed.iter().chain(self.emptied.iter().map(|file| &file.add));
@@ -375,7 +379,7 @@ impl RowChange {
     }
 }
 
-/// Returns the error for a row of the table that several rows of the source match, where only one may.
+/// Returns the error for a row of the table that several rows of the source match, although only one may.
 pub fn cardinality_violation() -> Error {
     Error::invalid_argument(
         "[MERGE_CARDINALITY_VIOLATION] several rows of the source match one row of the table, which could be updated \

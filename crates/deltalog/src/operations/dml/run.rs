@@ -1,4 +1,4 @@
-//! What DELETE, UPDATE and MERGE have in common when this crate runs them itself.
+//! The parts that DELETE, UPDATE and MERGE share when this crate runs them itself.
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -17,24 +17,25 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::values::stats::with_num_records;
 
-/// The settings of a statement: what its commit records, and what it depends on.
+/// The settings of a statement: what its commit records, and which rows it depends on.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// More fields of the commit, such as user metadata.
+    /// Additional fields of the commit, such as user metadata.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
-    /// The rows of the table itself, at the version that the statement is based on, that the source of a MERGE was
-    /// computed from.
+    /// The rows of the changed table from which the source of a MERGE was computed, at the version that the statement
+    /// is based on.
     pub source: RowsRead,
-    /// The columns of the source of a MERGE, if those that the table lacks are to be added to it in the same commit.
+    /// The columns of the source of a MERGE, if columns that the table lacks should be added to it in the same
+    /// commit.
     pub new_columns: Option<StructType>,
-    /// The clock and the ids.
+    /// The source of times and ids.
     pub environment: Environment,
 }
 
 impl Request {
-    /// Creates a request with defaults for everything else.
+    /// Creates a request with defaults for all other settings.
     pub fn new(environment: &Environment) -> Self {
         Self {
             operation: Operation::default(),
@@ -46,10 +47,10 @@ impl Request {
     }
 }
 
-/// Carries out a statement on `base`: `work` finds and writes the rows. If it fails, all new files are deleted.
+/// Runs a statement on `base`: `work` finds and writes the rows. If it fails, all new files are deleted.
 ///
 /// # Errors
-/// The errors of `work` and of [`RowChange::commit`].
+/// Returns the errors of `work` and of [`RowChange::commit`].
 pub(super) fn run(
     base: &Snapshot,
     request: Request,
@@ -71,7 +72,7 @@ pub(super) fn run(
     }
 }
 
-/// Prepares a write for the new files of a statement on exactly `base`. The statement commits these files itself.
+/// Prepares a write of the new files of a statement on exactly `base`. The statement itself commits these files.
 /// Columns of the schema `data` that the table lacks are added to the table.
 ///
 /// # Errors
@@ -92,17 +93,17 @@ pub fn files_of_statement(
 /// Parses the condition of a DELETE or an UPDATE. A missing condition is always true.
 ///
 /// # Errors
-/// `InvalidArgument` for a condition that is not understood.
+/// Returns `InvalidArgument` for a condition that is not understood.
 pub(super) fn condition_of_statement(predicate: Option<&str>) -> Result<Predicate> {
     predicate.map_or_else(|| Ok(Predicate::Value(lit(true))), |sql| parse(sql, "UTC", ParseMode::Strict))
 }
 
-/// Removes all rows `found` from a file, by a deletion vector or by copying the other rows to a new file. Passes the
-/// rows `read` to `chosen`, in batches with their positions; if rows are copied, it passes all rows that were found.
-/// Returns how many rows were copied.
+/// Removes all rows `found` from a file, by a deletion vector or by copying the other rows to a new file. Passes
+/// batches of rows, with their positions, to `chosen`: the rows in `read` or, if rows are copied, all rows in
+/// `found`. Returns how many rows were copied.
 ///
 /// # Errors
-/// The errors of `chosen`; `CorruptData`, and errors of the store.
+/// Returns the errors of `chosen`, `CorruptData`, and errors of the store.
 pub(super) fn take_rows(
     change: &mut RowChange,
     writer: &mut RowWriter,

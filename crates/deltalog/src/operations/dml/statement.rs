@@ -1,11 +1,11 @@
-//! The description of a statement in the log, as the JVM implementation records it. Protocol: "Commit Provenance
-//! Information".
+//! The description of a statement that a commit records, in the same format as the JVM implementation. (Protocol:
+//! "Commit Provenance Information".)
 
 use serde_json::{Value, json};
 
 use crate::commit::Operation;
 
-/// A statement, by its text.
+/// A statement, described by its SQL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
     /// `DELETE`.
@@ -20,7 +20,7 @@ pub enum Statement {
     },
     /// `MERGE`.
     Merge {
-        /// The condition of the join.
+        /// The condition by which rows match.
         predicate: String,
         /// The clauses `WHEN MATCHED`.
         matched: Vec<MergeClause>,
@@ -31,17 +31,17 @@ pub enum Statement {
     },
 }
 
-/// A clause of a `MERGE`, by its text.
+/// A clause of a `MERGE`, described by its SQL text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeClause {
     /// The condition, if it has one.
     pub predicate: Option<String>,
-    /// Its kind: `update`, `delete` or `insert`.
+    /// The kind of the clause: `update`, `delete` or `insert`.
     pub action: String,
 }
 
 impl Statement {
-    /// Returns the name of the operation.
+    /// Returns the name of the operation in the log.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delete { .. } => "DELETE",
@@ -50,7 +50,7 @@ impl Statement {
         }
     }
 
-    /// Describes the statement in `operation`, whose name and parameters are replaced.
+    /// Adds the description of the statement to `operation`. Its name and parameters are replaced.
     pub(super) fn describe(&self, mut operation: Operation) -> Operation {
         self.name().clone_into(&mut operation.name);
         match self {
@@ -66,12 +66,12 @@ impl Statement {
     }
 }
 
-/// Returns the text of a JSON array.
+/// Returns a JSON array of the predicate, if there is one.
 fn texts(predicate: Option<&String>) -> String {
     json!(predicate.into_iter().collect::<Vec<_>>()).to_string()
 }
 
-/// Returns the text of a JSON array.
+/// Returns a JSON array of the clauses.
 fn clauses(clauses: &[MergeClause]) -> String {
     let clause = |clause: &MergeClause| match &clause.predicate {
         Some(predicate) => json!({"predicate": predicate, "actionType": clause.action}),
@@ -84,7 +84,7 @@ fn clauses(clauses: &[MergeClause]) -> String {
 mod tests {
     use super::*;
 
-    /// The texts are those that the JVM implementation writes.
+    /// The expected strings are the ones that the JVM implementation writes.
     #[test]
     fn predicates_are_json_in_text() {
         let described = |statement: Statement| statement.describe(Operation::default()).parameters;

@@ -1,5 +1,5 @@
-//! Statements whose rows are found and written by tasks in several processes: an engine runs the tasks, and this crate
-//! does the work in them.
+//! Statements whose rows are found and written by tasks in several processes. An engine runs the tasks, which use
+//! this crate.
 //!
 //! ```text
 //!   coordinator                           tasks                                   coordinator, perhaps another process
@@ -7,9 +7,9 @@
 //!                                         writer ── StatementFragment ──────────► commit
 //! ```
 //!
-//! - Tasks name removed rows by the numbers of their files ([`super::FileNumbers`]) and their positions there.
-//! - Without deletion vectors, the process that commits copies the other rows of the affected files.
-//! - All new files of tasks are below one directory, whose name is also the id of the transaction.
+//! - Tasks report removed rows by the number of their file ([`super::FileNumbers`]) and their position in the file.
+//! - Without deletion vectors, the process that commits copies the remaining rows of the affected files.
+//! - All new files of the tasks are in one directory, whose name is also the id of the transaction.
 //! - If the commit is known to have failed, or has no effect, all files of the tasks are deleted.
 
 use std::collections::BTreeMap;
@@ -32,48 +32,49 @@ use crate::storage::Storage;
 use crate::write::row_copy::with_ids;
 use crate::write::{DataWriter, Reported, TableWriteSpec, reported};
 
-/// The data that the tasks of a statement, and its commit, need. It holds no credentials.
+/// The data that the tasks and the commit of a statement need. It contains no credentials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementTask(WriteTask);
 
-/// The result of a task: the files that it has written, and the rows that it removes.
+/// The result of a task: the files that it has written, and the rows that it has removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementFragment {
-    /// The files.
+    /// The files that the task has written.
     pub files: Fragment,
-    /// The removed rows, as [`super::MarkedRows`] reports them.
+    /// The removed rows, as a report of [`super::MarkedRows`].
     pub report: Vec<u8>,
 }
 
-/// The results of a statement that tasks have carried out, ready for the commit.
+/// The combined results of a statement's tasks, ready to be committed.
 #[derive(Debug)]
 pub struct TaskedStatement {
-    /// The text of the statement.
+    /// The description of the statement.
     pub statement: Statement,
-    /// The author.
+    /// Who commits, and additional fields of the commit.
     pub operation: Operation,
     /// The progress of applications to record.
     pub app_transactions: Vec<SetTransaction>,
     /// The rows that the statement has read; `None` for the whole table. See [`RowChange::reads`].
     pub reads: Option<Predicate>,
-    /// Whether the statement depends on all files that it has read, because rows that match but are not changed matter
-    /// as well.
+    /// Whether the statement depends on all files that it has read, because rows that match but are not changed also
+    /// affect its result.
     pub keeps_matches: bool,
-    /// Whether it is an error if several rows of the source match the same row, as in most kinds of MERGE.
+    /// Whether it is an error if several rows of the source match the same row, as in most forms of MERGE.
     pub matches_once: bool,
     /// The number of rows of the source of a MERGE.
     pub source_rows: u64,
-    /// When the statement was begun, in milliseconds since the epoch.
+    /// The time at which the statement began, in milliseconds since the epoch.
     pub started_ms: i64,
 }
 
 impl StatementTask {
-    /// Begins a statement on exactly `base`, whose new files are below `directory`. `progress` is recorded with the
-    /// commit, for applications that number their statements.
+    /// Begins a statement on exactly `base`, whose new files are written below `directory`. The commit records
+    /// `progress`, for applications that number their statements.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a change
-    /// data feed whose files would have to be written; `InvalidArgument` if the table is append-only.
+    /// Returns `Unsupported` if the table has a feature that cannot be written, a rule that cannot be evaluated, or a
+    /// change data feed for which files would have to be written. Returns `InvalidArgument` if the table is
+    /// append-only.
     pub fn new(
         base: &Snapshot,
         statement: &str,
@@ -101,7 +102,7 @@ impl StatementTask {
         Ok((Self(WriteTask::of(&pending, directory.to_owned())), applied))
     }
 
-    /// Parses the text that [`StatementTask::to_json`] has returned.
+    /// Parses a string that [`StatementTask::to_json`] has returned.
     ///
     /// # Errors
     /// Returns the same errors as [`WriteTask::from_json`].
@@ -109,7 +110,7 @@ impl StatementTask {
         WriteTask::from_json(json).map(Self)
     }
 
-    /// Returns the task as text, for other processes.
+    /// Serializes the task for other processes.
     ///
     /// # Errors
     /// Returns the same errors as [`WriteTask::to_json`].
@@ -122,8 +123,8 @@ impl StatementTask {
         self.0.table_url()
     }
 
-    /// Returns a writer of changed and new rows. The rows must include their values of identity columns and, if the
-    /// table tracks rows, their row ids as a scan returns them.
+    /// Returns a writer for changed and new rows. The rows must include their values of identity columns. If the
+    /// table has row tracking, they must also include their row ids, as a scan returns them.
     ///
     /// # Errors
     /// Returns the same errors as [`WriteTask::writer`].
@@ -131,7 +132,7 @@ impl StatementTask {
         self.0.writer_by(self.spec().map_err(|error| error.in_table(storage.url()))?, storage, environment)
     }
 
-    /// Returns the result of a task. Without a `writer`, the task has written no rows.
+    /// Returns the result of a task. `writer` is `None` if the task has written no rows.
     ///
     /// # Errors
     /// Returns the same errors as [`DataWriter::finish`].
@@ -148,11 +149,11 @@ impl StatementTask {
         with_ids(protocol, metadata, self.0.spec()?.with_given_identities())
     }
 
-    /// Commits what the tasks have done to rows of `base`, the version that the statement has read.
+    /// Commits the changes that the tasks have made to rows of `base`, the version that the statement has read.
     ///
     /// # Errors
-    /// The errors of [`RowChange::commit`]; `InvalidArgument` if a row matches several rows of the source but must not,
-    /// and for fragments of another statement. `CorruptData`, and errors of the store.
+    /// Returns the errors of [`RowChange::commit`], `InvalidArgument` if a row matches several rows of the source but
+    /// must not, and for results of another statement, `CorruptData`, and errors of the store.
     pub fn commit(
         &self,
         base: &Snapshot,
@@ -173,7 +174,7 @@ impl StatementTask {
     /// Deletes all files of the tasks. The statement must not have been committed.
     ///
     /// # Errors
-    /// Errors of the store, after an attempt for each file.
+    /// Returns errors of the store, but only after trying to delete every file.
     pub fn delete(&self, storage: &Storage) -> Result<()> {
         delete_files(storage, self.0.directory())
     }
@@ -184,7 +185,7 @@ impl StatementTask {
         }
     }
 
-    /// Returns the outcome, and the decoded paths of files in the statement's directory that no fragment lists.
+    /// Returns the outcome, and the decoded paths of files in the statement's directory that no task's result lists.
     fn try_commit(
         &self,
         base: &Snapshot,
@@ -236,7 +237,7 @@ fn read(change: &mut RowChange, reads: Option<Predicate>, keeps_matches: bool) -
     Ok(())
 }
 
-/// Removes the rows from their files. Returns how many other rows were copied.
+/// Removes the rows from their files. Returns how many remaining rows were copied.
 fn take(
     change: &mut RowChange,
     reported: &Reported,

@@ -1,9 +1,9 @@
-//! `UPDATE`: gives new values to the rows for which a predicate is true.
+//! `UPDATE`: assigns new values to the rows for which a predicate is true.
 //!
-//! - To find the rows, only the columns of the predicate are read. If the table has deletion vectors, the rows found
-//!   are then read in full, deleted from their files and added to a new file. Otherwise the files are rewritten.
-//! - With a change data feed, change data files hold the changed rows, with their values before and after. (PROTOCOL,
-//!   "Change Data Files".)
+//! - To find the rows, only the columns of the predicate are read. If the table has deletion vectors, the found rows
+//!   are then read completely, deleted from their files and added to a new file. Otherwise the files are rewritten.
+//! - If the change data feed is on, change data files contain the changed rows with their values before and after the
+//!   update. (PROTOCOL, "Change Data Files".)
 
 use super::assignments::{Assignments, Rows};
 use super::metrics::RowCounts;
@@ -18,13 +18,13 @@ use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// Gives new values to columns in the rows of `base` for which `predicate` is true, or in all rows if it is `None`.
-/// `values` are pairs of a column and its value in Spark's SQL. Times without a zone are in UTC.
+/// Assigns new values to columns in the rows of `base` for which `predicate` is true, or in all rows if it is `None`.
+/// `values` are pairs of a column and its value, an expression in Spark's SQL. Times without a zone are in UTC.
 ///
 /// # Errors
-/// `InvalidArgument` for a predicate or a value that cannot be evaluated, for a row that the table does not allow, and
-/// for an append-only table. `SchemaMismatch` for values that a column cannot store. `CommitConflict`,
-/// `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// Returns `InvalidArgument` for a predicate or a value that cannot be evaluated, for a row that the table does not
+/// allow, and for an append-only table. Returns `SchemaMismatch` for values that a column cannot store. Also returns
+/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn update(
     base: &Snapshot,
     values: &[(String, String)],

@@ -11,7 +11,7 @@
 //! | `cdc` actions | only the contents of the `cdc` files |
 //! | an `add` of a path | the rows of the file, inserted |
 //! | a `remove` of a path | the remaining rows of the file, deleted |
-//! | `add` and `remove` of one path | rows only in the new deletion vector, deleted; rows only in the old one, inserted |
+//! | `add` and `remove` of one path | rows only in the new deletion vector, deleted; only in the old one, inserted |
 //!
 //! - File actions without `dataChange` move rows but do not change them. A MERGE whose metrics report no changed rows
 //!   has no changes, even if it rewrote files. The JVM implementation treats both in the same way.

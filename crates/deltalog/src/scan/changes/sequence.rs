@@ -24,8 +24,8 @@ pub(crate) struct ChangeSequence {
     modified_ms: i64,
     in_commit_timestamp_ms: Option<i64>,
     actions: ChangedActions,
-    /// For each position in the sequence, whether it is an `add` action or recorded file, and its row among those of
-    /// its kind.
+    /// For each position in the sequence, whether it is an `add` action or recorded file, and its row among the
+    /// actions of its kind.
     order: Vec<(bool, usize)>,
     sizes: Arc<[u64]>,
     has_vectors: bool,

@@ -58,7 +58,7 @@ enum Stored {
 /// contain one of them.
 type Questions = BTreeMap<(usize, usize), BTreeMap<Vec<Stored>, bool>>;
 
-/// Returns those of the row groups `groups` that, according to the file's Bloom filters, may have a row for which
+/// Returns the row groups among `groups` that, according to the file's Bloom filters, may have a row for which
 /// `predicate` is true. `name` is the file's name in messages.
 ///
 /// # Errors

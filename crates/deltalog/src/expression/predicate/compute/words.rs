@@ -37,7 +37,7 @@ fn push_title(text: &mut String, letter: char) {
             let mut upper = letter.to_uppercase();
             let first = upper.next().unwrap_or(letter);
             text.push(first);
-            // The title case of ß has two letters, Ss. The title case of ŉ, ʼN, has its capital in second place.
+            // Only the first letter is in upper case when `ß` becomes `Ss`, but `ŉ` becomes `ʼN`.
             match first.is_uppercase() {
                 true => text.extend(upper.flat_map(char::to_lowercase)),
                 false => text.extend(upper),

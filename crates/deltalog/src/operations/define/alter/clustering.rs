@@ -1,9 +1,9 @@
-//! Clustering columns. Protocol: "Writer Requirements for Clustered Table".
+//! Changes the clustering columns. (Protocol: "Writer Requirements for Clustered Table".)
 //!
-//! - "If a new column is included in the clustering columns list, it is required for all table files to have statistics
-//!   for these added columns": so the change is refused if a file lacks them. A concurrent writer adds files with
-//!   statistics for the old columns only, so such a commit conflicts with the change.
-//! - A table that is no longer clustered keeps the domain, with an empty list of columns.
+//! - "If a new column is included in the clustering columns list, it is required for all table files to have
+//!   statistics for these added columns". The change is therefore refused if a file lacks statistics. A concurrent
+//!   writer adds files that only have statistics for the old columns, so its commit conflicts with the change.
+//! - A table that is no longer clustered keeps the metadata domain of clustering, with an empty list of columns.
 
 use arrow::array::{Array, AsArray};
 
@@ -18,8 +18,8 @@ use crate::protocol::{TableFeature, clustering_domain};
 /// Clusters the table by `columns`; an empty list turns clustering off.
 ///
 /// # Errors
-/// `InvalidArgument` for columns by which the table cannot be clustered, and if a file has no statistics of a new one.
-/// `CorruptLog`, and errors of the store, while the files are read.
+/// Returns `InvalidArgument` for columns by which the table cannot be clustered, and if a file has no statistics of a
+/// new column. Returns `CorruptLog`, and errors of the store, if the files cannot be read.
 pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Result<Operation> {
     let metadata = &draft.metadata;
     let new =
@@ -29,7 +29,7 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
     for path in &added {
         ensure_statistics(draft, path)?;
     }
-    // The files that concurrent commits add may lack statistics for the new columns.
+    // Files that other writers add concurrently may lack statistics for the new columns.
     draft.depends_on_rows |= !added.is_empty();
     let supported = draft.base.protocol().supports(&TableFeature::Clustering);
     if new != old || (!supported && !new.is_empty()) {
@@ -64,7 +64,7 @@ fn ensure_statistics(draft: &Draft<'_>, path: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether `stats` have the number of nulls of the column, and bounds unless all values are NULL.
+/// Returns whether `stats` contain the NULL count of the column, and its bounds unless all values are NULL.
 fn has_statistics(stats: &str, physical: &[String]) -> bool {
     let Ok(stats) = serde_json::from_str::<serde_json::Value>(stats) else { return false };
     let of = |name: &str| physical.iter().try_fold(stats.get(name)?, |value, part| value.get(part));

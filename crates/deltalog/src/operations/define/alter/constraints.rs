@@ -1,8 +1,8 @@
-//! CHECK constraints. Protocol: "CHECK Constraints".
+//! Adds and drops CHECK constraints. (Protocol: "CHECK Constraints".)
 //!
-//! - "When adding a CHECK constraint to a table, a writer must validate the existing data": all rows are read, and a
-//!   concurrent commit that adds rows is a conflict.
-//! - Names are compared ignoring case and kept in lower case, as the JVM implementation does.
+//! - "When adding a CHECK constraint to a table, a writer must validate the existing data". Therefore all rows are
+//!   read, and a concurrent commit that adds rows is a conflict.
+//! - Names are compared ignoring case, and stored in lower case, as in the JVM implementation.
 
 use serde_json::{Value, json};
 
@@ -13,11 +13,12 @@ use crate::expression::constraints::{CHECK, Check};
 use crate::protocol::TableFeature;
 use crate::scan::TableScan;
 
-/// Adds constraints: names with their conditions. The rows of the table are read once.
+/// Adds constraints, each given by its name and its condition. The rows of the table are read once for all of them.
 ///
 /// # Errors
-/// `InvalidArgument` without constraints, for a name that is empty or taken, and for a condition that cannot be
-/// evaluated or is not true for a row of the table. Also the errors of reading rows.
+/// Returns `InvalidArgument` if there are no constraints to add, for a name that is empty or already in use, and for
+/// a condition that cannot be evaluated or is not true for a row of the table. Also returns the errors of reading
+/// rows.
 pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Result<Operation> {
     let mut checks = Vec::with_capacity(constraints.len());
     for (name, sql) in constraints {
@@ -35,8 +36,8 @@ pub(super) fn add(draft: &mut Draft<'_>, constraints: &[(String, String)]) -> Re
     }
     ensure_met(draft, &checks)?;
     draft.depends_on_rows = true;
-    // The table may still have constraints from a time when its protocol did not support the feature. This enables the
-    // feature for them as well.
+    // The table may still have constraints that were set while its protocol did not support the feature. This change
+    // enables the feature for them as well.
     draft.features.push(TableFeature::CheckConstraints);
     let operation = Operation::new("ADD CONSTRAINT");
     match constraints {
@@ -75,7 +76,7 @@ pub(super) fn drop(draft: &mut Draft<'_>, name: &str, if_exists: bool) -> Result
     }
 }
 
-/// Returns the property and the condition of the constraint `name`.
+/// Returns the table property that contains the constraint `name`, and its condition.
 fn find(draft: &Draft<'_>, name: &str) -> Option<(String, String)> {
     let is_it =
         |key: &str| key.strip_prefix(CHECK).is_some_and(|it| it.to_lowercase() == name.to_lowercase());
@@ -83,7 +84,7 @@ fn find(draft: &Draft<'_>, name: &str) -> Option<(String, String)> {
     properties.find(|(key, _)| is_it(key)).map(|(key, sql)| (key.clone(), sql.clone()))
 }
 
-/// Checks all rows of the table.
+/// Checks that all rows of the table meet the constraints.
 fn ensure_met(draft: &Draft<'_>, checks: &[Check]) -> Result<()> {
     let mut columns: Vec<String> = Vec::new();
     for column in checks.iter().flat_map(Check::columns) {

@@ -1,4 +1,5 @@
-//! The draft of a changed table: its future protocol and metadata, and what must be read and written for the change.
+//! The draft of a changed table: its future protocol and metadata, and what the change requires of its files and
+//! rows.
 
 use super::iceberg;
 use crate::commit::{IsolationLevel, Objection, Operation, Transaction};
@@ -16,34 +17,34 @@ use crate::upkeep::manifest;
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;
 
-/// A table as it will be after a change.
+/// A table as it will be after the change.
 pub(super) struct Draft<'a> {
     pub(super) base: &'a Snapshot,
     pub(super) environment: &'a Environment,
-    /// The metadata without the schema.
+    /// The new metadata, except for the schema.
     pub(super) metadata: Metadata,
     pub(super) schema: StructType,
-    /// The minimum reader and writer versions of the protocol.
+    /// The minimum reader and writer versions of the new protocol.
     pub(super) versions: (i32, i32),
-    /// The features that the change itself requests, in addition to the features that the metadata requires.
+    /// The features that the change itself requests, in addition to those that the metadata requires.
     pub(super) features: Vec<TableFeature>,
-    /// The feature that the table no longer supports.
+    /// The feature that the change drops.
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
-    /// What the change requires of files that other writers add concurrently.
+    /// A requirement that files which other writers add concurrently must meet.
     pub(super) objection: Option<Objection>,
-    /// The configurations of domains that the protocol reserves.
+    /// The new configurations of metadata domains that the protocol reserves.
     pub(super) domains: Vec<DomainMetadata>,
-    /// Files that the table already has, added again with changed actions.
+    /// Files of the table that are added again, with changed actions.
     pub(super) files: Vec<RecordBatch>,
 }
 
 impl<'a> Draft<'a> {
-    /// Returns the table as it is in `base`.
+    /// Returns a draft of the table that is the same as `base`.
     ///
     /// # Errors
-    /// `Unsupported` if the table cannot be written.
+    /// Returns `Unsupported` if this crate cannot write the table.
     pub(super) fn of(base: &'a Snapshot, environment: &'a Environment) -> Result<Self> {
         ensure_writable(base.protocol(), base.metadata())?;
         Ok(Self {
@@ -61,22 +62,22 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Requests `features` and the features that they require. This may activate properties that had no effect until
-    /// now.
+    /// Requests `features` and the features that they require. This may activate properties that had no effect
+    /// before.
     pub(super) fn ask_for(&mut self, features: impl IntoIterator<Item = TableFeature>) {
         self.features.extend(with_required(features));
     }
 
-    /// Returns how the columns of files are found before the change.
+    /// Returns how columns are found in files before the change.
     pub(super) fn column_mapping(&self) -> ColumnMappingMode {
         self.base.mapped_schema().mode()
     }
 
-    /// Returns the transaction that changes the table as drafted; `None` if nothing changes.
+    /// Returns the transaction that makes the drafted change; `None` if it changes nothing.
     ///
     /// # Errors
-    /// `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec` if the
-    /// table could not be written after the change. Also the errors of `required_features`.
+    /// Returns `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec`
+    /// if the table could not be written after the change. Also returns the errors of `required_features`.
     pub(super) fn finish(mut self, operation: Operation) -> Result<Option<Transaction>> {
         let base = self.base;
         let protocol = self.protocol()?;
@@ -92,8 +93,8 @@ impl<'a> Draft<'a> {
         // protocol.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
-        // A concurrent change of the metadata may use the feature, so the metadata is committed as well to make that a
-        // conflict.
+        // A concurrent change of the metadata may begin to use the feature that is dropped. The metadata is committed
+        // as well, so that the two changes conflict.
         let sets_metadata = self.metadata != *base.metadata() || begins_timestamps || self.dropped.is_some();
         let sets_protocol = protocol != *base.protocol();
         if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {
@@ -125,7 +126,7 @@ impl<'a> Draft<'a> {
         Ok(Some(transaction))
     }
 
-    /// Returns protocol and metadata of the table as drafted, for a write that sets them together with its rows.
+    /// Returns the drafted protocol and metadata, for a write that sets them together with its rows.
     ///
     /// # Errors
     /// Returns the same errors as [`Draft::finish`].
@@ -137,8 +138,8 @@ impl<'a> Draft<'a> {
         Ok(TableHeader::new(protocol, self.metadata))
     }
 
-    /// Returns the protocol that supports what the change requires. If the table already required a feature that its
-    /// protocol does not support, that feature is not added.
+    /// Returns the protocol that supports what the change requires. If the old metadata already required a feature
+    /// that its protocol does not support, that feature is not added.
     pub(super) fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
         let required = required_features(&self.schema, &self.metadata)?;
@@ -152,7 +153,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Refuses a table that this crate could not write after the change.
+    /// Refuses the change if this crate could not write the table afterwards.
     fn check(&self, protocol: &Protocol) -> Result<()> {
         ensure_features("make", &writer_refusals(protocol))?;
         ensure_writable(protocol, &self.metadata)?;
@@ -162,8 +163,8 @@ impl<'a> Draft<'a> {
         }
         match ensure_rules_apply(protocol, &self.metadata) {
             Ok(()) => Ok(()),
-            // The table already had an expression that cannot be evaluated. Whether expressions refer to a column is
-            // checked when that column changes.
+            // The table already had an expression that cannot be evaluated, so the change is not to blame. Whether an
+            // expression refers to a column is checked when that column changes.
             Err(_)
                 if TableWriteSpec::new(protocol, &self.metadata).is_ok()
                     && ensure_rules_apply(self.base.protocol(), self.base.metadata()).is_err() =>
@@ -189,7 +190,7 @@ fn with_required(features: impl IntoIterator<Item = TableFeature>) -> Vec<TableF
     all
 }
 
-/// Checks that files of such a table can be written, and that all expressions fit its schema.
+/// Checks that files of a table with this definition can be written, and that all its expressions fit its schema.
 fn ensure_rules_apply(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     let spec = TableWriteSpec::new(protocol, metadata)?;
     Constraints::of(protocol, metadata, spec.schema(), "UTC").map(drop)

@@ -1,14 +1,14 @@
-//! The changes that follow when a property activates a feature of an existing table.
+//! Makes the changes that are necessary when a property activates a feature of an existing table.
 //!
-//! | property | what follows | PROTOCOL |
+//! | property | necessary changes | PROTOCOL |
 //! | --- | --- | --- |
-//! | `delta.columnMapping.mode` | ids for all columns; physical names are the names in the files | "Column Mapping" |
-//! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
-//! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
-//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
+//! | `delta.columnMapping.mode` | columns get ids; the names in files become physical names | "Column Mapping" |
+//! | `delta.enableRowTracking` | the rows of all files get ids | "Row Tracking" |
+//! | `delta.enableInCommitTimestamps` | the commit records when the timestamps begin | "In-Commit Timestamps" |
+//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | see `iceberg` | "Iceberg Compatibility V1", "… V2" |
 //!
-//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change enables also
-//! enables the features that it requires, with their properties.
+//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A change that enables a feature also
+//! enables the features that it requires, and sets their properties.
 
 use super::draft::Draft;
 use crate::error::{Error, Result};
@@ -24,15 +24,15 @@ const MODE: &str = "delta.columnMapping.mode";
 const ROW_TRACKING: &str = "delta.enableRowTracking";
 const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 
-/// Makes the changes that follow from the properties that the draft has changed.
+/// Makes the changes that the draft's changed properties require.
 ///
 /// # Errors
-/// `InvalidArgument` for a change of the column mapping that would make files unreadable. `CorruptData` for a file that
-/// is not Parquet, or whose number of rows differs from its statistics, if the number is needed. `CorruptLog`, and
-/// errors of the store, while the files are read.
+/// Returns `InvalidArgument` for a change of the column mapping that would make files unreadable. If numbers of rows
+/// are needed, returns `CorruptData` for a file that is not Parquet, or whose number of rows differs from its
+/// statistics. Returns `CorruptLog`, and errors of the store, if files cannot be read.
 pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     map_columns(draft)?;
-    // A property without its feature is not in force.
+    // A property has no effect if the protocol does not support its feature.
     let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
     let was_tracking = was_supported && draft.base.metadata().is_enabled(ROW_TRACKING);
     let asks = was_supported
@@ -42,21 +42,22 @@ pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
         track_rows(draft)?;
     }
     if !draft.metadata.is_enabled(TIMESTAMPS) {
-        // These entries would be wrong as soon as timestamps are enabled again.
+        // These entries would be wrong if the timestamps were enabled again later.
         draft.metadata.configuration.remove(ENABLEMENT_VERSION);
         draft.metadata.configuration.remove(ENABLEMENT_TIMESTAMP);
     }
     Ok(())
 }
 
-/// Maps the columns if the mode has changed from `none` to `name`. Files keep their column names, which become the
-/// physical names.
+/// Enables column mapping if the mode has changed from `none` to `name`. The files keep their column names, which
+/// become the physical names.
 fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
     let mode = |metadata: &Metadata| {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    // A mode without the feature has no effect, and this change must not activate it unless it asks for that.
+    // The mode has no effect without the feature. This change must not activate it, unless it sets the mode or adds
+    // the feature.
     let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
     if before.name() == after || !asks {
         return Ok(());
@@ -76,7 +77,8 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Chooses names for the hidden columns with the ids of moved rows, and gives ids to the rows of files that have none.
+/// Chooses names for the hidden columns that store the row ids of moved rows, and assigns ids to the rows of files
+/// that have no ids.
 fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
     name_row_tracking_columns(&mut draft.metadata.configuration, draft.environment);
     let mut files = Vec::new();
@@ -89,7 +91,7 @@ fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
         }
         Ok(())
     })?;
-    // The rows are counted: if the statistics stated too few, rows of two files would get the same ids.
+    // Rows are counted exactly. If the statistics stated too few rows, the rows of two files would get the same ids.
     let counted = parallel::each(&files, FOOTER_THREADS, |file| {
         let add = match file.add.base_row_id {
             None => file.counted_certainly(draft.base)?,
@@ -98,7 +100,7 @@ fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
         Ok::<_, Error>(Add { data_change: false, ..add })
     })?;
     draft.files.extend(batches_of_adds(&counted)?);
-    // Files that are added concurrently get ids from writers that know the feature.
+    // Files that are added concurrently get row ids only if their writers know the feature.
     let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
     draft.depends_on_rows |= !was_supported || !draft.files.is_empty();
     Ok(())

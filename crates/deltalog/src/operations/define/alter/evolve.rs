@@ -1,14 +1,15 @@
-//! The schema that a table gets when a write brings data with other columns. Protocol: "Change Metadata", "Type
-//! Widening".
+//! Determines the schema of a table after a write of data with different columns. (Protocol: "Change Metadata", "Type
+//! Widening".)
 //!
-//! - *Merge*: columns and fields that the data has and the table lacks are added at the end of the table or of a nested
-//!   struct, also inside arrays and maps. They are nullable, because rows of older files have NULL there. Types become
-//!   wider if the table allows it and, for a table with Iceberg compatibility, if Iceberg supports the change. A void
-//!   column gets the type of the data. Nothing else changes, and the data is converted to the types of the table.
+//! - *Merge*: columns and fields that the data has and the table lacks are added at the end of the table or of a
+//!   nested struct, also inside of arrays and maps. They are nullable, because rows in older files have NULL there.
+//!   Types become wider if the table allows it and, for a table with Iceberg compatibility, if Iceberg supports the
+//!   change. A void column gets the type of the data. All other columns stay the same, and the data is converted to
+//!   their types.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
-//!   and type keeps its metadata, except for its recorded type changes, because no file with an older type remains.
-//!   CHECK constraints and generated columns must still apply. If the write does not name partition columns, the table
-//!   keeps its own, as with `deltalake`; the JVM implementation silently drops them.
+//!   and type keeps its metadata, except for recorded type changes, because no file with an older type remains. CHECK
+//!   constraints and generated columns must still be valid. If the write does not name partition columns, the table
+//!   keeps its partition columns, as with `deltalake`; the JVM implementation silently drops them.
 //!
 //! Names are compared ignoring case.
 
@@ -28,11 +29,12 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// Returns the table extended by the columns that `data` has and `base` lacks; `None` if `base` has all of them.
+/// Returns the table extended by the columns that `data` has and `base` lacks; `None` if `base` has all columns of
+/// `data`.
 ///
 /// # Errors
-/// `SchemaMismatch` for a name or a type that a column cannot have. `InvalidArgument` for a type that cannot change,
-/// because something refers to its column. `Unsupported` if the table could not be written then.
+/// Returns `SchemaMismatch` for a name or a type that a column cannot have, `InvalidArgument` for a type that cannot
+/// change because something else refers to its column, and `Unsupported` if the extended table could not be written.
 pub(crate) fn merged(
     base: &Snapshot,
     data: &StructType,
@@ -47,7 +49,7 @@ pub(crate) fn merged(
     if changes.is_empty() { Ok(None) } else { draft.into_table().map(Some) }
 }
 
-/// Appends to `changes` what must change in the struct at `path` so that it can hold values of `data`.
+/// Appends to `changes` the changes that the struct at `path` needs so that it can hold values of `data`.
 fn compare(
     table: &StructType,
     data: &StructType,
@@ -64,7 +66,7 @@ fn compare(
             None => {
                 let column = NewColumn::new(ColumnPath::new(path), nullable(given));
                 match changes.last_mut() {
-                    // New columns of one struct are added together.
+                    // All new columns of one struct are added by a single change.
                     Some(TableChange::AddColumns(columns))
                         if columns.last().is_some_and(|last| last.parent == column.parent) =>
                     {
@@ -106,11 +108,11 @@ fn compare_types(
     }
 }
 
-/// The type changes of a merge.
+/// The set of type changes that a merge may make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Widening {
     Never,
-    /// The type changes that Iceberg also supports. (Protocol: "Writer Requirements for Type Widening".)
+    /// Only the type changes that Iceberg also supports. (Protocol: "Writer Requirements for Type Widening".)
     AsIceberg,
     Always,
 }
@@ -126,7 +128,7 @@ impl Widening {
         }
     }
 
-    /// Returns whether data of type `to` widen a column of type `from`.
+    /// Returns whether a merge of data of type `to` widens a column of type `from`.
     fn merges_to(self, from: PrimitiveType, to: PrimitiveType) -> bool {
         match self {
             Self::Never => false,
@@ -136,8 +138,8 @@ impl Widening {
     }
 }
 
-/// Returns whether data of type `to` widen a column of type `from`. As in the JVM implementation, a write never turns
-/// integers into fractional numbers; only an explicit change of the table does.
+/// Returns whether a merge of data of type `to` widens a column of type `from`. As in the JVM implementation, a write
+/// never changes an integer column to a type with fractions; only an explicit change of the table does.
 fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
     let is_whole = matches!(
         from,
@@ -147,7 +149,7 @@ fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
     is_widening(from, to) && !(is_whole && is_fraction)
 }
 
-/// Returns the field made nullable at every depth, with comments as its only metadata.
+/// Returns the field, made nullable at every depth and without any metadata other than comments.
 fn nullable(field: &StructField) -> StructField {
     let comment = field.metadata.get(COMMENT).filter(serde_json::Value::is_string);
     StructField {
@@ -164,7 +166,7 @@ fn nullable(field: &StructField) -> StructField {
 fn nullable_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Primitive(_) | DataType::Variant => data_type.clone(),
-        // The names were distinct before.
+        // The names are still distinct.
         DataType::Struct(fields) => StructType::try_new(fields.fields().iter().map(nullable).collect())
             .map_or_else(|_| data_type.clone(), DataType::Struct),
         DataType::Array(array) => ArrayType::new(nullable_type(&array.element_type), true).into(),
@@ -174,13 +176,14 @@ fn nullable_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Returns the table with the schema of `data`, for a write that replaces all rows; `None` if the table has this schema
-/// already and has never changed a type. Without `partition_by` the table keeps its partition columns.
+/// Returns the table with the schema of `data`, for a write that replaces all rows. Returns `None` if the table
+/// already has this schema and has never changed a type. If `partition_by` is `None`, the table keeps its partition
+/// columns.
 ///
 /// # Errors
-/// `SchemaMismatch` for a schema or a partitioning that no table can have. `Unsupported` and `InvalidArgument` if the
-/// table could not be written then, because of its constraints and generated columns, for a clustered table, and for
-/// partition columns that Iceberg compatibility forbids.
+/// Returns `SchemaMismatch` for a schema or a partitioning that no table can have. Returns `Unsupported` or
+/// `InvalidArgument` if the constraints and generated columns make the new table impossible to write, for a clustered
+/// table, and for partition columns that Iceberg compatibility forbids.
 pub(crate) fn overwritten(
     base: &Snapshot,
     data: &StructType,
@@ -228,7 +231,8 @@ pub(crate) fn overwritten(
     draft.into_table().map(Some)
 }
 
-/// Returns `field` with the metadata of the table's column of the same name and type, also of the fields inside of it.
+/// Returns `field` with the metadata of the table's column of the same name and type. Nested fields keep their
+/// metadata too.
 fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     let same = table.field(&field.name).filter(|column| types_agree(&column.data_type, &field.data_type));
     let Some(column) = same else { return Ok(StructField { nullable: field.nullable, ..nullable(field) }) };
@@ -249,7 +253,7 @@ fn same_types(table: &StructType, data: &StructType) -> bool {
         })
 }
 
-/// Returns whether two types are the same, whatever the metadata of their fields.
+/// Returns whether two types are the same, ignoring the metadata of their fields.
 pub(super) fn types_agree(table: &DataType, data: &DataType) -> bool {
     match (table, data) {
         (DataType::Struct(table), DataType::Struct(data)) => same_types(table, data),

@@ -1,4 +1,4 @@
-//! Adds features to those that the protocol of a table supports. Protocol: "Supported Features".
+//! Adds features to the protocol of a table. (Protocol: "Supported Features".)
 
 use serde_json::json;
 
@@ -12,8 +12,8 @@ use crate::protocol::features::{READER_VERSION, WRITER_VERSION};
 /// Adds the features `names` and the features that they require.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown feature. Features that cannot be written are refused later, by the draft. Also the
-/// errors of [`enable::follow_up`].
+/// Returns `InvalidArgument` for an unknown feature. Features that cannot be written are refused later, by the draft.
+/// Also returns the errors of [`enable::follow_up`].
 pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> {
     for name in names {
         draft.ask_for([named(name)?]);
@@ -24,7 +24,7 @@ pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> 
 /// Upgrades the protocol to the versions `reader` and `writer`, and adds the features that they imply.
 ///
 /// # Errors
-/// `InvalidArgument` for versions that the protocol does not have. Also the errors of [`add`].
+/// Returns `InvalidArgument` for versions that the protocol does not define. Also returns the errors of [`add`].
 pub(super) fn raise(draft: &mut Draft<'_>, reader: i32, writer: i32) -> Result<Operation> {
     for (side, version, newest) in [("reader", reader, READER_VERSION), ("writer", writer, WRITER_VERSION)] {
         if !(1..=newest).contains(&version) {
@@ -54,10 +54,10 @@ fn upgrade(draft: &mut Draft<'_>) -> Result<Operation> {
     Ok(Operation::new("UPGRADE PROTOCOL").parameter("newProtocol", new.to_string()))
 }
 
-/// Returns the feature with that name, ignoring case.
+/// Returns the feature with this name, ignoring case.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none.
+/// Returns `InvalidArgument` if there is no such feature.
 pub(super) fn named(name: &str) -> Result<TableFeature> {
     TableFeature::known().find(|feature| feature.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
         Error::invalid_argument(format!("there is no table feature '{name}'"))

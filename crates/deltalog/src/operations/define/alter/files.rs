@@ -1,4 +1,5 @@
-//! Adds files again that the table already has, with changed `add` actions. Protocol: "Add File and Remove File".
+//! Adds files to the log again that the table already contains, with changed `add` actions. (Protocol: "Add File and
+//! Remove File".)
 
 use std::sync::Arc;
 
@@ -7,10 +8,10 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use crate::error::{Error, Result};
 use crate::log::replay::FileColumn;
 
-/// Returns the same `add` actions without the columns `left_out`, for a commit that adds no rows.
+/// Returns the `add` actions without the columns `left_out`, for a commit that adds no rows.
 ///
 /// # Errors
-/// `CorruptLog` if an action must have one of these columns.
+/// Returns `CorruptLog` if every action must have one of these columns.
 pub(super) fn added_again(adds: &RecordBatch, left_out: &[FileColumn]) -> Result<RecordBatch> {
     let schema = adds.schema();
     let columns = schema.fields().iter().zip(adds.columns()).map(|(field, column)| {

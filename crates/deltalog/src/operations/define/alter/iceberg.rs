@@ -1,14 +1,14 @@
-//! The requirements of Iceberg compatibility for a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2";
-//! "Iceberg Compatibility V3" of the protocol's requests for comments.
+//! Applies the requirements of Iceberg compatibility to a table that is changed. (Protocol: "Iceberg Compatibility
+//! V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
-//! - Every change gives ids to the parts of arrays and maps that have none: to new columns, and to all columns when
-//!   the compatibility begins.
-//! - When it begins, the existing files must already be as writers must write them from then on. Otherwise a conversion
-//!   to Iceberg would find columns that it cannot name, or rows that are deleted. The protocol requires this of
-//!   existing files only in version 1 ("any Parquet data file that is present in the table"); in versions 2 and 3 it
-//!   speaks of newly written files, so checking all files is a stricter rule of this crate. The JVM implementation
-//!   rewrites the files when version 2 begins ("REORG TABLE … UPGRADE UNIFORM"), and does not allow version 3 to begin
-//!   on a table with row tracking.
+//! - Parts of arrays and maps get ids if they have none: the parts of new columns by every change, and the parts of
+//!   all columns when compatibility is enabled.
+//! - When compatibility is enabled, the existing files must already meet the requirements for new files. Otherwise, a
+//!   conversion to Iceberg would find columns without ids, or deleted rows. The protocol requires this of existing
+//!   files only in version 1 ("any Parquet data file that is present in the table"). In versions 2 and 3 it mentions
+//!   newly written files, so checking all files is a stricter rule of this crate. The JVM implementation rewrites the
+//!   files when version 2 is enabled ("REORG TABLE … UPGRADE UNIFORM"), and does not allow enabling version 3 for a
+//!   table with row tracking.
 
 use super::draft::Draft;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::values::stats::num_records;
 use crate::write::{FOOTER_THREADS, TableWriteSpec, iceberg_fault, read_footer};
 
-/// Checks the table as drafted, which has `protocol`, and gives ids to parts of arrays and maps.
+/// Checks the drafted table, which has `protocol`, and assigns ids to parts of arrays and maps.
 ///
 /// # Errors
 /// Returns the same errors as [`IcebergCompat::of`] and [`IcebergCompat::check`].
@@ -39,14 +39,14 @@ pub(super) fn follow_up(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()
     Ok(())
 }
 
-/// Checks the files of the table if the compatibility begins with the change.
+/// Checks the files of the table if the change enables the compatibility.
 ///
 /// # Errors
-/// `InvalidArgument` for a file that does not meet the requirements for new files. Also errors of the store.
+/// Returns `InvalidArgument` for a file that does not meet the requirements for new files, and errors of the store.
 pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<()> {
     let base = draft.base;
     let begins = match IcebergCompat::of(protocol, &draft.metadata)? {
-        // Two versions that are both enabled are invalid, so neither is in force.
+        // Two versions that are both enabled are invalid, so neither of them has an effect.
         Some(iceberg) => IcebergCompat::of(base.protocol(), base.metadata()).ok().flatten() != Some(iceberg),
         None => false,
     };
@@ -62,12 +62,12 @@ pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<
             None => Ok(()),
         })?;
     }
-    // Files that are added concurrently are not checked.
+    // Files that other writers add concurrently are not checked here.
     draft.depends_on_rows = true;
     Ok(())
 }
 
-/// Returns why a file of the table does not meet the requirements.
+/// Returns the reason why a file of the table does not meet the requirements; `None` if it does.
 fn fault(base: &Snapshot, add: &Add, spec: &TableWriteSpec) -> Result<Option<String>> {
     if add.deletion_vector.is_some() && !spec.iceberg().is_some_and(IcebergCompat::allows_vectors) {
         return Ok(Some("the file has a deletion vector".to_owned()));

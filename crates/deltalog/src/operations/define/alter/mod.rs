@@ -1,5 +1,5 @@
-//! Changes of a table's definition: properties, features, columns and constraints. Protocol: "Change Metadata",
-//! "Protocol Evolution", "Table Features".
+//! Changes the definition of a table: its properties, features, columns and constraints. (Protocol: "Change
+//! Metadata", "Protocol Evolution", "Table Features".)
 //!
 //! ```text
 //!   TableChange ── plan ──► Draft: protocol, metadata, schema, what was read ── finish ──► Transaction
@@ -7,23 +7,23 @@
 //!
 //! | file | what it changes |
 //! | --- | --- |
-//! | `properties` | table properties, name and description |
-//! | `enable` | what else follows when a property activates a feature |
+//! | `properties` | table properties, the table's name and its description |
+//! | `enable` | additional changes when a property activates a feature |
 //! | `features` | the features that the protocol supports |
 //! | `columns` | columns and nested fields: add, rename, drop, move, widen, nullability, comments |
 //! | `constraints` | CHECK constraints |
 //! | `clustering` | clustering columns |
-//! | `evolve` | the schema, together with the rows of a write |
-//! | `drop_feature` | features that the protocol supports no longer; rewrites files, makes several commits |
-//! | `files` | facts about the files of the table |
-//! | `iceberg` | what Iceberg compatibility asks of the table and of its files |
+//! | `evolve` | the schema, as part of a write of rows |
+//! | `drop_feature` | removes features from the protocol; rewrites files and makes several commits |
+//! | `files` | `add` actions of existing files |
+//! | `iceberg` | ids and checks that Iceberg compatibility requires |
 //!
-//! - A change is a value. It is planned on the snapshot that the user has read. It is refused, before anything is
-//!   written, if the changed table would break a rule or this crate could not write it.
-//! - The protocol gets the features that the new metadata require. It is never lowered, except by `drop_feature`.
-//! - A change conflicts with every other change of the metadata. It is rebased over new rows, unless it is only valid
-//!   for rows that it has checked.
-//! - Operations and parameters have the same names in the history as in the JVM implementation.
+//! - A change is a value, which is planned on the snapshot that the user has read. It is refused before anything is
+//!   written if the changed table would break a rule, or if this crate could not write the changed table.
+//! - The protocol gets the features that the new metadata requires. Only `drop_feature` removes features from it.
+//! - A change conflicts with every other change of the metadata. It does not conflict with new rows, unless it is
+//!   only valid for the rows that it has checked.
+//! - The history shows operations and parameters under the same names as in the JVM implementation.
 
 mod clustering;
 mod columns;
@@ -57,8 +57,8 @@ use crate::snapshot::Snapshot;
 
 /// A change of a table.
 ///
-/// Columns are named by paths. A path leads through structs by the names of their fields, through arrays by `element`,
-/// and through maps by `key` and `value`.
+/// Columns are given by their paths. A path leads through structs by the names of their fields, through arrays by
+/// `element`, and through maps by `key` and `value`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum TableChange {
@@ -75,19 +75,20 @@ pub enum TableChange {
     SetName(String),
     /// Sets the description of the table.
     SetDescription(String),
-    /// Adds features to those that the protocol supports, by name.
+    /// Adds the features with these names to the protocol.
     AddFeatures(Vec<String>),
-    /// Upgrades the protocol to at least these versions. The versions 3 and 7, with lists of features, change nothing.
+    /// Upgrades the protocol to at least these versions. The versions 3 and 7, which have lists of features, change
+    /// nothing.
     UpgradeProtocol {
-        /// The version for readers.
+        /// The minimum reader version.
         reader: i32,
-        /// The version for writers.
+        /// The minimum writer version.
         writer: i32,
     },
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
-    /// Makes these the columns of the table, in this order. A column that keeps its name stays the same column; it may
-    /// get a new comment, a wider type, or become nullable.
+    /// Replaces all columns of the table by these, in this order. A column whose name stays is the same column as
+    /// before; it may get a new comment or a wider type, or become nullable.
     ReplaceColumns(StructType),
     /// Drops columns or nested fields.
     DropColumns(Vec<ColumnPath>),
@@ -95,7 +96,7 @@ pub enum TableChange {
     RenameColumn {
         /// The path of the column.
         column: ColumnPath,
-        /// The new name of its last part.
+        /// The column's new name, without the path of its struct.
         name: String,
     },
     /// Moves a column or a nested field within its struct.
@@ -112,7 +113,7 @@ pub enum TableChange {
         /// Whether values may be NULL.
         nullable: bool,
     },
-    /// Changes the type of a column, or of a part of it, to a wider one. A void column gets any type.
+    /// Changes the type of a column, or of a part of a column, to a wider type. A void column can get any type.
     WidenColumn {
         /// The path of the column.
         column: ColumnPath,
@@ -123,14 +124,14 @@ pub enum TableChange {
     SetColumnMetadata {
         /// The path of the column.
         column: ColumnPath,
-        /// The entries; `None` removes one.
+        /// The entries to set; an entry with `None` is removed.
         entries: BTreeMap<String, Option<String>>,
     },
     /// Sets the default value of a column.
     SetDefault {
         /// The name of the column.
         column: ColumnPath,
-        /// An expression without columns, in Spark's SQL.
+        /// An expression in Spark's SQL that does not refer to columns.
         sql: String,
     },
     /// Removes the default value of a column.
@@ -140,7 +141,7 @@ pub enum TableChange {
     },
     /// Clusters the table by at most four columns. An empty list turns clustering off.
     ClusterBy(Vec<ColumnPath>),
-    /// Adds CHECK constraints: names with their conditions in Spark's SQL.
+    /// Adds CHECK constraints. Each is given by its name and its condition in Spark's SQL.
     AddConstraints(Vec<(String, String)>),
     /// Drops a CHECK constraint.
     DropConstraint {
@@ -152,7 +153,7 @@ pub enum TableChange {
 }
 
 impl TableChange {
-    /// Applies the change to `draft`. Returns the description of the operation.
+    /// Applies the change to `draft`, and returns the description of the operation.
     fn plan(&self, draft: &mut Draft<'_>) -> Result<Operation> {
         match self {
             Self::SetProperties(properties) => properties::set(draft, properties),
@@ -178,9 +179,9 @@ impl TableChange {
     }
 }
 
-/// Changes a table. Returns `None`, and commits nothing, if the table is already as the change would make it.
+/// Changes a table. If the table is already as the change would make it, commits nothing and returns `None`.
 ///
-/// `custom_metadata` are more fields of the commit's `commitInfo`.
+/// `custom_metadata` is added to the commit's `commitInfo`.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -200,8 +201,8 @@ impl TableChange {
 /// ```
 ///
 /// # Errors
-/// `InvalidArgument`, `SchemaMismatch` and `Unsupported` for a change that the rules do not allow; `CommitConflict`;
-/// `CommitStateUnknown`, after which the change may or may not have been committed; `CorruptLog`, and errors of the
+/// Returns `InvalidArgument`, `SchemaMismatch` or `Unsupported` for a change that is not allowed; `CommitConflict`;
+/// `CommitStateUnknown`, after which the change may or may not have been committed; `CorruptLog`; and errors of the
 /// store.
 pub fn alter_table(
     base: &Snapshot,

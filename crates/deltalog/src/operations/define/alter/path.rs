@@ -1,17 +1,17 @@
-//! Finds columns by path, and makes schemas in which the field at a path is another one. Protocol: "Schema
-//! Serialization Format".
+//! Finds columns by path, and returns schemas in which the field at a path was changed. (Protocol: "Schema
+//! Serialization Format".)
 //!
-//! - Names are compared ignoring case, as Spark does.
+//! - Names are compared ignoring case, as in Spark.
 //! - In a path, `element` leads into an array, and `key` and `value` lead into a map.
 
 use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::{ArrayType, DataType, MapType, StructField, StructType};
 
-/// Splits a path into the path of the struct and the name of the field in it.
+/// Splits a path into the path of the innermost struct and the name of the field in it.
 ///
 /// # Errors
-/// `InvalidArgument` for an empty path.
+/// Returns `InvalidArgument` for an empty path.
 pub(super) fn split(path: &ColumnPath) -> Result<(&[String], &str)> {
     match path.parts().split_last() {
         Some((name, parent)) => Ok((parent, name)),
@@ -22,7 +22,7 @@ pub(super) fn split(path: &ColumnPath) -> Result<(&[String], &str)> {
 /// Returns the field at `path`.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none.
+/// Returns `InvalidArgument` if there is no field at `path`.
 pub(super) fn field_at(schema: &StructType, path: &ColumnPath) -> Result<StructField> {
     let (parent, name) = split(path)?;
     let mut found = None;
@@ -37,8 +37,8 @@ pub(super) fn field_at(schema: &StructType, path: &ColumnPath) -> Result<StructF
 /// Returns `schema` with the field at `path` replaced by the result of `edit`.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none. `SchemaMismatch` if two fields of a struct would have the same name. Also the
-/// errors of `edit`.
+/// Returns `InvalidArgument` if there is no field at `path`, and `SchemaMismatch` if two fields of a struct would
+/// have the same name. Also returns the errors of `edit`.
 pub(super) fn edit_field(
     schema: &StructType,
     path: &ColumnPath,
@@ -57,7 +57,7 @@ pub(super) fn edit_field(
 /// Returns `schema` with the fields of the struct at `parent` replaced by the result of `edit`.
 ///
 /// # Errors
-/// Returns the same errors as [`edit_field`]. `InvalidArgument` if there is no struct at `parent`.
+/// Returns the same errors as [`edit_field`], and `InvalidArgument` if there is no struct at `parent`.
 pub(super) fn edit_fields(
     schema: &StructType,
     parent: &[String],
@@ -66,12 +66,12 @@ pub(super) fn edit_fields(
     fields_in(schema, parent, edit, &|| missing("struct", &ColumnPath::new(parent), schema))
 }
 
-/// Returns the position of the field `name`.
+/// Returns the position of the field `name` among `fields`.
 pub(super) fn position(fields: &[StructField], name: &str) -> Option<usize> {
     fields.iter().position(|field| is_named(field, name))
 }
 
-/// Returns whether the columns are the same or one of them contains the other.
+/// Returns whether two columns are the same, or one of them contains the other.
 pub(super) fn overlap(one: &[String], other: &[String]) -> bool {
     one.iter().zip(other).all(|(one, other)| one.to_lowercase() == other.to_lowercase())
 }
@@ -80,7 +80,7 @@ fn is_named(field: &StructField, name: &str) -> bool {
     field.name == name || field.name.to_lowercase() == name.to_lowercase()
 }
 
-/// Returns the error for a column or a struct that does not exist.
+/// Returns the error for a column or struct at `path` that does not exist.
 fn missing(what: &str, path: &ColumnPath, schema: &StructType) -> Error {
     let error = Error::invalid_argument(format!("the table has no {what} '{path}'"));
     match schema.field(&path.parts().join(".")).filter(|_| path.parts().len() > 1) {
@@ -179,7 +179,7 @@ mod tests {
                 edit_field(&schema(), &path, |field| Ok(StructField { nullable: false, ..field })).unwrap();
             let after = field_at(&edited, &path).unwrap();
             assert_eq!(after, StructField { nullable: false, ..before.clone() });
-            // The reverse edit results in the same schema.
+            // Undoing the edit gives the original schema.
             assert_eq!(edit_field(&edited, &path, |_| Ok(before)).unwrap(), schema(), "{path}");
         }
     }

@@ -1,6 +1,6 @@
-//! Table properties, the table's name and its description. Protocol: "Change Metadata".
+//! Sets table properties, the table's name and its description. (Protocol: "Change Metadata".)
 //!
-//! Which properties users can set is decided in `define::properties`.
+//! The module `define::properties` decides which properties users can set.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ use crate::write::check_bloom_filters;
 
 const FEATURE: &str = "delta.feature.";
 const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
-/// The property with which SQL sets the description of the table, as in the JVM implementation.
+/// The property that contains the table's description in SQL, as in the JVM implementation.
 const COMMENT: &str = "comment";
 
-/// Sets `properties`. The property `comment` is the description of the table.
+/// Sets `properties`. The property `comment` sets the description of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, for a CHECK
-/// constraint, and for a property that the table maintains itself. Also the errors of [`enable::follow_up`].
+/// Returns `InvalidArgument` for an unknown property of the protocol, for a value that is not allowed, for a CHECK
+/// constraint, and for a property that the table maintains itself. Also returns the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
     ensure_settable(properties)?;
     check_bloom_filters(properties, &draft.schema)?;
     for (name, value) in properties {
         ensure_free(name)?;
-        // The protocol lists the feature instead of the property.
+        // Instead of this property, the protocol lists the feature.
         match name.strip_prefix(FEATURE) {
             Some(feature) => draft.ask_for([features::named(feature)?]),
             None if name == COMMENT => draft.metadata.description = Some(value.clone()),
@@ -46,10 +46,10 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
     Ok(Operation::new("SET TBLPROPERTIES").parameter("properties", json!(properties).to_string()))
 }
 
-/// Returns the protocol and metadata of a new table that has the files of `base`, and these properties in addition.
+/// Returns the protocol and metadata of a new table that has the files of `base`, and additionally has `properties`.
 ///
 /// # Errors
-/// Returns the same errors as [`set`], and as [`Draft::finish`].
+/// Returns the same errors as [`set`] and [`Draft::finish`].
 pub(crate) fn with_properties(
     base: &Snapshot,
     properties: &BTreeMap<String, String>,
@@ -66,11 +66,11 @@ pub(crate) fn with_properties(
     Ok((table.protocol, table.metadata))
 }
 
-/// Removes the properties `names`. The property `comment` is the description of the table.
+/// Removes the properties `names`. The property `comment` stands for the description of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that another kind of change
-/// sets. Also the errors of [`enable::follow_up`].
+/// Returns `InvalidArgument` for a property that is not set, unless `if_exists` is true, and for a property that only
+/// another kind of change may set. Also returns the errors of [`enable::follow_up`].
 pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) -> Result<Operation> {
     for name in names {
         ensure_free(name)?;
@@ -93,11 +93,11 @@ pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) ->
 pub(super) fn set_name(draft: &mut Draft<'_>, name: &str) -> Operation {
     draft.metadata.name = Some(name.to_owned());
     let update = json!({ "name": name, "description": Value::Null });
-    // The JVM implementation never changes a table's name, so this is the operation that delta-rs records.
+    // The JVM implementation never changes a table's name, so the history gets the operation that delta-rs records.
     Operation::new("UPDATE TABLE METADATA").parameter("metadataUpdate", update.to_string())
 }
 
-/// Sets the description of the table, which SQL calls its comment.
+/// Sets the description of the table, which SQL calls a comment.
 pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Operation {
     draft.metadata.description = Some(description.to_owned());
     Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ COMMENT: description }).to_string())
@@ -112,8 +112,8 @@ fn ensure_free(name: &str) -> Result<()> {
     ensure_not_kept(name)
 }
 
-/// Returns the features that these properties request, also if the table already has these properties and its protocol
-/// does not support the feature.
+/// Returns the features that these properties request, including features that the table's properties already request
+/// without support by its protocol.
 fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
     let is_on = |name: &str| {
         let value = properties.get(name).map_or("", |value| value.trim());

@@ -19,14 +19,14 @@ use crate::runtime::spelling::nearest_first;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// The rows that a clause is for.
+/// The rows to which a clause applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
-    /// Rows of the table with a match.
+    /// Rows of the table that match a row of the source.
     Matched,
-    /// Rows of the source without one.
+    /// Rows of the source that match no row of the table.
     NotMatched,
-    /// Rows of the table without a matching row of the source.
+    /// Rows of the table that match no row of the source.
     NotMatchedBySource,
 }
 
@@ -43,16 +43,17 @@ impl When {
 /// The action of a clause. Columns and their values are pairs of a name and a SQL expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClauseAction {
-    /// Gives new values to columns.
+    /// Assigns these values to columns.
     Update(Vec<(String, String)>),
-    /// Assigns each column of the source, except for these, to the table's column of the same name. Columns that the
-    /// table lacks are ignored.
+    /// Assigns each column of the source, except the listed ones, to the table's column of the same name. Columns
+    /// that the table lacks are ignored.
     UpdateAll(Vec<String>),
     /// Deletes the row.
     Delete,
-    /// Adds a row with these values.
+    /// Inserts a row with these values.
     Insert(Vec<(String, String)>),
-    /// Adds a row with the columns of the source, except for these. Columns that the table lacks are ignored.
+    /// Inserts a row with the columns of the source, except the listed ones. Columns that the table lacks are
+    /// ignored.
     InsertAll(Vec<String>),
 }
 
@@ -69,8 +70,8 @@ impl ClauseAction {
 /// A clause of a MERGE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clause {
-    /// Whether the clause is for rows of the table without a match (`NOT MATCHED BY SOURCE`). If not, a clause that
-    /// inserts is for rows of the source without a match.
+    /// Whether the clause applies to rows of the table that match no row of the source (`NOT MATCHED BY SOURCE`).
+    /// Otherwise, a clause that inserts applies to rows of the source without a match.
     pub by_source: bool,
     /// The condition that a row must also meet, in Spark's SQL.
     pub condition: Option<String>,
@@ -79,7 +80,7 @@ pub struct Clause {
 }
 
 impl Clause {
-    /// Returns the rows that the clause is for.
+    /// Returns the kind of rows to which the clause applies.
     pub(super) fn when(&self) -> When {
         match (&self.action, self.by_source) {
             (ClauseAction::Insert(_) | ClauseAction::InsertAll(_), _) => When::NotMatched,
@@ -89,7 +90,7 @@ impl Clause {
     }
 }
 
-/// A clause, resolved against the columns of the rows that it is for.
+/// A clause that is bound to the columns of the rows to which it applies.
 pub(super) struct Bound {
     pub(super) condition: Option<BoundPredicate>,
     /// The new values; `None` for a DELETE.
@@ -118,9 +119,9 @@ impl Bound {
     }
 }
 
-/// The clauses by the kind of rows to which they apply, in their order.
+/// All clauses, by the kind of rows to which they apply. Clauses of the same kind keep their order.
 pub(super) struct Clauses {
-    /// Rows of both tables, side by side.
+    /// The scope of rows of both tables, side by side.
     pub(super) joint: Scope,
     pub(super) matched: Vec<Bound>,
     pub(super) not_matched: Vec<Bound>,
@@ -131,8 +132,9 @@ impl Clauses {
     /// Binds the clauses of `merge`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a MERGE without clauses, for a clause that is never reached because the clause before it
-    /// applies to all rows, and for a condition or a value that is not understood; also as [`Assignments::bind`].
+    /// Returns `InvalidArgument` for a MERGE without clauses, for a clause that can never apply because the clause
+    /// before it applies to all rows, and for a condition or a value that is not understood. Also returns the errors
+    /// of [`Assignments::bind`].
     pub(super) fn bind(base: &Snapshot, merge: &Merge, source: &Schema) -> Result<Self> {
         if merge.clauses.is_empty() {
             return Err(Error::invalid_argument("a MERGE needs at least one WHEN clause")
@@ -207,7 +209,8 @@ impl Clauses {
         self.matched.iter().chain(&self.not_matched_by_source).any(is)
     }
 
-    /// Returns whether a row with several matches is refused; see the table of the module `merge`.
+    /// Returns whether a row with several matches is refused. The documentation of the module `merge` has a table of
+    /// the cases.
     pub(super) fn need_one_match(&self) -> bool {
         match self.matched.as_slice() {
             [] => !self.not_matched_by_source.is_empty(),
@@ -216,13 +219,13 @@ impl Clauses {
         }
     }
 
-    /// Returns whether the fate of a row is to be changed, not deleted.
+    /// Returns whether the clause in `fate` updates the row, rather than deleting it.
     pub(super) fn update(&self, fate: &Fate) -> bool {
         let clauses = if fate.source.is_some() { &self.matched } else { &self.not_matched_by_source };
         clauses.get(fate.clause).is_some_and(Bound::is_update)
     }
 
-    /// Adds the fates of rows to the counts.
+    /// Adds the numbers of rows that `fates` update and delete to the counts.
     pub(super) fn count(&self, fates: &[Fate], counts: &mut RowCounts) {
         for fate in fates {
             let by_source = u64::from(fate.source.is_none());
@@ -236,11 +239,11 @@ impl Clauses {
         }
     }
 
-    /// Carries out the fates of rows of the table, at these positions of their file. `fates` are in the order of the
-    /// positions.
+    /// Updates and deletes rows of a file of the table, according to `fates`, which are ordered by the position of
+    /// their row.
     ///
     /// # Errors
-    /// Returns the same errors as [`RowWriter::update`]; `InvalidArgument` for a row for which a value cannot be
+    /// Returns the same errors as [`RowWriter::update`], and `InvalidArgument` for a row whose value cannot be
     /// computed.
     pub(super) fn apply(
         &self,
@@ -251,7 +254,7 @@ impl Clauses {
         positions: &[u64],
     ) -> Result<()> {
         let limits = sides.limits;
-        // Groups the rows of the batch by clause; for each row, also the row of the source.
+        // For each clause, the rows of the batch to which it applies and, for each of them, the row of the source.
         let mut groups: BTreeMap<(bool, usize), (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for (row, position) in (0u32..).zip(positions) {
             let Ok(index) = fates.binary_search_by_key(position, |fate| fate.position) else { continue };
@@ -286,14 +289,14 @@ impl Clauses {
     }
 }
 
-/// Decides which of `clauses` applies to each item of `open`, which are rows or pairs of rows: the first clause whose
-/// condition is true. `rows` returns the rows for some items, with the columns that a condition reads.
+/// Decides which of `clauses` applies to each item of `open`, where an item is a row or a pair of rows: the first
+/// clause whose condition is true. `rows` returns the rows of some items, with the columns that a condition reads.
 ///
-/// Returns the items to which a clause applies with the index of the clause, in the order of the clauses, and whether
-/// any items remain.
+/// Returns the items to which a clause applies, each with the index of its clause, ordered by clause. Also returns
+/// whether any items remain.
 ///
 /// # Errors
-/// The errors of `rows`; `InvalidArgument` for a row for which a condition has no value.
+/// Returns the errors of `rows`, and `InvalidArgument` for a row for which a condition has no value.
 pub(super) fn decide<T: Copy>(
     clauses: &[Bound],
     mut open: Vec<T>,
@@ -316,7 +319,7 @@ pub(super) fn decide<T: Copy>(
     Ok((decided, !open.is_empty()))
 }
 
-/// Removes and returns the items for which `mask` is true.
+/// Removes the items for which `mask` is true, and returns them.
 fn split<T: Copy>(open: &mut Vec<T>, mask: impl Iterator<Item = bool>) -> Vec<T> {
     let (mut chosen, mut others) = (Vec::new(), Vec::new());
     for (item, is_chosen) in open.iter().zip(mask) {
@@ -326,7 +329,7 @@ fn split<T: Copy>(open: &mut Vec<T>, mask: impl Iterator<Item = bool>) -> Vec<T>
     chosen
 }
 
-/// Refuses columns of the table whose collation does not compare strings byte by byte.
+/// Refuses columns of the table with a collation that does not compare strings byte by byte.
 pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Snapshot) -> Result<()> {
     let of_target = |column: &BoundColumn| {
         let (first, inner) = column.path.parts().split_first()?;
@@ -338,7 +341,7 @@ pub(super) fn ensure_target_bytes(read: &[BoundColumn], scope: &Scope, base: &Sn
     ensure_bytes(&columns, base.schema())
 }
 
-/// Returns assignments of the source's columns, except for some, to the table's columns of the same names.
+/// Returns assignments of the source's columns, except the listed ones, to the table's columns of the same names.
 fn all_columns(
     source: &Schema,
     target: &Schema,

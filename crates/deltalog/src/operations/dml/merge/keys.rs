@@ -1,7 +1,7 @@
-//! An index of the rows of the source by key. Keys are the values that the condition compares for equality.
+//! An index of the source's rows by key. Keys are the values that the condition of a MERGE compares for equality.
 //!
-//! - Keys are compared by their bytes, as `arrow::row` encodes them. Only types for which that is exact are used as
-//!   keys; other comparisons are left to the condition.
+//! - Keys are compared as the bytes by which `arrow::row` encodes them. Only types for which this gives the exact
+//!   result are used as keys; all other comparisons remain in the condition.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::error::{Error, Result};
 use crate::expression::predicate::normal;
 
-/// The end of the chain of rows with one key.
+/// Marks the end of the list of rows that have the same key.
 const END: u32 = u32::MAX;
 
-/// Returns the type in which values of two types are compared as keys, if there is one.
+/// Returns the type in which values of the two types can be compared as keys; `None` if they cannot.
 pub(super) fn key_type(a: &DataType, b: &DataType) -> Option<DataType> {
     match (a, b) {
         (a, b) if a == b && !is_float(a) => {
@@ -45,7 +45,7 @@ fn is_float(kind: &DataType) -> bool {
     matches!(kind, DataType::Float32 | DataType::Float64)
 }
 
-/// Returns floating-point keys so that equal ones have the same bytes: NaN equals itself, and -0.0 equals 0.0.
+/// Converts floating-point keys so that equal values have the same bytes: NaN equals itself, and -0.0 equals 0.0.
 fn comparable(keys: ArrayRef) -> ArrayRef {
     match keys.as_primitive_opt::<Float64Type>() {
         None => keys,
@@ -53,28 +53,28 @@ fn comparable(keys: ArrayRef) -> ArrayRef {
     }
 }
 
-/// The rows of the source by their keys.
+/// The rows of the source, by their keys.
 pub(super) struct KeyIndex {
     types: Vec<DataType>,
     null_safe: Vec<bool>,
     converter: RowConverter,
     rows: Rows,
-    /// The first row of each key.
+    /// The first row with each key.
     first: HashTable<u32>,
-    /// The next row with the same key.
+    /// For each row, the next row with the same key.
     next: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
-/// Keys of rows, to be looked up.
+/// The keys of rows that are looked up in the index.
 pub(super) struct LookedUp {
     rows: Rows,
-    /// Marks the rows in which no key is NULL. Keys that are compared by `<=>` may be NULL.
+    /// The rows in which no key is NULL. Keys that are compared by `<=>` may be NULL.
     valid: Option<NullBuffer>,
 }
 
 impl KeyIndex {
-    /// Indexes the rows with the keys of these batches.
+    /// Indexes the rows that have the keys in these batches.
     ///
     /// # Errors
     /// `InvalidArgument` for keys that need too much memory.
@@ -99,7 +99,7 @@ impl KeyIndex {
             hasher: DefaultHashBuilder::default(),
             rows,
         };
-        // Rows are added from the last to the first, so that each chain lists them in ascending order.
+        // Rows are added from the last to the first, so that each list of rows is in ascending order.
         for row in (0..u32::try_from(count).unwrap_or(END)).rev() {
             if is_valid.get(row as usize) != Some(&true) {
                 continue;
@@ -122,7 +122,7 @@ impl KeyIndex {
         Ok(index)
     }
 
-    /// Prepares the keys of rows of the table.
+    /// Prepares the keys of rows of the table for looking them up.
     ///
     /// # Errors
     /// `InvalidArgument` for keys that need too much memory.
@@ -131,7 +131,7 @@ impl KeyIndex {
         Ok(LookedUp { rows: self.converter.convert_columns(&keys).map_err(incomparable)?, valid })
     }
 
-    /// Returns the rows of the source that have the keys of row `row`.
+    /// Returns the rows of the source that have the same keys as row `row`.
     pub(super) fn rows<'a>(&'a self, of: &LookedUp, row: usize) -> impl Iterator<Item = u32> + use<'a> {
         let is_null = of.valid.as_ref().is_some_and(|valid| valid.is_null(row));
         let first = if is_null {
@@ -145,7 +145,7 @@ impl KeyIndex {
     }
 }
 
-/// Returns keys in the types in which they are compared, and marks the rows in which none of them is NULL. Keys that
+/// Converts keys to the types in which they are compared. Also returns the rows in which no key is NULL. Keys that
 /// are compared by `<=>` may be NULL.
 fn comparable_keys(
     keys: &[ArrayRef],

@@ -1,4 +1,4 @@
-//! Decides what happens to each row of one file of the table: its fate.
+//! Decides what a MERGE does to each row of one file of the table.
 
 use std::collections::BTreeSet;
 use std::iter::once;
@@ -23,52 +23,52 @@ use crate::snapshot::Snapshot;
 /// The maximum number of pairs of rows for which the condition is evaluated at once.
 const PAIRS_AT_ONCE: usize = 1 << 16;
 
-/// What happens to a row of the table.
+/// What is done to a row of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fate {
     /// The position of the row in its file.
     pub(super) position: u64,
-    /// The row of the source that matches; `None` if none does.
+    /// The row of the source that matches; `None` if no row matches.
     pub(super) source: Option<u32>,
-    /// The index of the clause that applies, among the clauses for such rows.
+    /// The index of the clause that applies, among the clauses for this kind of row.
     pub(super) clause: usize,
 }
 
-/// The findings in one file.
+/// What was found out about one file.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// The rows that are changed or deleted.
+    /// The rows to be changed or deleted.
     pub(super) rows: Found,
     pub(super) fates: Vec<Fate>,
-    /// The rows of the source that match a row of the file.
+    /// The rows of the source that match a row in the file.
     pub(super) matched: RoaringBitmap,
-    /// Whether a row that matches is left unchanged.
+    /// Whether a row that matches remains unchanged.
     pub(super) has_kept: bool,
 }
 
-/// An equality between a value of the table and a value of the source.
+/// A part of the condition that compares a value of the table with a value of the source for equality.
 pub(super) struct Equality {
-    /// The value of the table, as it was parsed.
+    /// The value of the table, as an expression.
     pub(super) target: Expr,
     of_target: Expression,
-    /// The values of the source, by batch.
+    /// The values of the source, one array for each batch.
     pub(super) source: Vec<ArrayRef>,
-    /// The type in which both are compared.
+    /// The type in which both values are compared.
     key_type: DataType,
     pub(super) null_safe: bool,
 }
 
-/// Finds matches.
+/// Finds the matching rows.
 pub(super) struct Matcher<'a> {
     base: &'a Snapshot,
     clauses: &'a Clauses,
     sides: &'a Sides<'a>,
     scan: RowScan,
     pub(super) equalities: Vec<Equality>,
-    /// The parts of the condition that only read the table, with the names of the scope.
+    /// The parts of the condition that only read the table, with the column names of the scope.
     pub(super) of_target: Vec<Predicate>,
     index: Option<KeyIndex>,
-    /// The part of the condition that remains to be evaluated after keys were compared.
+    /// The part of the condition that must still be evaluated after keys were compared.
     rest: Option<BoundPredicate>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Matcher<'a> {
         Ok(Self { base, clauses, sides, scan, equalities, of_target, index, rest })
     }
 
-    /// Returns whether rows of the table without a match have to be read.
+    /// Returns whether rows of the table that match no row of the source have to be read.
     pub(super) fn reads_all(&self) -> bool {
         !self.clauses.not_matched_by_source.is_empty()
     }
@@ -115,11 +115,11 @@ impl<'a> Matcher<'a> {
         self.sides.source.num_rows()
     }
 
-    /// Determines the fates of the rows of a file.
+    /// Decides what is done to each row of a file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row with several matches, and for a row for which a condition cannot be evaluated;
-    /// `CorruptData`, and errors of the store.
+    /// Returns `InvalidArgument` for a row with several matches, and for a row for which a condition cannot be
+    /// evaluated. Also returns `CorruptData`, and errors of the store.
     pub(super) fn find(&self, file: &ListedFile) -> Result<FileMatches> {
         let mut positions = Positions::of(self.base, file)?;
         let mut found = FileMatches::default();
@@ -172,8 +172,8 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// Returns the pairs of a row of the batch and a row of the source for which the condition is true, in the order of
-    /// the batch.
+    /// Returns the pairs of a row of the batch and a row of the source for which the condition is true, ordered by
+    /// the row of the batch.
     fn matches(&self, batch: &RecordBatch) -> Result<Vec<(u32, u32)>> {
         let named = self.sides.named(0, batch)?;
         let keys: Vec<ArrayRef> = self
@@ -205,8 +205,8 @@ impl<'a> Matcher<'a> {
         Ok(all)
     }
 
-    /// Evaluates the rest of the condition for `pairs`, if there are at least `enough`, and moves the pairs for which
-    /// it is true to `all`.
+    /// If there are at least `enough` pairs, evaluates the rest of the condition for `pairs`, and moves the pairs for
+    /// which it is true to `all`.
     fn flush(
         &self,
         batch: &RecordBatch,
@@ -246,13 +246,13 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Returns the tables that columns of the scope belong to.
+/// Returns the indices of the tables that the columns belong to.
 fn tables(columns: &[BoundColumn], scope: &Scope) -> BTreeSet<usize> {
     let names = columns.iter().filter_map(BoundColumn::top_level);
     names.filter_map(|name| scope.table_of(name).map(|(place, _)| place)).collect()
 }
 
-/// Returns the columns of the table that decide what happens to a row: the columns of the condition and of the
+/// Returns the columns of the table that determine what is done to a row: the columns of the condition and of the
 /// clauses.
 fn columns_of_target<'a>(
     condition: &'a BoundPredicate,
@@ -272,7 +272,7 @@ fn columns_of_target<'a>(
     of_target.chain(conditions(&clauses.not_matched_by_source).flat_map(columns))
 }
 
-/// Returns an index of the rows of the source by the values of `equalities`; `None` without equalities.
+/// Returns an index of the source's rows by the values of `equalities`; `None` if there are no equalities.
 fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     if equalities.is_empty() {
         return Ok(None);
@@ -286,7 +286,7 @@ fn index(equalities: &[Equality]) -> Result<Option<KeyIndex>> {
     KeyIndex::new(&keys, types, null_safe).map(Some)
 }
 
-/// Splits a condition into the parts that must all be true. Each keeps the time zone of the whole.
+/// Splits a condition into the parts that AND joins. Each part keeps the time zone of the whole condition.
 fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
     match condition {
         Predicate::And(all) => all,
@@ -298,10 +298,10 @@ fn conjuncts_of(condition: Predicate) -> Vec<Predicate> {
     }
 }
 
-/// Returns `conjunct` as an equality between a value of the table and a value of the source, if it is one and the
-/// values can be compared as keys.
+/// If `conjunct` compares a value of the table with a value of the source for equality, and they can be compared as
+/// keys, returns them as an [`Equality`].
 fn equality(conjunct: &Predicate, scope: &Scope, of_source: &[RecordBatch]) -> Result<Option<Equality>> {
-    // The scope has already applied the time zone.
+    // The scope has already applied the time zone of the condition.
     let compared = match conjunct {
         Predicate::InZone { condition, .. } => condition.as_ref(),
         plain => plain,

@@ -1,4 +1,4 @@
-//! `MERGE`: the rows of a source decide what happens to the rows of a table.
+//! `MERGE`: changes, deletes and inserts rows of a table, depending on the rows of a source.
 //!
 //! ```text
 //!   source, held in memory ── keys ──► files that may have them
@@ -11,28 +11,30 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `clauses` | the clauses, bound to the two tables |
-//! | `keys` | finds the rows of the source with the keys of a row |
-//! | `matching` | what happens to the rows of one file |
-//! | `pairs` | rows of both tables, side by side |
-//! | `source` | the rows of the source |
-//! | `pruning` | the condition that a row of the table with a match meets, by the keys of the source |
+//! | `clauses` | binds the clauses to the two tables |
+//! | `keys` | finds the rows of the source that have given keys |
+//! | `matching` | decides what is done to the rows of one file |
+//! | `pairs` | puts rows of both tables side by side |
+//! | `source` | holds the rows of the source |
+//! | `pruning` | derives from the keys of the source which rows of the table may have a match |
 //!
-//! - The source is held; the table is read in batches. For each file, the positions of the rows that change are held.
+//! - The source is kept in memory, and the table is read in batches. For each file, the positions of the rows to
+//!   change are kept in memory.
 //! - A NULL key matches nothing, unless it is compared by `<=>`.
-//! - Several rows of the source may match one row of the table for some statements only, as in the JVM implementation.
-//!   Every pair for which the condition of the MERGE is true counts, whether a clause applies to it or not:
+//! - Whether several rows of the source may match the same row of the table depends on the clauses, as in the JVM
+//!   implementation. Every pair for which the condition of the MERGE is true counts, whether a clause applies to the
+//!   pair or not:
 //!
 //!   | clauses for matched rows | other clauses | several matches |
 //!   | --- | --- | --- |
 //!   | one DELETE without a condition | any | the row is deleted, once |
-//!   | none | NOT MATCHED only | allowed: matched rows only tell which rows are not inserted |
+//!   | none | NOT MATCHED only | allowed: matches only determine which rows are not inserted |
 //!   | none | NOT MATCHED BY SOURCE, and others | refused |
-//!   | any others, such as DELETE with a condition | any | refused |
+//!   | any other, such as DELETE with a condition | any | refused |
 //! - If the MERGE adds columns of the source to the table, files are read and written with the schema that the table
 //!   will have after the commit: [`Snapshot::seen_with`]. The transaction is still based on the version without these
 //!   columns, so that a concurrent change of the metadata is a conflict.
-//! - A matched row that is not changed still counts as read, because it decides that rows of the source are not
+//! - A matched row that is not changed still counts as read, because it determines that rows of the source are not
 //!   inserted.
 
 mod clauses;
@@ -97,13 +99,13 @@ impl Merge {
     }
 }
 
-/// Merges `source` into the rows of `base`. Times without a zone are in UTC. Columns that the request adds to the table
-/// are added in the same commit, even if no row changes.
+/// Merges `source` into the rows of `base`. Times without a zone are in UTC. Columns that the request adds to the
+/// table are added in the same commit, even if no rows change.
 ///
 /// # Errors
-/// `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for a row
-/// that the table does not allow, and for an append-only table. `SchemaMismatch` for values that a column cannot store.
-/// `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
+/// Returns `InvalidArgument` for a condition or a value that cannot be evaluated, for a row with several matches, for
+/// a row that the table does not allow, and for an append-only table. Returns `SchemaMismatch` for values that a
+/// column cannot store. Also returns `CommitConflict`, `CommitStateUnknown`, `CorruptData`, and errors of the store.
 pub fn merge(
     base: &Snapshot,
     merge: &Merge,
@@ -164,7 +166,7 @@ pub fn merge(
     })
 }
 
-/// Returns the table with these columns; `change` adds the columns that it lacks.
+/// Returns a view of the table that has these columns, and the change that adds the missing ones to the table.
 fn with_columns(
     base: &Snapshot,
     columns: Option<StructType>,
@@ -178,10 +180,10 @@ fn with_columns(
     Ok(seen)
 }
 
-/// The maximum number of rows of the source that are inserted at once.
+/// The maximum number of rows of the source that are inserted as one batch.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Inserts the rows of the source that have no match. Returns the number of inserted rows.
+/// Inserts the rows of the source that match no row of the table. Returns the number of inserted rows.
 fn insert(
     clauses: &Clauses,
     sides: &Sides<'_>,

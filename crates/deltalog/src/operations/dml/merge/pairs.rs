@@ -1,4 +1,4 @@
-//! Pairs of rows, one of the table and one of the source, side by side in one batch.
+//! Puts pairs of a row of the table and a row of the source side by side in a batch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::expression::predicate::Scope;
 use crate::runtime::by_name::names_of;
 use crate::runtime::row_bytes::{BatchBytes, weight, widest};
 
-/// The source of a MERGE, and the scope in which conditions see rows of both tables.
+/// The source of a MERGE, and the scope in which conditions read rows of both tables.
 pub(super) struct Sides<'a> {
     scope: &'a Scope,
     pub(super) source: &'a MergeSource,
     pub(super) limits: BatchBytes,
-    /// The maximum size of a row of the source in bytes, by column.
+    /// For each column of the source, the size in bytes of its largest value.
     widest: Vec<usize>,
 }
 
@@ -28,8 +28,8 @@ impl<'a> Sides<'a> {
         Self { scope, source, limits, widest: source.widest() }
     }
 
-    /// Divides pairs of a row of `target` and a row of the source, with the `columns` of the scope, into parts that
-    /// each fit in a batch.
+    /// Divides pairs of a row of `target` and a row of the source into parts whose `columns` of the scope fit in one
+    /// batch.
     pub(super) fn parts<'b>(
         &'b self,
         target: &'b RecordBatch,
@@ -56,15 +56,15 @@ impl<'a> Sides<'a> {
         })
     }
 
-    /// Divides rows of the source into parts that each fit in a batch.
+    /// Divides rows of the source into parts that fit in one batch.
     pub(super) fn parts_of_source<'b>(&'b self, rows: &'b [u32]) -> impl Iterator<Item = &'b [u32]> {
         let columns: Vec<usize> = (0..self.widest.len()).collect();
         let most = self.widest.iter().sum();
         self.limits.parts(rows, most, move |row| self.source.bytes(*row, &columns))
     }
 
-    /// Returns pairs of rows with the `columns` of the scope. The rows of the table are those at `of_target` in a
-    /// batch, or all rows of the batch if it is `None`; the rows of the source are `of_source`.
+    /// Returns pairs of rows with the `columns` of the scope. `of_target` are the indices of the table's rows in a
+    /// batch, or `None` for all rows of the batch. `of_source` are the rows of the source.
     ///
     /// # Errors
     /// `InvalidArgument` if a batch lacks a column.
@@ -96,18 +96,18 @@ impl<'a> Sides<'a> {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(unpaired)
     }
 
-    /// Returns the rows of the source with the column names of the scope.
+    /// Returns the rows of the source, with the column names of the scope.
     ///
     /// # Errors
-    /// Never.
+    /// Never fails.
     pub(super) fn named_source(&self) -> Result<Vec<RecordBatch>> {
         self.source.batches().iter().map(|batch| self.named(1, batch)).collect()
     }
 
-    /// Returns rows of one table with the column names of the scope.
+    /// Returns rows of one of the tables, with the column names of the scope.
     ///
     /// # Errors
-    /// Never for rows of the table.
+    /// Never fails for rows of the table.
     pub(super) fn named(&self, place: usize, rows: &RecordBatch) -> Result<RecordBatch> {
         let named = |field: &FieldRef| {
             let name = self.scope.name_of(place, field.name());
@@ -123,7 +123,7 @@ impl<'a> Sides<'a> {
 /// Returns the rows at `indices`.
 ///
 /// # Errors
-/// `InvalidArgument` for rows that need more memory than an Arrow array can have.
+/// Returns `InvalidArgument` for rows that need more memory than an Arrow array can have.
 pub(super) fn taken(rows: &RecordBatch, indices: &[u32]) -> Result<RecordBatch> {
     if rows.num_columns() == 0 {
         let options = RecordBatchOptions::new().with_row_count(Some(indices.len()));

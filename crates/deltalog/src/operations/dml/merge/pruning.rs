@@ -1,8 +1,9 @@
-//! A condition that every row of the table with a match meets. It limits which files the statement reads.
+//! Derives a condition that is true for every row of the table that has a match. It limits the files that a MERGE
+//! reads.
 //!
-//! - The condition lists the keys of the source, or only compares with the least and the greatest of them if there are
-//!   many. NaN is the greatest.
-//! - If rows without a match matter as well, all rows are read.
+//! - The condition lists the keys of the source or, if there are many, only compares with the least and the greatest
+//!   key. NaN is the greatest.
+//! - If rows without a match matter as well, the condition is always true, so all rows are read.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::{CompareOp, Expr, Literal, Predicate, lit, literal_of, normal};
 use crate::runtime::row_bytes::weight;
 
-/// The maximum number of keys that are compared one by one, and their maximum size in bytes.
+/// The maximum number of keys that the condition lists, and their maximum total size in bytes.
 const MOST_KEYS: usize = 200;
 const MOST_BYTES: usize = 4 << 20;
 
@@ -46,7 +47,7 @@ pub(super) fn pruning(matcher: &Matcher<'_>, clauses: &Clauses) -> Result<Predic
     })
 }
 
-/// Returns conditions on a column that follow from the keys it is compared with.
+/// Returns the conditions on a column of the table that follow from the keys with which it is compared.
 fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     let Expr::Column(_) = &equality.target else { return Ok(Vec::new()) };
     let batches: Vec<ArrayRef> = equality.source.iter().map(with_one_nan).collect();
@@ -88,14 +89,14 @@ fn of_keys(equality: &Equality) -> Result<Vec<Predicate>> {
     }])
 }
 
-/// The distinct keys of rows, sorted; only the least and the greatest if there are many or they are large.
+/// The distinct keys of rows, sorted. If there are many keys, or they are large, only the least and the greatest key.
 struct FewKeys {
     keys: ArrayRef,
     are_all: bool,
 }
 
 impl FewKeys {
-    /// Returns the valid keys of a batch, comparing at most `most_bytes` of them one by one.
+    /// Returns the keys of a batch that are not NULL. Keeps all of them if they have at most `most_bytes` bytes.
     fn of(keys: &ArrayRef, most_bytes: usize) -> Result<Self> {
         let sorted = sorted(keys)?;
         let Some(last) = sorted.len().checked_sub(1) else { return Ok(Self { keys: sorted, are_all: true }) };
@@ -113,7 +114,7 @@ impl FewKeys {
         Ok(Self { keys: take(&sorted, &rows, None).map_err(unsorted)?, are_all })
     }
 
-    /// Returns the keys of both together.
+    /// Returns the keys that occur in either of the two sets.
     fn and(&self, other: &Self, most_bytes: usize) -> Result<Self> {
         let both = concat(&[self.keys.as_ref(), other.keys.as_ref()]).map_err(unsorted)?;
         let both = Self::of(&both, most_bytes)?;
@@ -130,7 +131,7 @@ impl FewKeys {
     }
 }
 
-/// Returns the valid keys, sorted.
+/// Returns the keys that are not NULL, sorted.
 fn sorted(keys: &ArrayRef) -> Result<ArrayRef> {
     let options = SortOptions { descending: false, nulls_first: false };
     let order = sort_to_indices(keys, Some(options), None).map_err(unsorted)?;
@@ -138,7 +139,7 @@ fn sorted(keys: &ArrayRef) -> Result<ArrayRef> {
     take(keys, &order.slice(0, valid), None).map_err(unsorted)
 }
 
-/// Returns `keys` with all NaNs as the one that Arrow sorts last, as Spark orders them.
+/// Replaces all NaNs in `keys` by the NaN that Arrow sorts last, because Spark orders NaN after all other numbers.
 fn with_one_nan(keys: &ArrayRef) -> ArrayRef {
     if let Some(keys) = keys.as_primitive_opt::<Float32Type>() {
         return Arc::new(keys.unary::<_, Float32Type>(|key| if key.is_nan() { f32::NAN } else { key }));
@@ -169,8 +170,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However many batches there are and however large the keys are, only a few keys are kept, including the least
-        /// and the greatest.
+        /// Only a few keys are kept, including the least and the greatest key, regardless of the number of batches
+        /// and the size of the keys.
         #[test]
         fn few_keys_are_kept_of_many_batches(
             batches in prop::collection::vec(prop::collection::vec(prop::option::of(0..400_u32), 0..30), 1..40),

@@ -1,4 +1,4 @@
-//! The rows of the source of a MERGE, which are held in batches.
+//! Holds the rows of the source of a MERGE in memory, in batches.
 //!
 //! ```text
 //!   row   0 ··· 4 | 5 ··· 9 | 10 ··· 12        numbered through all batches
@@ -14,23 +14,23 @@ use crate::protocol::StructType;
 use crate::runtime::row_bytes::{BatchBytes, weight, weight_of, widest};
 use crate::write::fit;
 
-/// The maximum number of small batches. Rows are taken from all batches at once, which costs time for each batch.
+/// The maximum number of small batches. Taking rows touches all batches, which costs time for each batch.
 const MOST_SMALL: usize = 64;
 
-/// A batch with at least this many rows or bytes is not small. When there are too many small batches, joining them
-/// still makes an ordinary batch.
+/// The number of rows and the number of bytes from which a batch is not small. Joining too many small batches results
+/// in a batch of ordinary size.
 const SMALL: (usize, usize) = (8192, 512 << 10);
 
 fn is_small(batch: &RecordBatch) -> bool {
     batch.num_rows() < SMALL.0 && weight_of(batch, 0, batch.num_rows()) < SMALL.1
 }
 
-/// The rows of the source of a MERGE, in the types of tables.
+/// The rows of the source of a MERGE, converted to types that tables can have.
 #[derive(Debug, Clone)]
 pub struct MergeSource {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
-    /// The first row of each batch.
+    /// The number of the first row of each batch.
     starts: Vec<u32>,
     rows: u32,
 }
@@ -39,14 +39,14 @@ impl MergeSource {
     /// Collects the rows of a source.
     ///
     /// # Errors
-    /// `SchemaMismatch` for a type that tables do not have; `InvalidArgument` for more rows than can be held.
+    /// Returns `SchemaMismatch` for a type that tables do not have, and `InvalidArgument` for too many rows.
     pub fn new(schema: &SchemaRef, batches: impl IntoIterator<Item = Result<RecordBatch>>) -> Result<Self> {
         let schema: SchemaRef = StructType::types_from_arrow(schema)?.to_arrow()?.into();
         let mut source = Self { schema, batches: Vec::new(), starts: Vec::new(), rows: 0 };
-        // How many of the last batches are small.
+        // The number of small batches at the end of the list.
         let mut small = 0;
         for batch in batches {
-            // The arrays of a table have 32-bit offsets, which suffice for pieces with few rows.
+            // The arrays of a table have 32-bit offsets, which suffice for pieces of a few rows.
             for piece in BatchBytes::default().pieces(&batch?) {
                 source.add(fit(&piece, &source.schema)?)?;
                 small = if source.batches.last().is_some_and(is_small) { small + 1 } else { 0 };
@@ -59,7 +59,7 @@ impl MergeSource {
         Ok(source)
     }
 
-    /// Joins the last `count` batches, which are small, into one.
+    /// Joins the last `count` batches, which are small, into a single batch.
     fn join(&mut self, count: usize) -> Result<()> {
         let first = self.batches.len().saturating_sub(count);
         let joined = concat_batches(&self.schema, &self.batches.split_off(first)).map_err(|error| {
@@ -95,16 +95,16 @@ impl MergeSource {
         &self.batches
     }
 
-    /// Returns the batch that a row is in and the row's index there.
+    /// Returns the index of the batch that contains a row, and the row's index in that batch.
     fn place(&self, row: u32) -> (usize, usize) {
         let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
         (batch, (row - self.starts.get(batch).copied().unwrap_or_default()) as usize)
     }
 
-    /// Returns a column of the rows `rows`.
+    /// Returns one column of the given rows.
     ///
     /// # Errors
-    /// If they need more memory than an Arrow array can have.
+    /// Fails if the values need more memory than an Arrow array can have.
     pub(super) fn column(&self, column: usize, rows: &[u32]) -> Result<ArrayRef, ArrowError> {
         match self.batches.as_slice() {
             [] => Ok(new_empty_array(self.schema.field(column).data_type())),
@@ -118,10 +118,10 @@ impl MergeSource {
         }
     }
 
-    /// Returns rows.
+    /// Returns the given rows.
     ///
     /// # Errors
-    /// `InvalidArgument` for rows that need more memory than an Arrow array can have.
+    /// Returns `InvalidArgument` for rows that need more memory than an Arrow array can have.
     pub(super) fn taken(&self, rows: &[u32]) -> Result<RecordBatch> {
         let columns = (0..self.schema.fields().len()).map(|column| self.column(column, rows));
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
@@ -133,7 +133,7 @@ impl MergeSource {
             })
     }
 
-    /// Returns the bytes of one row in `columns`.
+    /// Returns the size in bytes of one row in `columns`.
     pub(super) fn bytes(&self, row: u32, columns: &[usize]) -> usize {
         let (batch, row) = self.place(row);
         let Some(batch) = self.batches.get(batch) else { return 0 };
@@ -169,7 +169,7 @@ mod tests {
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     }
 
-    /// Rows are taken from all batches at once, which costs time for each batch, even for one without rows.
+    /// Taking rows touches all batches, which costs time for each batch, even for a batch without rows.
     #[test]
     fn many_small_batches_become_few() {
         let (mut batches, mut next) = (Vec::new(), 0);

@@ -1,8 +1,8 @@
-//! Copies files from one store to another, through memory and in parallel.
+//! Copies files from one store to another, through memory and concurrently.
 //!
-//! - A file is copied in pieces, so that memory is bounded by the number of files that are copied at the same time.
-//! - It is an error if a copy does not have the size that its source and the log state. Copies are durable when this
-//!   returns.
+//! - A file is copied in pieces, so that memory is limited by the number of files that are copied at the same time.
+//! - It is an error if the size of a copy differs from the size of its source, or from the size in the log. Copies
+//!   are durable when the function returns.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::runtime::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::storage::{MISSING_FILE_HINT, Storage};
 
-/// The number of bytes that are read of a file at once.
+/// The number of bytes of a file that are read at once.
 const PIECE: u64 = 4 << 20;
 
 /// The number of local files that are copied at the same time.
@@ -28,14 +28,15 @@ pub(super) struct Copy {
     pub(super) from: LogPath,
     /// The decoded path of the copy, relative to the clone.
     pub(super) to: String,
-    /// The size, if the log has it.
+    /// The size in bytes, if the log states it.
     pub(super) size: Option<u64>,
 }
 
 /// Copies files.
 ///
 /// # Errors
-/// `FileNotFound` for a missing file, `CorruptData` for one of another size; errors of both stores.
+/// Returns `FileNotFound` for a missing file, `CorruptData` for a file with a different size, and errors of both
+/// stores.
 pub(super) fn copy_all(source: &Snapshot, target: &Storage, copies: &[Copy]) -> Result<()> {
     let threads = source.storage().most_readers().min(target.most_readers()).max(parallel::exactly(FILES));
     let progress = Progress::new("CLONE", target.url(), copies.len() as u64, "files");

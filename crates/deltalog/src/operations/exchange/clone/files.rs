@@ -21,16 +21,16 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::row_counts::{Counted, with_certain_counts};
 
-/// How a clone gets the files of its source.
+/// How a clone refers to the files of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It refers to them by absolute paths.
+    /// By absolute paths.
     Shallow,
-    /// It copies them.
+    /// By copies in the clone's own directory.
     Deep,
 }
 
-/// The differences between the files of a clone and the files of the table that it replaces.
+/// The changes that turn the files of the replaced table into the files of the clone.
 pub(super) struct ClonedFiles {
     /// The files that are added, as `add` actions.
     pub(super) adds: Vec<RecordBatch>,
@@ -43,16 +43,16 @@ pub(super) struct ClonedFiles {
     vectors: Vec<Copy>,
 }
 
-/// A data file that is copied.
+/// A data file to copy.
 #[derive(Debug)]
 pub(super) struct DataCopy {
     pub(super) from: LogPath,
     pub(super) size: u64,
-    /// The decoded path of the directory of the copy, relative to the clone; empty, or with a slash at the end.
+    /// The decoded path of the directory of the copy, relative to the clone. It is empty, or ends with a slash.
     pub(super) directory: String,
-    /// The unique part of the name, which ensures that a copy never replaces a file.
+    /// The unique part of the copy's name, which ensures that a copy never replaces a file.
     unique: Uuid,
-    /// The rest of the name.
+    /// The rest of the copy's name.
     pub(super) name: String,
 }
 
@@ -68,8 +68,8 @@ impl ClonedFiles {
     /// Copies nothing yet.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store. `Unsupported` for files of the source outside the roots that the caller
-    /// has allowed.
+    /// Returns `CorruptLog`, and errors of the store. Returns `Unsupported` for files of the source outside of the
+    /// roots that the caller has allowed.
     pub(super) fn of(
         source: &Snapshot,
         target: &Storage,
@@ -78,7 +78,7 @@ impl ClonedFiles {
         tracks_rows: bool,
         environment: &Environment,
     ) -> Result<Self> {
-        // If row tracking begins with this clone, files that were kept would have no row ids.
+        // If row tracking begins with this clone, files that the table keeps would have no row ids.
         let begins_ids =
             tracks_rows && base.is_some_and(|base| !base.protocol().supports(&TableFeature::RowTracking));
         let resolver = PathResolver::new(target.root())?;
@@ -114,7 +114,7 @@ impl ClonedFiles {
             metrics.source_bytes += bytes;
             let adds = adds_of(&batch)?;
             let cloned = adds.iter().map(|add| making.clone_of(add.clone())).collect::<Result<Vec<_>>>()?;
-            // Maps the paths of the clone's files to the paths of the source's files.
+            // Maps the path of each file of the clone to the path of the source's file.
             let sources: HashMap<&str, &str> = cloned
                 .iter()
                 .zip(&adds)
@@ -169,13 +169,13 @@ impl ClonedFiles {
         &self.copies
     }
 
-    /// Returns the paths of all copies, in the form of actions.
+    /// Returns the paths of all copies, as actions contain them.
     pub(super) fn copied_paths(&self) -> Vec<String> {
         let files = self.copies.iter().map(|copy| path::encode(&copy.path()));
         files.chain(self.vectors.iter().map(|copy| path::encode(&copy.to))).collect()
     }
 
-    /// Copies the files that the target does not have.
+    /// Copies the files that the target does not have yet.
     ///
     /// # Errors
     /// Returns the same errors as [`copy_all`].
@@ -189,8 +189,8 @@ impl ClonedFiles {
         copy_all(source, target, &all)
     }
 
-    /// Makes sure that the data files that the engine has copied exist and are durable. Then copies the deletion vector
-    /// files, which the engine does not copy.
+    /// Makes sure that the data files which the engine has copied exist and are durable. Then copies the files with
+    /// deletion vectors, which the engine does not copy.
     ///
     /// # Errors
     /// Returns the same errors as [`Storage::sync_reported`] and [`copy_all`].
@@ -203,10 +203,12 @@ impl ClonedFiles {
         }
     }
 
-    /// Changes the names of the copies to the ones that the engine has chosen, given by their unique parts in order.
+    /// Renames the copies in the plan to the names that the engine has chosen, which are given by their unique parts,
+    /// in order.
     ///
     /// # Errors
-    /// `CorruptLog`, but this never happens, because the actions were made here.
+    /// Returns `CorruptLog` if an action is invalid, which cannot happen because the actions were made by this
+    /// process.
     pub(super) fn rename(&mut self, unique: impl IntoIterator<Item = Uuid>) -> Result<()> {
         let mut names = HashMap::with_capacity(self.copies.len());
         for (copy, unique) in self.copies.iter_mut().zip(unique) {
@@ -230,22 +232,22 @@ impl ClonedFiles {
     }
 }
 
-/// Makes the file actions of a clone.
+/// Creates the file actions of a clone.
 struct Making<'a> {
     source: &'a Snapshot,
     way: Way,
     environment: &'a Environment,
-    /// The files of the target that are copies, keyed by the files they were copied from.
+    /// The files of the target that are copies, by the table id and path of the original.
     copied: HashMap<(String, String), Add>,
     copies: Vec<DataCopy>,
-    /// The new id of each copied file with deletion vectors.
+    /// For each file with deletion vectors that is copied, its new id.
     vector_ids: HashMap<LogPath, Uuid>,
     vectors: Vec<Copy>,
 }
 
 impl Making<'_> {
     fn clone_of(&mut self, file: Add) -> Result<Add> {
-        // The row ids of the source have no meaning in the clone.
+        // The row ids of the source are not valid in the clone.
         let file = Add { data_change: true, base_row_id: None, default_row_commit_version: None, ..file };
         match self.way {
             Way::Shallow => self.referring(file),
@@ -255,10 +257,10 @@ impl Making<'_> {
 
     fn referring(&self, file: Add) -> Result<Add> {
         let resolver = self.source.resolver();
-        // Paths are spelled as Hadoop spells them, because the JVM implementation compares them as text with the paths
-        // that Spark reports.
+        // Paths are spelled as Hadoop spells them, because the JVM implementation compares them with the paths that
+        // Spark reports.
         let absolute = |path: &LogPath| resolver.absolute(path).to_uri().replacen("file:///", "file:/", 1);
-        // If the source is not allowed to read a file, its clone is not allowed either.
+        // If the source is not allowed to read a file, neither is its clone.
         let allowed = |path: &LogPath| match path {
             LogPath::Relative(_) => Ok(()),
             LogPath::Absolute(path) => resolver.resolve(&path.to_uri()).map(drop),
@@ -292,7 +294,7 @@ impl Making<'_> {
             return Ok(known.clone());
         }
         let (path, row_ids) = match known {
-            // The rows are the same as in the earlier copy, so they keep their ids.
+            // The rows are the same as in the earlier copy, so they keep their row ids.
             Some(known) => (known.path.clone(), (known.base_row_id, known.default_row_commit_version)),
             None => {
                 let copy = self.new_copy(&file)?;
@@ -315,7 +317,7 @@ impl Making<'_> {
             .map_err(|_| Error::corrupt_log("the size of the file is negative").at_path(&file.path))?;
         let (directory, name) = match &from {
             LogPath::Relative(path) => path.rsplit_once('/').unwrap_or(("", path)),
-            // Files outside of the source are in none of its partition directories.
+            // Files outside of the source's directory do not belong to one of its partition directories.
             LogPath::Absolute(path) => ("", path.path().rsplit_once('/').map_or("", |(_, name)| name)),
         };
         let slash = if directory.is_empty() { "" } else { "/" };
@@ -323,8 +325,8 @@ impl Making<'_> {
         Ok(DataCopy { from, size, directory, unique: self.environment.uuid(), name })
     }
 
-    /// Returns the descriptor of a deletion vector for the clone. The file of the vector is copied once, even if it
-    /// holds several vectors.
+    /// Returns the descriptor of a deletion vector in the clone. The file that contains the vector is copied only
+    /// once, even if it contains several vectors.
     fn vector(&mut self, vector: &DeletionVectorDescriptor) -> Result<DeletionVectorDescriptor> {
         let resolver = self.source.resolver();
         let Some(from) = vector_path(vector, resolver)? else { return Ok(vector.clone()) };
@@ -344,7 +346,7 @@ impl Making<'_> {
     }
 }
 
-/// Returns the actions `adds` with reliable numbers of rows. `sources` maps the paths of the clone's files to the files
+/// Returns the actions `adds` with exact numbers of rows. `sources` maps the paths of the clone's files to the files
 /// of `source`.
 fn with_counted_rows(
     source: &Snapshot,
@@ -358,8 +360,8 @@ fn with_counted_rows(
     batches_of_adds(&with_certain_counts(source, &files)?)
 }
 
-/// Returns the files of a table that are copies, keyed by the files they were copied from. A file outside the table is
-/// not a copy, even if it has the tag: a shallow clone of a deep clone may have kept the tag.
+/// Returns the files of a table that are copies, by the table id and path of their original. A file outside of the
+/// table's directory is not a copy, even if it has the tag: a shallow clone of a deep clone may have kept the tag.
 fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((String, String), Add)>> {
     let is_inside = |path: &LogPath| matches!(path, LogPath::Relative(_));
     let mut copies = Vec::new();
@@ -376,8 +378,8 @@ fn copies_in(batch: &RecordBatch, resolver: &PathResolver) -> Result<Vec<((Strin
     Ok(copies)
 }
 
-/// Returns the part of the original's name that a copy's name contains. It omits the unique part of an earlier copy, so
-/// that copies of copies do not get ever longer names, and shortens very long names.
+/// Returns the part of the original's name that a copy's name contains. The unique part of an earlier copy is
+/// omitted, so that names of copies of copies do not become longer and longer. Very long names are shortened.
 fn name_in_copy(name: &str) -> &str {
     const MOST: usize = 200;
     let is_unique = |text: &str| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());

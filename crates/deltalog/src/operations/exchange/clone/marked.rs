@@ -1,8 +1,8 @@
-//! Deletes files that an engine has copied for a clone that was not completed.
+//! Deletes files that an engine has copied for a clone which was not completed.
 //!
-//! - Tasks that the engine has abandoned do not report their copies, but the copies can be found by the mark in their
-//!   names. No version refers to a file with this mark.
-//! - Hadoop keeps the checksum of a local file in a hidden file next to it.
+//! - Tasks that the engine has abandoned do not report their copies. The copies can be found by the mark of the clone
+//!   in their names, because no version refers to a file with this mark.
+//! - Hadoop stores the checksum of a local file in a hidden file next to it.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,9 @@ use crate::error::Result;
 use crate::runtime::parallel;
 use crate::storage::Storage;
 
-/// Deletes the files in `directories`, decoded and relative to the table, whose names begin with the mark. Files that
-/// cannot be deleted are left for VACUUM without an error, so that the caller reports why the clone itself has failed.
+/// Deletes the files in `directories` whose names begin with the mark. The directories are decoded and relative to
+/// the table. Files that cannot be deleted are left for VACUUM, without an error, so that the caller can report why
+/// the clone itself has failed.
 pub(super) fn delete_marked(target: &Storage, directories: BTreeSet<&str>, mark: u64) {
     let mark = format!("{mark:016x}");
     let directories: Vec<&str> = directories.into_iter().collect();

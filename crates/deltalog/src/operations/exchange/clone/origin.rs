@@ -1,14 +1,14 @@
-//! The origin of a copied file, which is recorded in a tag of the copy's `add` action. (PROTOCOL, "Add File and Remove
+//! Records where a copied file comes from, in a tag of the copy's `add` action. (PROTOCOL, "Add File and Remove
 //! File": `tags`.)
 //!
 //! ```text
 //!   deltalog.clonedFrom: <id of the source> <path in its log> <id of its vector> <id of the vector's copy>
 //! ```
 //!
-//! - The tag lets a repeated clone recognize the data files that it has already copied. Data files are never changed,
-//!   so the same path of the same table always has the same content.
-//! - The deletion vector of a file may have changed since, in the source or in the clone. Therefore the tag also has
-//!   the ids of vectors that are stored in files; `-` stands for any other vector.
+//! - By the tag, a repeated clone recognizes the data files that it has already copied. Data files are never changed,
+//!   so a path in a table always has the same content.
+//! - The deletion vector of a file may have changed since, in the source or in the clone. The tag therefore also
+//!   contains the ids of deletion vectors that are stored in files; `-` stands for all other vectors.
 
 use crate::protocol::{Add, DeletionVectorDescriptor, DeletionVectorStorage};
 
@@ -18,16 +18,16 @@ pub(super) const TAG: &str = "deltalog.clonedFrom";
 /// The origin of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// The data file: the id of its table, and its path there.
+    /// The original data file: the id of its table, and its path in that table.
     pub(super) file: (String, String),
-    /// The id of its deletion vector in the source.
+    /// The id of the original's deletion vector in the source.
     pub(super) vector: String,
-    /// The id of the copy of that vector.
+    /// The id of the copy of that deletion vector.
     pub(super) copy: String,
 }
 
 impl Origin {
-    /// Returns the tag that the copy of a file of the table `source` gets.
+    /// Returns the tag for the copy of a file of the table `source`.
     pub(super) fn new(source: &str, file: &Add, copy: Option<&DeletionVectorDescriptor>) -> Self {
         Self {
             file: (source.to_owned(), file.path.clone()),
@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// Returns the origin of a file of a clone, if it is a copy.
+    /// Returns the origin of a file, if it is a copy.
     pub(super) fn of(file: &Add) -> Option<Self> {
         let text = file.tags.as_ref()?.get(TAG)?.as_deref()?;
         let parts: Vec<&str> = text.split(' ').collect();
@@ -48,8 +48,8 @@ impl Origin {
         })
     }
 
-    /// Returns whether the vector of the clone's file `cloned` is a copy of the vector of the source's file
-    /// `file`.
+    /// Returns whether the deletion vector of `cloned`, a file of the clone, is a copy of the deletion vector of
+    /// `file`, the original in the source.
     pub(super) fn has_same_vector(&self, file: &Add, cloned: &Add) -> bool {
         let is_in_file =
             |vector: &DeletionVectorDescriptor| vector.storage_type != DeletionVectorStorage::Inline;

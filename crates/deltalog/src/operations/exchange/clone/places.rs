@@ -1,12 +1,12 @@
-//! Checks where a clone may be placed.
+//! Checks the location of a clone.
 
 use crate::error::{Error, Result};
 use crate::protocol::{PathResolver, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Refuses to clone a table onto itself, and to place one table inside the other, where the files of one would be among
-/// the files of the other.
+/// Refuses to clone a table onto itself, and to place one of the two tables inside of the other's directory, where
+/// their files would be mixed.
 pub(super) fn check_places(source: &Snapshot, target: &Storage, is_shallow: bool) -> Result<()> {
     if source.protocol().supports(&TableFeature::CatalogManaged) {
         return Err(Error::unsupported("a table that a catalog manages cannot be cloned")

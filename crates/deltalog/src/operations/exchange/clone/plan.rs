@@ -1,18 +1,18 @@
-//! A planned clone: its copies can be made by this process or by an engine before it is committed.
+//! Plans a clone. Its files can then be copied by this process or by an engine, before the clone is committed.
 //!
 //! ```text
 //!   plan_clone ──► ClonePlan ──┬─ execute ─────────────────────────────────────┬──► one commit
 //!                              └─ copies ──► an engine copies ─ commit_copied ─┘
 //! ```
 //!
-//! - The names of all copies of an engine begin with the mark of the plan. The engine chooses another rest of the
-//!   unique part for each attempt, so an attempt that continues although it is presumed dead writes to a file that no
-//!   version refers to.
-//! - The engine's report is compared with the plan: each file must be there once, with the size that the log states.
-//!   This process must also find the copies in the location of the table.
-//! - If the engine fails, its copies are found by their mark, because the engine does not report the copies of
+//! - The unique parts of the names of all copies that an engine makes begin with the mark of the plan. The engine
+//!   chooses a different rest for each attempt. An attempt that continues although it is presumed dead therefore
+//!   writes to a file that no version refers to.
+//! - The engine's report is compared with the plan: each file must occur exactly once, with the size that the log
+//!   states. This process must also find the copies in the table's location.
+//! - If the engine fails, its copies are found by the mark, because the engine does not report the copies of
 //!   abandoned attempts.
-//! - The files with deletion vectors are small and always copied here.
+//! - Files with deletion vectors are small, and this process always copies them itself.
 
 use super::files::{ClonedFiles, DataCopy, Way};
 use super::marked::delete_marked;
@@ -31,7 +31,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use uuid::Uuid;
 
-/// A planned clone. Nothing has been copied yet.
+/// A planned clone. No files have been copied yet.
 pub struct ClonePlan {
     source: Snapshot,
     target: Storage,
@@ -39,7 +39,7 @@ pub struct ClonePlan {
     /// The first half of the unique part in the names of the copies that an engine makes.
     mark: u64,
     cloned: Cloned,
-    /// `None` if there is nothing to do.
+    /// The work to do; `None` if there is nothing to do.
     work: Option<Work>,
 }
 
@@ -52,15 +52,15 @@ struct Work {
     operation: Operation,
 }
 
-/// A data file that is to be copied. The path of the copy is `<start><unique>-<name>`, where the engine chooses
-/// `<unique>`.
+/// A data file to copy. The path of the copy is `<start><unique>-<name>`, where the engine chooses `<unique>`.
 #[derive(Debug, Clone)]
 pub struct FileCopy<'a> {
     /// The file of the source.
     pub from: &'a LogPath,
-    /// Its size, in bytes.
+    /// The size of the file, in bytes.
     pub size: u64,
-    /// The beginning of the copy's path, decoded and relative to the clone: the directory, and the mark of the plan.
+    /// The beginning of the copy's path, decoded and relative to the clone: the directory, followed by the mark of
+    /// the plan.
     pub start: String,
     /// The end of the name of the copy.
     pub name: &'a str,
@@ -77,10 +77,10 @@ pub struct CopiedFile {
     pub size: u64,
 }
 
-/// Plans a clone of `source` at `target`.
+/// Plans a clone of `source` at `target`, without copying files.
 ///
 /// # Errors
-/// Returns the same errors as [`super::clone_table`], without the errors of copies and of the commit.
+/// Returns the same errors as [`super::clone_table`], except for the errors of copying and of the commit.
 pub fn plan_clone(
     source: &Snapshot,
     target: &Storage,
@@ -136,7 +136,7 @@ pub fn plan_clone(
 }
 
 impl ClonePlan {
-    /// Returns the data files that are to be copied, in the order of their indices.
+    /// Returns the data files to copy, ordered by their indices.
     pub fn copies(&self) -> impl ExactSizeIterator<Item = FileCopy<'_>> {
         self.data_copies().iter().map(|copy| FileCopy {
             from: &copy.from,
@@ -146,7 +146,7 @@ impl ClonePlan {
         })
     }
 
-    /// Returns the size of the data files that are to be copied, in bytes.
+    /// Returns the total size of the data files to copy, in bytes.
     pub fn bytes(&self) -> u64 {
         self.data_copies().iter().map(|copy| copy.size).sum()
     }
@@ -155,7 +155,7 @@ impl ClonePlan {
         self.work.as_ref().map_or(&[], |work| work.files.copies())
     }
 
-    /// Copies the files, and commits.
+    /// Copies the files, and commits the clone.
     ///
     /// # Errors
     /// Returns the same errors as [`super::clone_table`].
@@ -163,11 +163,11 @@ impl ClonePlan {
         self.commit(ClonedFiles::copy)
     }
 
-    /// Commits the copies that an engine has made. If the commit fails, the copies are deleted.
+    /// Commits the clone after an engine has made the copies. If the commit fails, the copies are deleted.
     ///
     /// # Errors
-    /// Returns the same errors as [`super::clone_table`]. `CorruptData` if a report does not fit the plan;
-    /// `FileNotFound` if copies are not in the clone's location as this process sees it.
+    /// Returns the same errors as [`super::clone_table`], `CorruptData` if a report does not match the plan, and
+    /// `FileNotFound` if this process does not find the copies in the clone's location.
     pub fn commit_copied(mut self, copied: &[CopiedFile]) -> Result<Cloned> {
         let unique = match self.unique_names(copied) {
             Ok(unique) => unique,
@@ -183,13 +183,13 @@ impl ClonePlan {
         self.commit(ClonedFiles::complete)
     }
 
-    /// Deletes the copies that an engine has made before it failed, including copies that it has not reported.
+    /// Deletes the copies that an engine made before it failed, including copies that it has not reported.
     pub fn abandon(self) {
         let directories = self.data_copies().iter().map(|copy| copy.directory.as_str()).collect();
         delete_marked(&self.target, directories, self.mark);
     }
 
-    /// Returns the unique parts of the names of the copies, in the order of [`ClonePlan::copies`].
+    /// Returns the unique parts of the copies' names, in the order of [`ClonePlan::copies`].
     fn unique_names(&self, copied: &[CopiedFile]) -> Result<Vec<Uuid>> {
         let all = self.data_copies();
         let mut found = vec![None; all.len()];
@@ -215,7 +215,7 @@ impl ClonePlan {
         .collect()
     }
 
-    /// Creates the missing copies, and commits.
+    /// Creates the missing copies by calling `copy`, and commits the clone.
     fn commit(self, copy: impl FnOnce(&ClonedFiles, &Snapshot, &Storage) -> Result<()>) -> Result<Cloned> {
         let Self { source, target, environment, mut cloned, work, .. } = self;
         let Some(work) = work else { return Ok(cloned) };
@@ -276,7 +276,7 @@ impl Work {
     }
 }
 
-/// Describes the commit with the names that the JVM implementation uses.
+/// Returns the description of the commit, with the names that the JVM implementation uses.
 fn described(
     mut operation: Operation,
     source: String,

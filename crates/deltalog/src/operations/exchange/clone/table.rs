@@ -1,15 +1,15 @@
-//! The protocol and metadata of a clone.
+//! Determines the protocol and metadata of a clone.
 //!
-//! | what | as in |
+//! | part of the clone | where it comes from |
 //! | --- | --- |
 //! | schema, partitioning, clustering columns, domains of users | the source |
 //! | properties | the source, or the request |
 //! | features of the protocol | the source, and the table that the clone replaces |
-//! | table id, time of creation, name, description | the table that the clone replaces; new ones otherwise |
-//! | in-commit timestamps: since when; protection of checkpoints | that table: they are about the log |
-//! | the highest column id | whichever is higher |
-//! | columns for the ids of moved rows | new ones: ids in the files of the source count in the source |
-//! | progress of applications, high water mark of row ids | that table |
+//! | table id, time of creation, name, description | the replaced table; new ones if there is none |
+//! | when in-commit timestamps began; protection of checkpoints | the replaced table, because they concern its log |
+//! | the highest column id | the source or the replaced table, whichever is higher |
+//! | columns for the row ids of moved rows | new ones, because row ids of the source are not valid in the clone |
+//! | progress of applications, high water mark of row ids | the replaced table |
 
 use std::collections::BTreeMap;
 
@@ -25,24 +25,25 @@ use crate::protocol::{
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// The properties that belong to the log of a particular table or to the ids that it has assigned. A clone does not
-/// take them from its source.
+/// The properties that belong to the log of a particular table, or to the ids that the table has assigned. A clone
+/// does not copy them from its source.
 const OF_THE_TABLE: [&str; 5] =
     [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, PROTECTED_BEFORE, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN];
 
-/// The protocol, metadata and domains of the clone's commit.
+/// The protocol, metadata and metadata domains that the clone's commit sets.
 pub(super) struct ClonedTable {
     pub(super) protocol: Protocol,
     pub(super) metadata: Metadata,
-    /// The domains that differ from the domains of the table that the clone replaces.
+    /// The metadata domains that differ from the domains of the replaced table.
     pub(super) domains: Vec<DomainMetadata>,
 }
 
 impl ClonedTable {
-    /// Returns the protocol, metadata and domains of a clone of `source`, which replaces `base` if that is given.
+    /// Returns the protocol, metadata and metadata domains of a clone of `source`, which replaces `base` if that is
+    /// given.
     ///
     /// # Errors
-    /// `InvalidArgument` for properties that the table cannot have. `Unsupported` if it could not be written.
+    /// Returns `InvalidArgument` for properties that the table cannot have, `Unsupported` if it could not be written,
     /// `CorruptLog`, and errors of the store.
     pub(super) fn of(
         source: &Snapshot,
@@ -93,14 +94,14 @@ impl ClonedTable {
         Ok(Self { protocol, metadata, domains: domains(source, base)? })
     }
 
-    /// Returns whether `base` has the same actions.
+    /// Returns whether `base` already has the same protocol, metadata and domains.
     pub(super) fn is_unchanged(&self, base: &Snapshot) -> bool {
         self.protocol == *base.protocol() && self.metadata == *base.metadata() && self.domains.is_empty()
     }
 }
 
-/// Returns the changes that turn the domains of `base` into the domains of `source`. User domains that only `base` has
-/// are kept.
+/// Returns the changes that turn the metadata domains of `base` into those which the clone of `source` has. Domains
+/// of users that only `base` has are kept.
 fn domains(source: &Snapshot, base: Option<&Snapshot>) -> Result<Vec<DomainMetadata>> {
     let wanted = source.domain_metadata()?;
     let found = base.map(Snapshot::domain_metadata).transpose()?.unwrap_or_default();

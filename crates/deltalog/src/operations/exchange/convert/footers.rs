@@ -1,11 +1,11 @@
-//! Reads the footers of the files: their schemas and statistics. Protocol: "Delta Data Type to Parquet Type Mappings",
-//! "Per-file Statistics".
+//! Reads the footers of the files to convert: their schemas and statistics. (Protocol: "Delta Data Type to Parquet
+//! Type Mappings", "Per-file Statistics".)
 //!
-//! - Footers are read in parallel, some thousand files at a time. Only its `add` action is kept of each file, so that
-//!   memory does not depend on the sizes of the footers.
-//! - Files with the same schema share its converted form.
-//! - Statistics are bounds from the footers, as for files that engines report ([`crate::values::stats`]); no page is
-//!   read.
+//! - Footers are read in parallel, a few thousand files at a time. Only the `add` action of each file is kept, so
+//!   that memory does not depend on the sizes of the footers.
+//! - Files with the same schema share the schema's converted form.
+//! - Statistics are bounds from the footers, as for files that engines report ([`crate::values::stats`]). No pages
+//!   are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,19 +29,19 @@ use crate::values::int96::fields_with_micros;
 use crate::values::stats::{CollectOptions, collect_stats};
 use crate::write::{FOOTER_THREADS, read_footer, selected_columns};
 
-/// The number of files whose `add` actions are held as structs at the same time.
+/// The number of files whose `add` actions are held as Rust structs at the same time.
 const CHUNK: usize = 4096;
 
-/// How many schemas are remembered to recognize files with the same schema.
+/// The number of schemas that are remembered to recognize files with the same schema.
 const SCHEMAS: usize = 64;
 
-/// How footers are read.
+/// The settings for reading footers.
 pub(super) struct Footers<'a> {
     pub(super) storage: &'a Storage,
-    /// The properties of the table, which decide which columns have statistics.
+    /// The properties of the table, which determine the columns that have statistics.
     pub(super) configuration: &'a BTreeMap<String, String>,
     pub(super) partition_by: &'a StructType,
-    /// Whether to keep statistics other than the number of rows.
+    /// Whether to keep statistics in addition to the number of rows.
     pub(super) statistics: bool,
 }
 
@@ -49,10 +49,10 @@ pub(super) struct Footers<'a> {
 struct Shared {
     /// The schema in the files.
     parquet: Type,
-    /// The path of one of the files.
+    /// The path of one of these files, for error messages.
     path: String,
     columns: StructType,
-    /// The schema in Arrow's types.
+    /// The schema with Arrow types.
     arrow: Schema,
     options: CollectOptions,
 }
@@ -126,7 +126,7 @@ impl Footers<'_> {
         Ok((shared, add))
     }
 
-    /// Returns the columns of a file. Files with the same schema share one value.
+    /// Returns the columns of a file. Files with the same schema share one instance.
     fn shared(
         &self,
         path: &str,
@@ -151,7 +151,7 @@ impl Footers<'_> {
         }
         let arrow = columns.to_arrow()?;
         let indexed = selected_columns(self.configuration, &arrow).map_err(|error| {
-            // These errors are not about a log, because the schema is not in a log yet.
+            // The schema is not in a log yet, so an error in it does not mean that the log is corrupt.
             Error::invalid_argument(error.to_string())
         })?;
         let options = CollectOptions { columns: indexed, is_own: false };
@@ -170,13 +170,13 @@ impl Footers<'_> {
     }
 }
 
-/// The columns of all files so far.
+/// The merged columns of all files so far.
 #[derive(Default)]
 struct Merged {
     columns: Option<StructType>,
-    /// The names of the columns that every file has.
+    /// The names of the columns that all files have.
     common: BTreeSet<String>,
-    /// Some of the merged schemas, so that an error can name a file.
+    /// Some of the schemas that were merged, so that an error can name one of their files.
     schemas: Vec<Arc<Shared>>,
 }
 
@@ -203,7 +203,7 @@ impl Merged {
     }
 
     fn refusal(&self, clash: &Clash, shared: &Shared) -> Error {
-        // The type in the merged schema may come from a third file.
+        // The conflicting type in the merged schema may come from yet another file.
         let alone = self.schemas.iter().find_map(|known| {
             let other = merge(&known.columns, &shared.columns).err()?;
             (other.column == clash.column).then(|| (known.path.as_str(), other))
@@ -221,13 +221,13 @@ impl Merged {
     }
 }
 
-/// Returns the columns of a file, with the types that readers of a table see.
+/// Returns the columns of a file, with the types that a table would have.
 ///
 /// # Errors
-/// `Unsupported` for a type that a column of a table cannot have.
+/// Returns `Unsupported` for a type that a column of a table cannot have.
 fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
     let descriptor = footer.file_metadata().schema_descr();
-    // The Arrow types that the writer noted are ignored, as other readers ignore them.
+    // The Arrow schema that the writer stored is ignored, because other readers ignore it.
     let arrow = parquet_to_arrow_schema(descriptor, None)
         .map_err(|error| Error::corrupt_data("the file's schema cannot be read").with_source(error))?;
     let fields = fields_with_micros(arrow.fields(), descriptor, Some("UTC"));
@@ -240,7 +240,7 @@ fn columns_of(footer: &ParquetMetaData) -> Result<StructType> {
     nullable(&StructType::types_from_arrow(&Schema::new(fields))?)
 }
 
-/// Returns the name of a column with timestamps in nanoseconds, at any depth.
+/// Returns the name of a column that contains timestamps in nanoseconds, at any depth.
 fn nanoseconds(fields: &Fields) -> Option<&str> {
     fn has(data_type: &ArrowType) -> bool {
         match data_type {

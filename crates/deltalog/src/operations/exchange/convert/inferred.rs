@@ -3,13 +3,13 @@
 //!
 //! | values | type |
 //! | --- | --- |
-//! | whole numbers | integer, else long, else a decimal without fraction |
+//! | whole numbers | integer, or long, or a decimal without fraction if they are too large |
 //! | other numbers | double |
 //! | `yyyy-MM-dd`, with or without a time | date, timestamp |
-//! | anything else, also a mixture | string |
+//! | anything else, including a mixture | string |
 //!
-//! NULL has any type; a column with nothing else is a string. Java, and therefore Spark, takes texts such as `1d` and
-//! `0x1p3` for numbers. Here they stay strings, so the conversion does not change them.
+//! NULL fits every type; a column that contains only NULL is a string. Java, and therefore Spark, reads strings such
+//! as `1d` and `0x1p3` as numbers. Here they remain strings, so that the conversion does not change them.
 
 use crate::protocol::PrimitiveType;
 use crate::protocol::text::{parse_date, parse_exact_timestamp};
@@ -54,7 +54,7 @@ fn is_double(text: &str) -> bool {
             && text.parse::<f64>().is_ok())
 }
 
-/// Returns a type that can hold the values of both (`PartitioningUtils.findWiderTypeForPartitionColumn`).
+/// Returns a type that can hold the values of both types (`PartitioningUtils.findWiderTypeForPartitionColumn`).
 fn wider(a: PrimitiveType, b: PrimitiveType) -> PrimitiveType {
     use PrimitiveType as P;
     match (a, b) {

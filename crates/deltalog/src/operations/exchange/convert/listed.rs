@@ -1,4 +1,4 @@
-//! Reads the files to convert from a list that the caller passes, such as a manifest.
+//! Reads the files to convert from a list that the caller passes, for example from a manifest.
 
 use std::collections::HashMap;
 
@@ -14,19 +14,20 @@ use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PathResolver, StructType, to_log_string};
 use crate::storage::Storage;
 
-/// The content of a list.
+/// The contents of a list of files.
 pub(super) struct List {
     pub(super) files: Vec<FoundFile>,
     pub(super) partitions: Vec<Partition>,
-    /// The partition columns, if the list has their types.
+    /// The partition columns, if the list has a type for each of them.
     pub(super) columns: Option<StructType>,
 }
 
-/// Reads the list.
+/// Reads a list of files.
 ///
 /// # Errors
-/// `SchemaMismatch` if the list lacks a column, or has one of the wrong type or of a type that no table has.
-/// `InvalidArgument` for a row with a missing value, and for a path that is outside the directory or occurs twice.
+/// Returns `SchemaMismatch` if the list lacks a column, or has a column of a wrong type or of a type that no table
+/// has. Returns `InvalidArgument` for a row with a missing value, and for a path that is outside of the directory or
+/// occurs twice.
 pub(super) fn read(storage: &Storage, files: impl RecordBatchReader) -> Result<List> {
     let resolver = PathResolver::new(storage.root())?;
     let partition_columns = match files.schema().column_with_name("partition_values") {
@@ -81,7 +82,7 @@ fn typed_columns(values: &DataType) -> Result<Option<StructType>> {
     }
 }
 
-/// The columns of a batch of the list.
+/// The columns of one batch of the list.
 struct Columns {
     path: StringArray,
     size: Int64Array,
@@ -89,7 +90,7 @@ struct Columns {
     partition_values: Option<PartitionValues>,
 }
 
-/// The partition values of the files.
+/// The partition values of the files in a batch.
 enum PartitionValues {
     Texts(arrow::array::MapArray),
     Typed(Vec<(String, ArrayRef)>, StructArray),
@@ -127,7 +128,7 @@ impl Columns {
         })
     }
 
-    /// Returns path, size and time.
+    /// Returns the path, size and modification time of the file in a row.
     fn row(&self, row: usize) -> Result<(&str, u64, i64)> {
         let columns: [(&str, &dyn Array); 3] =
             [("path", &self.path), ("size", &self.size), ("modification_time", &self.modified_ms)];

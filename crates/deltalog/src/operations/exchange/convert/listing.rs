@@ -2,12 +2,12 @@
 //!
 //! - Names that begin with `_` or `.` are hidden, except for the directories of partition columns (`_p=1`), as in
 //!   Spark.
-//! - Links to directories are not followed, and VACUUM does not follow them either, because their files are not in the
+//! - Links to directories are not followed. VACUUM does not follow them either, because their files are not in the
 //!   directory.
-//! - A directory with its own log is another table, and only that log tells which of its files are live, so it is
-//!   refused.
-//! - The output of a Spark stream is refused as well: its log tells which files count, and files from failed attempts
-//!   do not.
+//! - A directory with its own log is refused: it is another table, and only that table's log shows which of its files
+//!   are live.
+//! - The output of a Spark stream is refused as well: its log shows which files are valid, and files from failed
+//!   attempts are not valid.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,15 +20,15 @@ use crate::log::LOG_DIRECTORY;
 use crate::operations::maintain::vacuum::{is_hidden, name_of};
 use crate::storage::{FileMeta, Storage};
 
-/// The log of a Spark stream that writes files to a directory.
+/// The directory with the log of a Spark stream that writes files.
 const STREAM_LOG: &str = "_spark_metadata";
 
 /// Returns the files below the root, and the partitions that their directories name. `columns` are the partition
-/// columns that the caller knows.
+/// columns, if the caller knows them.
 ///
 /// # Errors
-/// `InvalidArgument` for a directory that contains a table, and for a directory whose name looks like a partition but
-/// is not one. Also errors of the store.
+/// Returns `InvalidArgument` for a directory that contains a table, and for a directory whose name looks like a
+/// partition but is not one. Also returns errors of the store.
 pub(super) fn find<'a>(
     storage: &Storage,
     columns: impl Iterator<Item = &'a str>,

@@ -1,12 +1,13 @@
-//! Merges the schemas of the files into the schema of the table. Protocol: "Schema Serialization Format", "Delta Data
-//! Type to Parquet Type Mappings".
+//! Merges the schemas of all files into the schema of the table. (Protocol: "Schema Serialization Format", "Delta
+//! Data Type to Parquet Type Mappings".)
 //!
-//! - Columns and nested fields that some files lack are NULL there. Their order is the order in which the files first
+//! - Columns and nested fields that some files lack are NULL in these files. Columns are ordered as the files first
 //!   list them.
-//! - Columns of the types `byte`, `short` and `integer` get the widest of these types, because Parquet stores them
-//!   alike. A column without values (`void`) takes the type it has in other files. Every other difference is refused:
-//!   reading older types requires type widening, which records each change of a type, and nothing was recorded here.
-//! - Two spellings of a name are refused, because readers that look for the exact name would find NULL.
+//! - A column whose files have different types among `byte`, `short` and `integer` gets the widest of them, because
+//!   Parquet stores them alike. A column without values (`void`) gets the type that it has in other files. All other
+//!   differences are refused: reading older types requires type widening, which records each change of a type, and no
+//!   changes were recorded here.
+//! - Two spellings of the same name are refused, because readers that look for the exact name would find NULL.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +15,19 @@ use crate::error::{Error, Result};
 use crate::protocol::schema::column_rules::EXISTS_DEFAULT;
 use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
 
-/// Why two schemas cannot be merged.
+/// The reason why two schemas cannot be merged.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clash {
-    /// The path of the column, or of the part of it, that differs.
+    /// The path of the column, or of the part of a column, whose types differ.
     pub(super) column: String,
-    /// Its types in both schemas.
+    /// The two types of the column.
     pub(super) found: [String; 2],
 }
 
-/// Returns a schema that can hold the rows of both.
+/// Returns a schema that can hold the rows of both schemas.
 ///
 /// # Errors
-/// The first column whose types cannot be merged.
+/// Returns the first column whose types cannot be merged.
 pub(super) fn merge(a: &StructType, b: &StructType) -> Result<StructType, Clash> {
     merge_fields(a, b, "")
 }
@@ -73,7 +74,7 @@ fn merge_types(a: &DataType, b: &DataType, path: &str) -> Result<DataType, Clash
     })
 }
 
-/// Returns the width, in bytes, of an integer type that Parquet stores in 32 bits.
+/// Returns the width in bytes of an integer type that Parquet stores in 32 bits; `None` for other types.
 fn small_width(primitive: PrimitiveType) -> Option<u8> {
     match primitive {
         PrimitiveType::Byte => Some(1),
@@ -93,19 +94,20 @@ fn described(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the columns that the caller has declared, if they can read files with the columns of `found`. All files have
-/// the columns in `common`.
+/// Returns the columns that the caller has declared, if a table with these columns can read files with the columns
+/// `found`. `common` are the columns that all files have.
 ///
 /// # Errors
-/// `SchemaMismatch` for a column of the files that was not declared, or that has another type. `Unsupported` for a
-/// column with a default value for rows of files that lack it.
+/// Returns `SchemaMismatch` for a column of the files that was not declared or has another type. Returns
+/// `Unsupported` for a column that has a default value for rows of files that lack it.
 pub(super) fn declared(
     known: &StructType,
     found: &StructType,
     common: &BTreeSet<String>,
 ) -> Result<StructType> {
     let has_old_value = |field: &&StructField| {
-        // Spark records in the metadata of an added column which value it has in older files, which lack it.
+        // If a column was added later, Spark records its value for older files, which lack it, in the column's
+        // metadata.
         let value = field.metadata.get(EXISTS_DEFAULT);
         value.is_some_and(|value| {
             value.as_str().is_none_or(|value| !value.trim().eq_ignore_ascii_case("null"))
@@ -137,7 +139,7 @@ pub(super) fn declared(
     };
     match merge(&readable, found) {
         Err(Clash { column, found: [expected, read] }) => return Err(differs(&column, &expected, &read)),
-        // If files have more columns or wider types than declared, the table does not change to fit them.
+        // The table's columns do not change to fit files that have more columns or wider types than were declared.
         Ok(both) if both != readable => {
             let fields = both.fields().iter().zip(readable.fields());
             let wider = fields.into_iter().find(|(both, known)| both != known);
@@ -161,7 +163,7 @@ pub(super) fn declared(
     StructType::try_new(fields.collect())
 }
 
-/// Returns the schema with everything nullable, at every depth, and without metadata.
+/// Returns the schema with all fields made nullable, at every depth, and without metadata.
 pub(super) fn nullable(schema: &StructType) -> Result<StructType> {
     let field =
         |field: &StructField| Ok(StructField::new(&field.name, nullable_type(&field.data_type)?, true));
@@ -197,7 +199,7 @@ mod tests {
         let merged =
             merge(&schema("b byte, a string, v void"), &schema("c long, b integer, v date")).unwrap();
         assert_eq!(merged, schema("b integer, a string, v date, c long"));
-        // The result does not depend on which schema comes first.
+        // The merged schema does not depend on the order of the two schemas.
         assert_eq!(merge(&schema("b integer"), &schema("b short")).unwrap(), schema("b integer"));
         assert_eq!(merge(&schema("v date"), &schema("v void")).unwrap(), schema("v date"));
     }

@@ -1,5 +1,5 @@
-//! CONVERT: turns a directory of Parquet files into a table, without moving the files. Protocol: "Creation of New Log
-//! Entries", "Add File and Remove File".
+//! CONVERT: turns a directory of Parquet files into a table, without moving the files. (Protocol: "Creation of New
+//! Log Entries", "Add File and Remove File".)
 //!
 //! ```text
 //!   walk of the directory ─┐
@@ -8,23 +8,23 @@
 //!                                └─ footers, in parallel ──► schema, statistics ──► version 0
 //! ```
 //!
-//! | file | what |
+//! | file | what it does |
 //! | --- | --- |
-//! | `request` | what is asked for |
-//! | `listing`, `listed` | the sources of files |
-//! | `partitions` | which columns the directories name, and their values |
-//! | `inferred` | the types of these columns, if they are not given |
-//! | `footers` | the schemas of the files, and their statistics |
-//! | `merged` | one schema of many |
+//! | `request` | the request of a conversion |
+//! | `listing`, `listed` | find the files, in the directory or in a list |
+//! | `partitions` | finds the partition columns in directory names, and their values |
+//! | `inferred` | infers the types of these columns if they are not given |
+//! | `footers` | reads the schemas and statistics of the files |
+//! | `merged` | merges the schemas of the files |
 //!
-//! - No data is read or written: only the footer of each file is read, and one commit is made. Files that cannot become
-//!   part of a table are refused before the commit, with their paths.
-//! - All files that are not hidden become part of the table, regardless of their names: leaving one out would lose its
-//!   rows. A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only empty
-//!   files are left out.
-//! - The values of partition columns are parsed with the column's type and written in the form of the log, as in the
-//!   JVM implementation (`01` of an integer becomes `1`).
-//! - All columns are nullable, as in the JVM implementation, because nothing has prevented NULL in the files.
+//! - No data is read or written. The footer of each file is read, and a single commit is made. Files that cannot
+//!   become part of a table are refused before the commit, with their paths.
+//! - All files that are not hidden become part of the table, regardless of their names, because leaving one out would
+//!   lose its rows. A file that is not Parquet is therefore an error, and so is a table inside of the directory. Only
+//!   empty files are left out.
+//! - The values of partition columns are parsed with the column's type and written as the log spells them, as in the
+//!   JVM implementation (the value `01` of an integer column becomes `1`).
+//! - All columns are nullable, as in the JVM implementation, because the files may contain NULL in any column.
 //! - If a table already exists, it is not changed.
 
 mod footers;
@@ -59,18 +59,18 @@ use crate::protocol::{StructField, StructType};
 use crate::runtime::environment::Environment;
 use crate::storage::Storage;
 
-/// A data file to be converted.
+/// A data file to convert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FoundFile {
-    /// The decoded path relative to the directory.
+    /// The decoded path of the file, relative to the directory.
     path: String,
     size: u64,
     modified_ms: i64,
-    /// The index of its partition.
+    /// The index of the file's partition.
     partition: usize,
 }
 
-/// The columns of the plan as it is shown to users, and the action columns they come from.
+/// The columns of a plan as users see it, and the columns of `add` actions that they come from.
 const COLUMNS: [(&str, FileColumn); 5] = [
     ("path", FileColumn::Path),
     ("size", FileColumn::Size),
@@ -79,11 +79,11 @@ const COLUMNS: [(&str, FileColumn); 5] = [
     ("stats", FileColumn::Stats),
 ];
 
-/// The maximum number of paths in an error message.
+/// The maximum number of paths that an error message lists.
 const NAMED: usize = 10;
 
-/// Finds the files below `storage`'s root, and reads their footers. Commits nothing; call [`Conversion::commit`] for
-/// that. Returns `None` if a table exists and the mode is `Ignore`.
+/// Finds the files below the root of `storage`, and reads their footers. Makes no commit, which
+/// [`Conversion::commit`] does. Returns `None` if a table exists and the mode is `Ignore`.
 ///
 /// ```
 /// use deltalog::{ConvertRequest, Environment, Snapshot, Storage, plan_conversion};
@@ -105,10 +105,11 @@ const NAMED: usize = 10;
 /// ```
 ///
 /// # Errors
-/// `TableAlreadyExists`. `InvalidArgument` if there are no files, if the partition columns do not fit the directories
-/// or if a value is not of its type. `SchemaMismatch` if the files have columns of different types, other columns
-/// than those that the request names, or columns that no table can have. `CorruptData` for a file that is not Parquet.
-/// `Unsupported` for a type or property that cannot be converted. Also errors of the store.
+/// Returns `TableAlreadyExists` if the directory is a table. Returns `InvalidArgument` if there are no files, if the
+/// partition columns do not match the directories, or if a value does not have its column's type. Returns
+/// `SchemaMismatch` if the files have columns of different types, columns that the request does not name, or columns
+/// that no table can have. Returns `CorruptData` for a file that is not Parquet, and `Unsupported` for a type or
+/// property that cannot be converted. Also returns errors of the store.
 pub fn plan_conversion(
     storage: &Storage,
     request: ConvertRequest,
@@ -194,7 +195,7 @@ fn exists() -> Error {
         .with_hint("there is nothing to convert; the mode 'ignore' leaves the table as it is")
 }
 
-/// Describes the commit with the names that the JVM implementation uses.
+/// Returns the description of the commit, with the names that the JVM implementation uses.
 fn described(mut operation: Operation, files: u64, partition_by: &[String], statistics: bool) -> Operation {
     "CONVERT".clone_into(&mut operation.name);
     operation
@@ -205,7 +206,7 @@ fn described(mut operation: Operation, files: u64, partition_by: &[String], stat
         .metric("numConvertedFiles", files)
 }
 
-/// A planned conversion of a directory into a table, before it is committed.
+/// A planned conversion of a directory into a table. Nothing has been committed yet.
 #[derive(Debug)]
 pub struct Conversion {
     storage: Storage,
@@ -220,12 +221,12 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Returns the number of files.
+    /// Returns the number of files that will be part of the table.
     pub fn files(&self) -> u64 {
         self.files
     }
 
-    /// Returns the size of all files in bytes.
+    /// Returns the total size of these files in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -233,7 +234,7 @@ impl Conversion {
     /// Returns the paths of the files, decoded and relative to the table.
     ///
     /// # Errors
-    /// No errors occur for a plan that was made by [`plan_conversion`].
+    /// Never fails for a plan that [`plan_conversion`] has made.
     pub fn paths(&self) -> Result<Vec<String>> {
         let mut paths = Vec::with_capacity(self.adds.iter().map(RecordBatch::num_rows).sum());
         for batch in &self.adds {
@@ -254,11 +255,11 @@ impl Conversion {
         &self.table.metadata.partition_columns
     }
 
-    /// Returns the files in batches, with the columns `path` (a URI, as in the log), `size`, `modification_time`,
-    /// `partition_values` (a map of texts) and `stats` (JSON).
+    /// Returns the files in batches with the columns `path` (a URI, as in the log), `size`, `modification_time`,
+    /// `partition_values` (a map of strings) and `stats` (JSON).
     ///
     /// # Errors
-    /// No errors occur for a plan that was made by [`plan_conversion`].
+    /// Never fails for a plan that [`plan_conversion`] has made.
     pub fn batches(&self) -> Result<Vec<RecordBatch>> {
         let unreadable =
             |error: ArrowError| Error::corrupt_log("file actions cannot be read").with_source(error);
@@ -276,12 +277,12 @@ impl Conversion {
         self.adds.iter().map(batch).collect()
     }
 
-    /// Commits the files as version 0. Returns `None` if another writer has created a table since and the mode is
+    /// Commits the files as version 0. Returns `None` if another writer has created a table since, and the mode is
     /// `Ignore`.
     ///
     /// # Errors
-    /// `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but `CommitStateUnknown` mean that
-    /// nothing was committed.
+    /// Returns `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. After any error except
+    /// `CommitStateUnknown`, nothing has been committed.
     pub fn commit(&self) -> Result<Option<Committed>> {
         let Self { storage, table, operation, .. } = self;
         let mut transaction =
@@ -300,7 +301,7 @@ fn time() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
 }
 
-/// Formats paths for an error message: the first few, and the total number.
+/// Lists paths for an error message: the first few of them, and their total number.
 fn named<'a>(paths: impl IntoIterator<Item = &'a str>) -> String {
     let (mut text, mut count) = (String::new(), 0);
     for path in paths {

@@ -1,4 +1,5 @@
-//! New columns and nested fields. Protocol: "Schema Serialization Format", "Writer Requirements for Column Mapping".
+//! Adds columns and nested fields. (Protocol: "Schema Serialization Format", "Writer Requirements for Column
+//! Mapping".)
 //!
 //! - Existing rows have NULL in a new column, so it must be nullable.
 //! - With column mapping, a new column gets an id and a physical name that no column has ever had.
@@ -21,11 +22,11 @@ use crate::runtime::spelling::nearest_first;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewColumn {
-    /// The path of the struct that gets the field; empty for a column of the table.
+    /// The path of the struct to which the field is added; empty for a top-level column.
     pub parent: ColumnPath,
-    /// The field.
+    /// The field to add.
     pub field: StructField,
-    /// The position among the fields; at the end if `None`.
+    /// The position among the existing fields; `None` for the end.
     pub position: Option<ColumnPosition>,
 }
 
@@ -40,7 +41,7 @@ impl NewColumn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnPosition {
-    /// Before all others.
+    /// Before all other fields.
     First,
     /// After the field with this name.
     After(String),
@@ -50,7 +51,7 @@ impl ColumnPosition {
     /// Inserts `field` at this position.
     ///
     /// # Errors
-    /// `InvalidArgument` if the field to insert it after does not exist.
+    /// Returns `InvalidArgument` for the position after a field that does not exist.
     pub(super) fn insert(&self, fields: &mut Vec<StructField>, field: StructField) -> Result<()> {
         let index = match self {
             Self::First => 0,
@@ -72,7 +73,7 @@ impl ColumnPosition {
         Ok(())
     }
 
-    /// Returns the position in the form in which the table's history shows it.
+    /// Returns the position as the table's history shows it.
     pub(super) fn described(&self) -> String {
         match self {
             Self::First => "FIRST".to_owned(),
@@ -84,15 +85,15 @@ impl ColumnPosition {
 /// Adds the columns `new`, in order.
 ///
 /// # Errors
-/// `SchemaMismatch` for a column that exists, for a name or a type that a column cannot have, and for a column that is
-/// not nullable. `InvalidArgument` for a parent or a position that does not exist, and for metadata other than a
-/// comment.
+/// Returns `SchemaMismatch` for a column that already exists, for a name or a type that a column cannot have, and for
+/// a column that is not nullable. Returns `InvalidArgument` for a parent or a position that does not exist, and for
+/// metadata other than a comment.
 pub(in crate::operations::define::alter) fn add(
     draft: &mut Draft<'_>,
     new: &[NewColumn],
 ) -> Result<Operation> {
     let mut described_columns = Vec::new();
-    // All new columns of one struct are added together, so the schema is copied once per struct instead of once per
+    // All new columns of one struct are added together, so that the schema is copied once per struct and not once per
     // column.
     for columns in new.chunk_by(|one, next| one.parent == next.parent) {
         let mut added = Vec::with_capacity(columns.len());
@@ -159,7 +160,7 @@ pub(super) fn check(draft: &Draft<'_>, field: &StructField) -> Result<()> {
     }
 }
 
-/// Gives ids and physical names to `field` and the fields in it, if the table maps its columns.
+/// Assigns ids and physical names to `field` and its nested fields, if the table uses column mapping.
 pub(super) fn with_mapping(draft: &mut Draft<'_>, field: &StructField) -> Result<StructField> {
     if draft.column_mapping() == ColumnMappingMode::None {
         return Ok(field.clone());

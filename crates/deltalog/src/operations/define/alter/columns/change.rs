@@ -1,4 +1,4 @@
-//! Positions, comments and nullability of columns. Protocol: "Struct Field", "Column Metadata".
+//! Changes the positions, comments and nullability of columns. (Protocol: "Struct Field", "Column Metadata".)
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::scan::RowScan;
 /// Moves the column at `path` within its struct.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist, and for the position after itself.
+/// Returns `InvalidArgument` for a column that does not exist, and for the position after the column itself.
 pub(in crate::operations::define::alter) fn move_to(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -37,7 +37,7 @@ pub(in crate::operations::define::alter) fn move_to(
 /// Sets or removes entries in the metadata of the column at `path`.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist, and for an entry that readers or writers act on.
+/// Returns `InvalidArgument` for a column that does not exist, and for an entry that readers or writers interpret.
 pub(in crate::operations::define::alter) fn set_metadata(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -58,8 +58,8 @@ pub(in crate::operations::define::alter) fn set_metadata(
     Ok(changed(path, &field_at(&draft.schema, path)?))
 }
 
-/// Returns whether readers or writers act on this metadata key of a column: the protocol's keys, and Spark's keys for
-/// defaults, types and files.
+/// Returns whether readers or writers interpret this key of a column's metadata: the protocol's keys, and Spark's
+/// keys for default values, types and files.
 fn has_meaning(key: &str) -> bool {
     const PREFIXES: [&str; 5] = ["delta.", "CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.", "__"];
     PREFIXES
@@ -67,12 +67,12 @@ fn has_meaning(key: &str) -> bool {
         .any(|prefix| key.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))
 }
 
-/// Allows or forbids NULL in the column at `path`. Allowing NULL needs no check. Forbidding it requires that no row has
-/// NULL, which the statistics show if this crate wrote them; otherwise the rows are read.
+/// Allows or forbids NULL in the column at `path`. Forbidding it requires that no row has NULL. If this crate wrote
+/// the statistics, they show whether a row has NULL; otherwise the rows are read.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist. `SchemaMismatch` if a row has NULL. `Unsupported` if NULL would
-/// be forbidden in a part of an array or map. Also the errors of reading rows.
+/// Returns `InvalidArgument` for a column that does not exist, `SchemaMismatch` if a row has NULL, and `Unsupported`
+/// if NULL would be forbidden in a part of an array or map. Also returns the errors of reading rows.
 pub(in crate::operations::define::alter) fn set_nullable(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -82,15 +82,15 @@ pub(in crate::operations::define::alter) fn set_nullable(
     if field.nullable && !nullable {
         ensure_no_nulls(draft, path, "fill or delete these rows first")?;
         draft.depends_on_rows = true;
-        // Delta writers treat columns that must not be NULL as invariants.
+        // In a Delta table, a NOT NULL column counts as an invariant.
         draft.features.push(TableFeature::Invariants);
     }
     draft.schema = edit_field(&draft.schema, path, |field| Ok(StructField { nullable, ..field }))?;
     Ok(changed(path, &StructField { nullable, ..field }))
 }
 
-/// Checks that no row has NULL in the column at `path`, unless a struct around it is NULL. `hint` tells the user what
-/// to do if a row does.
+/// Checks that no row has NULL in the column at `path`, except where a struct that contains it is NULL. `hint` tells
+/// the user what to do if a row has NULL.
 ///
 /// # Errors
 /// Returns the same errors as [`set_nullable`].
@@ -106,7 +106,7 @@ pub(super) fn ensure_no_nulls(draft: &Draft<'_>, path: &ColumnPath, hint: &str) 
         }
         is_null.push(Expr::Column(outer).is_not_null());
     }
-    // If a struct itself is NULL, its fields do not violate their own NOT NULL.
+    // Where a struct is NULL, its NOT NULL fields may be NULL as well.
     let is_null = is_null.into_iter().fold(Expr::Column(path.clone()).is_null(), Predicate::and);
     let first = field_at(&draft.schema, &ColumnPath::new(path.parts().first()))?.name;
     let located = |error: Error| draft.base.located(error);

@@ -1,6 +1,6 @@
-//! Default values of columns. Protocol: "Default Columns".
+//! Sets and removes default values of columns. (Protocol: "Default Columns".)
 //!
-//! Existing rows do not change: where their files lack a column, it is NULL, whatever the default value is.
+//! Existing rows do not change: if their file lacks a column, the column is NULL, even if it has a default value.
 
 use super::changed;
 use crate::commit::Operation;
@@ -15,8 +15,8 @@ use crate::protocol::{StructField, TableFeature};
 /// Sets the default value of `column` to the expression `sql`, or removes it.
 ///
 /// # Errors
-/// `InvalidArgument` for a field inside a column, for a generated or identity column, for an expression without a value
-/// of the column's type, and if the default value to remove does not exist.
+/// Returns `InvalidArgument` for a nested field, for a generated or identity column, for an expression whose value
+/// does not have the column's type, and for the removal of a default value that does not exist.
 pub(in crate::operations::define::alter) fn set_default(
     draft: &mut Draft<'_>,
     column: &ColumnPath,

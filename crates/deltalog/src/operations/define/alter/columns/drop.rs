@@ -1,7 +1,7 @@
 //! Drops columns from the schema. Protocol: "Column Mapping".
 //!
-//! The values stay in the files, but nothing refers to them any more: even a new column of the same name has another
-//! physical name.
+//! The values remain in the files, but nothing refers to them. A new column of the same name gets another physical
+//! name.
 
 use serde_json::json;
 
@@ -16,8 +16,8 @@ use crate::operations::define::alter::path::{edit_fields, field_at, position, sp
 /// Drops the columns at `paths`.
 ///
 /// # Errors
-/// `Unsupported` without column mapping. `InvalidArgument` for a column that does not exist, for the last one of a
-/// struct or of the files, for a partition column, and for a column that something refers to.
+/// Returns `Unsupported` without column mapping. Returns `InvalidArgument` for a column that does not exist, for the
+/// only column of a struct or of the files, for a partition column, and for a column to which something else refers.
 pub(in crate::operations::define::alter) fn drop(
     draft: &mut Draft<'_>,
     paths: &[ColumnPath],

@@ -1,4 +1,4 @@
-//! Changes of columns and nested fields. Protocol: "Schema Serialization Format", "Column Mapping".
+//! Changes columns and nested fields. (Protocol: "Schema Serialization Format", "Column Mapping".)
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -7,10 +7,10 @@
 //! | `rename` | renames columns of tables with column mapping |
 //! | `replace` | replaces all columns |
 //! | `change` | moves columns, and changes their comments and whether they may be NULL |
-//! | `default_value` | sets and removes default values |
-//! | `widen` | changes types to wider ones |
-//! | `references` | finds what depends on a column |
-//! | `statistics` | the names of columns with statistics |
+//! | `default_value` | sets and removes the default values of columns |
+//! | `widen` | changes the types of columns to wider types |
+//! | `references` | finds the definitions that depend on a column |
+//! | `statistics` | updates the properties that list columns with statistics |
 
 mod add;
 mod change;
@@ -39,12 +39,12 @@ use crate::error::{Error, Result};
 use crate::expression::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType, StructField};
 
-/// Returns the description of a changed column.
+/// Returns the description of a change of the column at `path`.
 fn changed(path: &ColumnPath, field: &StructField) -> Operation {
     Operation::new("CHANGE COLUMN").parameter("column", described(path, field).to_string())
 }
 
-/// Returns a field in the form in which the table's history shows it.
+/// Returns a field as the table's history shows it.
 fn described(path: &ColumnPath, field: &StructField) -> Value {
     json!({
         "name": name_of(path),
@@ -54,8 +54,7 @@ fn described(path: &ColumnPath, field: &StructField) -> Value {
     })
 }
 
-/// Returns the path of a column in the form in which the table's history shows it: only names with a dot are in
-/// backticks.
+/// Returns the path of a column as the table's history shows it: only names that contain a dot are in backticks.
 fn name_of(path: &ColumnPath) -> String {
     let quoted = |part: &String| match part.contains('.') {
         true => format!("`{part}`"),
@@ -75,8 +74,8 @@ fn type_name(data_type: &DataType) -> String {
     }
 }
 
-/// Refuses to drop or rename columns of a table without column mapping: files are read by the names in the schema, so
-/// the values would be lost.
+/// Refuses to drop or rename columns of a table without column mapping. Such files are read by the column names in
+/// the schema, so the values would be lost.
 fn ensure_mapped(draft: &Draft<'_>, verb: &str) -> Result<()> {
     match draft.column_mapping() {
         ColumnMappingMode::None => Err(Error::unsupported(format!(

@@ -1,8 +1,8 @@
-//! Finds what depends on a column: partitioning, clustering, constraints and generated columns.
+//! Finds definitions that depend on a column: partitioning, clustering, constraints and generated columns.
 //!
-//! Their definitions name columns of the schema, and would break if the column were dropped, renamed or of another
-//! type. Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in the table schema".
-//! Clustering refers to physical names, so it breaks only if the column is dropped.
+//! Constraints and generated columns name columns of the schema, and would break if such a column were dropped or
+//! renamed or changed its type. (Protocol: "CHECK Constraints", "columns referred by the SQL expression must exist in
+//! the table schema".) Clustering refers to physical names, so it breaks only if the column is dropped.
 
 use crate::error::{Error, Result};
 use crate::expression::constraints::Constraints;
@@ -10,12 +10,12 @@ use crate::expression::predicate::{BoundColumn, ColumnPath};
 use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 
-/// Refuses to change the column at `path` if a constraint or a generated column refers to it or to a part of it. `verb`
-/// names the change in the error.
+/// Refuses to change the column at `path` if a constraint or a generated column refers to it or to a part of it.
+/// `verb` names the kind of change in the error message.
 ///
 /// # Errors
-/// `InvalidArgument` that names what refers to the column. Also the errors of [`Constraints::of`]: which columns an
-/// expression refers to is unknown if it cannot be bound.
+/// Returns `InvalidArgument`, which names the constraint or the generated column. Also returns the errors of
+/// [`Constraints::of`], because an expression that cannot be bound may refer to any column.
 pub(super) fn ensure_unreferenced(draft: &Draft<'_>, path: &ColumnPath, verb: &str) -> Result<()> {
     let refused = |by: String| {
         Err(Error::invalid_argument(format!("the column '{path}' cannot be {verb}: {by} refers to it")))
@@ -39,7 +39,7 @@ pub(super) fn ensure_unreferenced(draft: &Draft<'_>, path: &ColumnPath, verb: &s
 /// Refuses to drop the column at `path` if the table is clustered by it or by a part of it.
 ///
 /// # Errors
-/// `InvalidArgument` if the table is clustered by it. Also `CorruptLog`, and errors of the store.
+/// Returns `InvalidArgument` if the table is clustered by it. Also returns `CorruptLog`, and errors of the store.
 pub(super) fn ensure_not_clustered(draft: &Draft<'_>, path: &ColumnPath) -> Result<()> {
     match draft.base.clustering_columns()?.iter().any(|column| overlap(column, path.parts())) {
         true => Err(Error::invalid_argument(format!(

@@ -11,11 +11,12 @@ use crate::protocol::schema::with_part_ids_by_physical_name;
 use crate::protocol::{COLLATIONS, FieldMetadata, StructField};
 use serde_json::{Map, Value};
 
-/// Renames the column at `path`. A partition column keeps its index among the partition columns.
+/// Renames the column at `path`. A partition column keeps its position among the partition columns.
 ///
 /// # Errors
-/// `Unsupported` without column mapping. `InvalidArgument` for a column that does not exist, for an empty name, and
-/// for a column that something refers to. `SchemaMismatch` if there is a column with that name.
+/// Returns `Unsupported` without column mapping. Returns `InvalidArgument` for a column that does not exist, for an
+/// empty name, and for a column to which something else refers. Returns `SchemaMismatch` if a column with the new
+/// name exists.
 pub(in crate::operations::define::alter) fn rename(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -47,8 +48,8 @@ pub(in crate::operations::define::alter) fn rename(
         .parameter("newColumnPath", name_of(&new_path)))
 }
 
-/// Returns the metadata of `field` under its new name. Collations are keyed by paths that begin with the name of the
-/// field, so those keys change. (Table feature `collations`.)
+/// Returns the metadata of `field` under its new name. The keys of collations are paths that begin with the field's
+/// name, so these keys change as well. (Table feature `collations`.)
 fn with_collations_of(field: &StructField, name: &str) -> FieldMetadata {
     let Some(Value::Object(collations)) = field.metadata.get(COLLATIONS) else {
         return field.metadata.clone();

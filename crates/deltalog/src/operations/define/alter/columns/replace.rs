@@ -1,4 +1,4 @@
-//! Replaces all columns of the table. A column that keeps its name is the same column, so no row changes.
+//! Replaces all columns of the table. A column whose name stays is the same column as before, so no rows change.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,14 @@ use crate::operations::define::alter::evolve::types_agree;
 use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::{DataType, StructField, StructType};
 
-/// Makes `columns` the columns of the table, in this order. Columns that the table lacks are added, and those that are
-/// not among `columns` are dropped. A column that stays may get a new comment, a wider type, or become nullable.
+/// Makes `columns` the columns of the table, in this order. Columns that the table lacks are added, and existing
+/// columns that are not in `columns` are dropped. A column that remains may get a new comment or a wider type, or
+/// become nullable.
 ///
 /// # Errors
-/// `InvalidArgument` if columns would be added and others dropped, which may be meant as renaming; `SchemaMismatch` if
-/// a type would change otherwise than to a wider one, or if NULL would be forbidden. Also the errors of adding,
-/// dropping and widening columns.
+/// Returns `InvalidArgument` if columns would be added and others dropped at the same time, because the user may want
+/// to rename them. Returns `SchemaMismatch` if a type would change to one that is not wider, or if a column would
+/// become NOT NULL. Also returns the errors of adding, dropping and widening columns.
 pub(in crate::operations::define::alter) fn replace(
     draft: &mut Draft<'_>,
     columns: &StructType,
@@ -56,7 +57,7 @@ pub(in crate::operations::define::alter) fn replace(
     Ok(Operation::new("REPLACE COLUMNS").parameter("columns", Value::Array(shown.collect()).to_string()))
 }
 
-/// Changes `column` to match `field`.
+/// Changes the existing `column` to match the new `field`.
 fn change(draft: &mut Draft<'_>, column: &StructField, field: &StructField) -> Result<()> {
     let path = ColumnPath::new([&column.name]);
     match (&column.data_type, &field.data_type) {

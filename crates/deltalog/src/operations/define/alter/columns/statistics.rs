@@ -1,16 +1,16 @@
 //! Keeps the properties `delta.dataSkippingStatsColumns` and `deltalog.bloomFilterColumns`, which list columns by name,
 //! up to date when a column is renamed or dropped.
 //!
-//! Otherwise new files would silently lack the statistics and Bloom filters of a renamed column, because a name that is
-//! not in the schema is ignored.
+//! Without this, new files would silently lack the statistics and Bloom filters of a renamed column, because a name
+//! that is not in the schema is ignored.
 
 use crate::expression::predicate::ColumnPath;
 use crate::operations::define::alter::draft::Draft;
 use crate::operations::define::alter::path::overlap;
 use crate::write::{BLOOM_FILTER_COLUMNS, STATISTICS_COLUMNS, parse_statistics_columns};
 
-/// Replaces the column `old`, and the fields in it, by `new` in the properties, or removes them if `new` is `None`. A
-/// property that cannot be parsed stays as it is.
+/// In the properties, replaces the column `old` and its nested fields by `new`, or removes them if `new` is `None`. A
+/// property that cannot be parsed remains unchanged.
 pub(super) fn follow(draft: &mut Draft<'_>, old: &ColumnPath, new: Option<&ColumnPath>) {
     for property in [STATISTICS_COLUMNS, BLOOM_FILTER_COLUMNS] {
         if let Some(text) = draft.metadata.configuration.get_mut(property) {

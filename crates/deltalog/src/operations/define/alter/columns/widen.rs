@@ -1,9 +1,9 @@
-//! Changes of a column's type to one that holds more values. Table feature `typeWidening`; see
-//! [`crate::protocol::TypeChange`].
+//! Changes the type of a column to a wider type. (Table feature `typeWidening`; see [`crate::protocol::TypeChange`].)
 //!
-//! - Files keep their values, and readers convert them. The field notes each change in its metadata.
-//! - The table must allow it with the property `delta.enableTypeWidening`.
-//! - A void column can get any type, in every table and without recording the change, because no file has values of it.
+//! - The files are not changed; readers convert their values. Each change is recorded in the metadata of the field.
+//! - The table must allow such changes with the property `delta.enableTypeWidening`.
+//! - A void column can get any type in every table, without recording the change, because no file contains values of
+//!   it.
 
 use super::add::{check, with_mapping};
 use super::change::ensure_no_nulls;
@@ -19,13 +19,13 @@ use crate::protocol::{
     ArrayType, DataType, IcebergCompat, MapType, PrimitiveType, StructField, StructType, TableFeature,
 };
 
-/// Changes the type of the column at `path` to `to`, which is primitive unless the column is void. The path may lead
-/// into the elements of an array, and the keys and values of a map.
+/// Changes the type of the column at `path` to `to`. The new type must be primitive, unless the column is void. The
+/// path may lead into the elements of an array, and into the keys and values of a map.
 ///
 /// # Errors
-/// `InvalidArgument` for a column that does not exist or that something refers to, if the table does not allow type
-/// changes, and if the table is to be compatible with Iceberg and Iceberg does not have this change. `SchemaMismatch`
-/// for a type that is not wider.
+/// Returns `InvalidArgument` for a column that does not exist or to which something else refers, if the table does
+/// not allow type changes, and if the table has Iceberg compatibility and Iceberg does not allow this change. Returns
+/// `SchemaMismatch` for a type that is not wider.
 pub(in crate::operations::define::alter) fn widen(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -69,18 +69,18 @@ pub(in crate::operations::define::alter) fn widen(
         }
         Ok(field.with_type_change(from, to, inner))
     })?;
-    // The property may have been set under a protocol that does not support the feature.
+    // The property may have been set while the protocol did not support the feature.
     if !draft.base.protocol().supports(&TableFeature::TypeWideningPreview) {
         draft.features.push(TableFeature::TypeWidening);
     }
-    // The history shows the new type with the metadata from before the change.
+    // The history shows the field with its new type, but with the metadata from before the change.
     let new = field_at(&draft.schema, &field_path)?;
     let metadata = field_at(draft.base.schema(), &field_path)?.metadata;
     Ok(changed(&field_path, &StructField { metadata, ..new }))
 }
 
-/// Gives a type to a void column, or to a void part of one. No file has values of it. A void column that
-/// must not be NULL may still have rows, which are all NULL, so it is refused then.
+/// Changes the type of a void column, or of a void part of a column, which files contain no values of. A void column
+/// that is NOT NULL may have rows anyway, which are all NULL; then the change is refused.
 fn fill_void(
     draft: &mut Draft<'_>,
     field_path: &ColumnPath,
@@ -109,7 +109,7 @@ fn not_wider(path: &ColumnPath, from: &str, to: &str) -> Error {
         .with_hint("write the rows to a new column or table with that type")
 }
 
-/// Splits a path after its innermost field. The second part leads into arrays and maps, such as `element`.
+/// Splits a path after its innermost struct field. The second part leads into arrays and maps, such as `element`.
 fn nearest_field<'a>(schema: &StructType, path: &'a ColumnPath) -> Result<(ColumnPath, &'a [String])> {
     let parts = path.parts();
     for length in (1..=parts.len()).rev() {
@@ -122,7 +122,7 @@ fn nearest_field<'a>(schema: &StructType, path: &'a ColumnPath) -> Result<(Colum
     field_at(schema, path).map(|_| (path.clone(), Default::default()))
 }
 
-/// Returns the type at `path` in `data_type`.
+/// Returns the type of the part of `data_type` at `path`.
 fn part_at<'a>(data_type: &'a DataType, path: &[String]) -> Option<&'a DataType> {
     let Some((part, rest)) = path.split_first() else { return Some(data_type) };
     match (data_type, part.to_lowercase().as_str()) {
@@ -133,7 +133,7 @@ fn part_at<'a>(data_type: &'a DataType, path: &[String]) -> Option<&'a DataType>
     }
 }
 
-/// Returns `data_type` with the primitive type at `path` replaced; `None` if no primitive type is there.
+/// Returns `data_type` with the primitive type at `path` replaced; `None` if there is no primitive type at `path`.
 fn with_type(
     data_type: &DataType,
     path: &[String],

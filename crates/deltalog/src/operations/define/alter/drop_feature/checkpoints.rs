@@ -1,15 +1,15 @@
-//! The checkpoints that must be written to drop a feature. (The section "Checkpoint Protection" that is proposed for
-//! the protocol.)
+//! Writes the checkpoints that are needed to drop a feature. (See "Checkpoint Protection", a proposed section of the
+//! protocol.)
 //!
 //! ```text
 //!   keep the history:      … u  [u+1] [u+2] [u+3]  V [V]     u: the newest version that makes use of the feature
 //!   truncate the history:    u  [u+1]             V          V: the first version without it
 //! ```
 //!
-//! - Readers that do not know the feature read version V and later ones from a checkpoint without any trace of the
-//!   feature. Several are written, because a reader that fails to read one tries an older one.
+//! - Readers that do not know the feature read version V and later versions from a checkpoint that contains no trace
+//!   of the feature. Several checkpoints are written, because a reader that cannot read one tries an older one.
 //! - Each checkpoint is written for an empty commit, unless there are already checkpoints after `u`. A drop that was
-//!   interrupted and starts again therefore writes only the missing ones.
+//!   interrupted and starts again therefore only writes the checkpoints that are missing.
 
 use crate::commit::{Committed, Operation, Transaction};
 use crate::error::Result;
@@ -18,11 +18,11 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::checkpoint;
 
-/// The number of checkpoints before the version without the feature, as in the JVM implementation.
+/// The number of checkpoints before the first version without the feature, as in the JVM implementation.
 pub(super) const BARRIERS: usize = 3;
 
-/// Makes sure that there are `count` checkpoints after `version`, by empty commits if necessary. Calls `note` after
-/// each of these commits.
+/// Makes sure that there are `count` checkpoints after `version`, making empty commits if necessary. Calls `note`
+/// after each of these commits.
 ///
 /// # Errors
 /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, and errors of the store.
@@ -38,8 +38,8 @@ pub(super) fn ensure_after(
         inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
     versions.retain(|found| *found > version);
     versions.dedup();
-    // A checkpoint that is due is written before the commit returns, not in the background, where it would be written
-    // twice.
+    // If a checkpoint is due, the commit writes it before it returns. A checkpoint in the background would be written
+    // a second time here.
     let environment = &environment.without_background();
     for _ in versions.len()..count {
         let newest = base.refresh()?;
@@ -51,8 +51,8 @@ pub(super) fn ensure_after(
     Ok(())
 }
 
-/// Writes the checkpoint of the first version without the feature, so that readers need no commit that has it. The drop
-/// has succeeded without this checkpoint, because the earlier ones suffice.
+/// Writes the checkpoint of the first version without the feature, so that readers do not need commits that use it.
+/// If this fails, the drop has still succeeded, because the earlier checkpoints suffice.
 pub(super) fn write_last(base: &Snapshot, committed: &Committed, environment: &Environment) {
     if let Err(error) = checkpoint::of_version(base, committed.version, &environment.without_background()) {
         let (table, version) = (base.storage().url(), committed.version);

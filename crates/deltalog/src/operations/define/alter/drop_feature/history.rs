@@ -1,4 +1,4 @@
-//! Finds traces of a feature in earlier versions that can still be read.
+//! Finds traces of a feature in earlier versions of a table that can still be read.
 //!
 //! ```text
 //!   listing ──► the versions that can be read, each from its commit, the first one from its checkpoint
@@ -7,12 +7,12 @@
 //!               what each of them has of the feature ──► the newest version that makes use of it
 //! ```
 //!
-//! - A client without the feature can read a version if the part of the log that it reads has no trace of the feature,
-//!   whichever checkpoint it begins with: no commit and no file of the oldest checkpoint uses it, and no checkpoint has
-//!   a form that only the feature allows. If all versions that use the feature have expired, nothing needs to be
-//!   truncated.
-//! - A commit never changes, so it is read only once, however often a drop starts over. The same is true of a
-//!   checkpoint, unless another one has replaced it.
+//! - A client without the feature can read a version if the part of the log that it reads contains no trace of the
+//!   feature, regardless of the checkpoint from which it starts. This means that no commit and no file of the oldest
+//!   checkpoint uses the feature, and no checkpoint has a format that only the feature allows. If all versions that
+//!   use the feature have expired, nothing needs to be truncated.
+//! - A commit never changes, so it is examined only once, however often a drop starts over. A checkpoint is also
+//!   examined only once, unless it was replaced.
 
 use std::collections::BTreeMap;
 
@@ -25,30 +25,30 @@ use crate::log::{CheckpointFiles, CheckpointKind, CommitFile, LogInventory};
 use crate::protocol::{TableFeature, protected_before};
 use crate::snapshot::Snapshot;
 
-/// The traces of a feature in the versions of a table that were examined.
+/// The traces of a feature in those versions of a table that have been examined.
 pub(super) struct History<'a> {
     feature: &'a TableFeature,
-    /// The traces in individual commits.
+    /// The traces found in commits, by version.
     commits: BTreeMap<u64, Traces>,
-    /// The traces in versions that are read from a checkpoint.
+    /// The traces found in versions that are read from a checkpoint, by version.
     checkpoints: BTreeMap<u64, Traces>,
-    /// The data files for which the log has tombstones with deletion vectors.
+    /// The data files for which the log has `remove` actions with deletion vectors.
     removed: FileSet,
-    /// The first version that is examined; some earlier versions cannot be read.
+    /// The first version that is examined. Some earlier versions cannot be read.
     first: u64,
-    /// The checkpoints with a classic name that have no sidecars.
+    /// The checkpoints with a classic name that are known to have no sidecars.
     classic: Vec<CheckpointFiles>,
 }
 
-/// The traces of a feature in a version.
+/// The traces of a feature in one version.
 #[derive(Debug, Clone, Copy)]
 struct Traces {
     are_in_files: bool,
-    /// `None` if the metadata is the same as in the previous version.
+    /// Whether the metadata uses the feature; `None` if the metadata is the same as in the previous version.
     are_in_metadata: Option<bool>,
 }
 
-/// Where a version is read from.
+/// The part of the log from which a version is read.
 enum Source {
     Commit(CommitFile),
     Checkpoint(u64),
@@ -64,18 +64,18 @@ impl Source {
 }
 
 impl<'a> History<'a> {
-    /// Returns the history of `feature` in the table of `base`, before any version was examined.
+    /// Creates the history of `feature` in the table of `base`. No version has been examined yet.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
         let removed = FileSet::of_paths(base.resolver());
         let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
         Self { feature, commits, checkpoints, removed, first: 0, classic: Vec::new() }
     }
 
-    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; for
-    /// `checkpointProtection`, the newest version whose history it protects.
+    /// Returns the newest readable version up to `base` whose part of the log uses the feature. For the feature
+    /// `checkpointProtection`, returns the newest version whose history is protected.
     ///
     /// # Errors
-    /// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
+    /// Returns `Unsupported` for a version that this crate cannot read, `CorruptLog`, and errors of the store.
     pub(super) fn newest_use(&mut self, base: &Snapshot) -> Result<Option<u64>> {
         let mut inventory = LogInventory::read(base.storage())?;
         loop {
@@ -83,7 +83,8 @@ impl<'a> History<'a> {
                 Ok(found) => return Ok(found),
                 Err(failure) => failure,
             };
-            // A clean-up may have deleted the listed files. The later versions must then be read from a checkpoint.
+            // Metadata cleanup may have deleted the listed files. The later versions must then be read from a
+            // checkpoint.
             let now = LogInventory::read(base.storage())?;
             if !inventory.has_lost_files(&now) {
                 return Err(failure);
@@ -93,9 +94,9 @@ impl<'a> History<'a> {
     }
 
     /// Records that a version up to `base` cannot be read. All versions up to `base` then count as using the feature,
-    /// and only later ones are examined.
+    /// and only later versions are examined.
     ///
-    /// # Errors
+    /// Returns `CorruptLog`, and errors of the store.
     /// `CorruptLog`, and errors of the store.
     pub(super) fn give_up_to(&mut self, base: &Snapshot) -> Result<()> {
         let traces = Traces { are_in_files: true, ..self.traces_of_state(base)? };
@@ -105,10 +106,10 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Returns the newest version that uses the feature, among the versions with listed commits and checkpoints.
+    /// Returns the newest version that uses the feature, considering only the commits and checkpoints in `inventory`.
     ///
     /// # Errors
-    /// `CorruptLog`, and errors of the store, also if one of these files is gone.
+    /// Returns `CorruptLog`, and errors of the store, also if one of these files no longer exists.
     fn newest_use_in(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
         if *self.feature == TableFeature::CheckpointProtection {
             return newest_protected(inventory, base);
@@ -131,7 +132,7 @@ impl<'a> History<'a> {
         Ok(newest)
     }
 
-    /// Examines the `sources` that were not examined before, oldest first.
+    /// Examines those `sources` that have not been examined before, the oldest first.
     fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
         let mut commits = Vec::new();
         for source in sources {
@@ -141,7 +142,7 @@ impl<'a> History<'a> {
                 Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
                 Source::Checkpoint(version) => {
                     self.look_at_commits(&std::mem::take(&mut commits), base)?;
-                    // `base` may still list files that were cleaned up since it was opened.
+                    // `base` may list files that cleanup has deleted since it was opened.
                     let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
                     self.checkpoints.insert(*version, traces);
                 }
@@ -159,9 +160,9 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Returns the traces of the feature in a commit. An action on a file that has tombstones with deletion vectors
-    /// counts as a use of deletion vectors, too: a client that identifies files by path alone would take the file for
-    /// removed.
+    /// Returns the traces of the feature in a commit. An action on a file for which there are `remove` actions with
+    /// deletion vectors also counts as a use of deletion vectors: a client that identifies files by path alone would
+    /// consider the file removed.
     fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
         let Commit { adds, removes, metadata, .. } = commit;
         let mut are_in_files = false;
@@ -180,8 +181,8 @@ impl<'a> History<'a> {
         Ok(Traces { are_in_files, are_in_metadata: are_in_metadata.transpose()? })
     }
 
-    /// Returns the traces of the feature in a whole version. Tombstones with deletion vectors only count if their data
-    /// file is live.
+    /// Returns the traces of the feature in the whole state of a version. A `remove` action with a deletion vector
+    /// only counts if its data file is live.
     fn traces_of_state(&mut self, snapshot: &Snapshot) -> Result<Traces> {
         let mut are_in_files = false;
         if *self.feature == TableFeature::DeletionVectors {
@@ -200,7 +201,7 @@ impl<'a> History<'a> {
         Ok(Traces { are_in_files, are_in_metadata: Some(found.is_some()) })
     }
 
-    /// Returns the version of the newest checkpoint whose form only the feature allows.
+    /// Returns the version of the newest checkpoint that has a format which only the feature allows.
     fn checkpoint_in_own_form(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
         if *self.feature != TableFeature::V2Checkpoint {
             return Ok(None);
@@ -211,7 +212,7 @@ impl<'a> History<'a> {
                 CheckpointKind::UuidParquet | CheckpointKind::UuidJson => {
                     return Ok(Some(checkpoint.version));
                 }
-                // A checkpoint with a classic name may have sidecars as well.
+                // Even a checkpoint with a classic name may have sidecars.
                 CheckpointKind::Classic => {
                     if self.classic.iter().any(|known| known.is_same(&checkpoint)) {
                         continue;
@@ -227,7 +228,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the versions up to `end` that can be read, oldest first, and where each is read from.
+/// Returns the versions up to `end` that can be read, the oldest first, and the part of the log that each is read
+/// from.
 fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
     let mut listed: BTreeMap<u64, Option<CommitFile>> = BTreeMap::new();
     listed.extend(inventory.checkpoints().iter().map(|checkpoint| (checkpoint.version, None)));
@@ -240,7 +242,8 @@ fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
             None if with_checkpoint.binary_search(&version).is_ok() => {
                 sources.push(Source::Checkpoint(version));
             }
-            // A commit after a gap, with no checkpoint before it, cannot be part of a readable version.
+            // If commits are missing before this one, and there is no checkpoint either, no readable version includes
+            // it.
             None => continue,
         }
         next = version + 1;
@@ -248,7 +251,7 @@ fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
     sources
 }
 
-/// Returns the newest version before the one up to which checkpoints are protected, if there is one in the log.
+/// Returns the newest version in the log that is earlier than the version up to which checkpoints are protected.
 fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
     let end = protected_before(base.protocol(), base.metadata())?;
     let commits = inventory.commits().map(|commit| commit.version);
@@ -256,8 +259,8 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
 }
 
-/// Returns the data files for which the log has tombstones with deletion vectors. If such a file is live again, for
-/// example after a RESTORE, readers that do not know the feature take it for removed.
+/// Returns the data files for which the log has `remove` actions with deletion vectors. If such a file is live again,
+/// for example after a RESTORE, readers that do not know the feature consider it removed.
 pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
     let mut removed = FileSet::of_paths(snapshot.resolver());
     for batch in snapshot.replay_removes()? {

@@ -1,5 +1,4 @@
-//! Removes features from a table. Protocol: "Supported Features"; the section "Checkpoint Protection" that is proposed
-//! for it.
+//! Removes features from a table. (Protocol: "Supported Features", and "Checkpoint Protection", a proposed section.)
 //!
 //! ```text
 //!   what the newest version has of the feature is removed, in commits of its own (`removal`, `traces`)
@@ -11,23 +10,24 @@
 //!                                               with `checkpointProtection` (`checkpoints`)
 //! ```
 //!
-//! - A client without the feature must be able to work with the table afterwards, so nothing may be left that only the
-//!   feature explains.
-//! - Traces that only concern how the table is stored, such as row ids, deletion vectors or physical names, are
-//!   removed. Definitions that users have made, such as a constraint, must first be removed by the users.
-//! - Every step leaves a table that readers can still read, so a drop that was interrupted can simply be started again.
-//! - The metadata is committed as well, even if it stays the same: a concurrent commit that makes use of the feature is
-//!   a conflict. After the first step, a drop that conflicts starts over on the newest version. A drop that conflicts
-//!   only with rows that other writers added or removed starts over in any case, because these rows do not matter to
-//!   it.
+//! - A client without the feature must be able to use the table afterwards. Nothing may remain that only a client
+//!   with the feature understands.
+//! - Traces that only affect how the table is stored, such as row ids, deletion vectors or physical names, are
+//!   removed by the drop. Definitions that users have made, such as constraints, must first be removed by the users.
+//! - Every step leaves a table that readers can read, so a drop that was interrupted can simply be started again.
+//! - The metadata is committed as well, even if it does not change: a concurrent commit that begins to use the
+//!   feature is then a conflict. After the first step, a drop that conflicts starts over from the newest version. It
+//!   also starts over, at any time, if it conflicts only with rows that other writers added or removed, because these
+//!   rows do not matter to it.
 //! - Other writers may commit all the time. Files that they add are no conflict if they do not use the feature
-//!   (`commit::objection`). Each version is read only once, and so is each footer while the schema stays the same. A
-//!   rewrite that was not committed is kept if other writers have only added files. If they have removed one of the
-//!   files or deleted rows in it, as a DELETE or a compaction of selected files does, all files are rewritten again.
-//! - A drop is given up only if the same commit conflicts again and again, if other writers keep undoing its steps, or
-//!   if another writer deliberately uses the feature again.
-//! - The steps and the names of their operations are the same as in the JVM implementation. Unlike this module, it
-//!   keeps the history without checking whether the history uses the feature.
+//!   (`commit::objection`). Each version is examined only once, and each footer only once as long as the schema stays
+//!   the same. If a commit that rewrites files conflicts, the rewritten files are reused as long as other writers
+//!   have only added files. If other writers have removed one of the files or deleted rows in it, as a DELETE or a
+//!   compaction of selected files does, all files are rewritten again.
+//! - A drop gives up only if commits conflict again and again, if other writers keep undoing its steps, or if another
+//!   writer deliberately enables the feature again.
+//! - The steps and the names of their operations are the same as in the JVM implementation. Unlike this module, the
+//!   JVM implementation keeps the history without checking whether the history uses the feature.
 
 mod checkpoints;
 mod history;
@@ -48,35 +48,37 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 
-/// How often a drop may start over because of other writers' commits before it has made a commit of its own.
+/// How often a drop may start over because of other writers, before its first own commit.
 const MOST_CONFLICTS: u32 = 10;
 
-/// The maximum number of commits of a drop before the last one. It is only reached if other writers undo the steps.
+/// The maximum number of commits before the last commit of a drop. It is only reached if other writers undo the
+/// steps.
 const MOST_STEPS: u32 = 50;
 
-/// The kinds of conflict that are only about rows of other writers.
+/// The kinds of conflicts that only concern rows of other writers.
 const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "concurrent_delete_delete"];
 
 /// Drops a table feature, so that clients without it can work with the table.
 ///
-/// Traces that only concern how the table is stored are removed first, in commits before the one that lowers the
-/// protocol: files are rewritten without deletion vectors, with the current types, or with the names that users see.
-/// Definitions that users have made, such as constraints, default values or columns of a certain type, must first be
-/// removed by the users.
+/// Traces that only affect how the table is stored are removed first, in separate commits before the one that removes
+/// the feature from the protocol: files are rewritten without deletion vectors, with the current types, or with the
+/// logical column names. Definitions that users have made, such as constraints, default values or columns of a
+/// certain type, must first be removed by the users.
 ///
-/// Earlier versions that make use of a feature of readers stay readable: the table gets checkpoints that hide them from
-/// clients without the feature, and the feature `checkpointProtection`, which makes writers keep these checkpoints.
-/// With `truncate_history` the older part of the log is deleted instead, as soon as it is older than
-/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then the drop is refused, and the error
+/// Earlier versions that use a reader feature remain readable: the table gets checkpoints which hide these versions
+/// from clients without the feature, and the feature `checkpointProtection`, which makes writers keep the
+/// checkpoints. With `truncate_history`, the older part of the log is deleted instead, once it is older than
+/// `delta.dropFeatureTruncateHistory.retentionDuration`, or 24 hours. Until then, the drop is refused, and the error
 /// says when it will be possible.
 ///
-/// `custom_metadata` are more fields of the last commit's `commitInfo`. Returns this commit.
+/// `custom_metadata` is added to the `commitInfo` of the last commit, which is returned.
 ///
 /// # Errors
-/// `InvalidArgument` if there is no such feature, if the table does not support it, if another feature needs it, if a
-/// use of it remains that only users can remove, or if the history is not old enough. `Unsupported` for a feature that
-/// cannot be dropped here. `CommitConflict`; `CommitStateUnknown`; `CorruptLog` and `CorruptData`, and errors of the
-/// store. After an error, some of the commits that precede the last one may have been made.
+/// Returns `InvalidArgument` if there is no such feature, if the table does not support it, if another feature
+/// requires it, if a use of it remains that only users can remove, or if the history is not old enough. Returns
+/// `Unsupported` for a feature that this crate cannot drop. Also returns `CommitConflict`, `CommitStateUnknown`,
+/// `CorruptLog`, `CorruptData`, and errors of the store. After an error, some of the commits before the last one may
+/// have been made.
 pub fn drop_feature(
     base: &Snapshot,
     name: &str,
@@ -89,7 +91,7 @@ pub fn drop_feature(
     FeatureDrop { feature, truncate_history, custom_metadata, environment }.run(base).map_err(located)
 }
 
-/// The drop of one feature.
+/// A request to drop one feature from a table.
 struct FeatureDrop<'a> {
     feature: TableFeature,
     truncate_history: bool,
@@ -97,23 +99,23 @@ struct FeatureDrop<'a> {
     environment: &'a Environment,
 }
 
-/// The progress of a drop.
+/// The outcome of one step of a drop.
 enum Progress {
-    /// A commit was made. The drop continues on the newest version.
+    /// A commit was made, and the drop continues from the newest version.
     Committed,
-    /// The table does not support the feature any more.
+    /// The table no longer supports the feature.
     Dropped(Committed),
-    /// Another writer keeps using the feature on purpose.
+    /// Another writer has deliberately enabled the feature again.
     Undone(Error),
 }
 
-/// The progress of a drop, and what it has found out so far.
+/// The progress of a drop, including everything that it has learned about the table.
 struct Course<'a> {
     removal: Removal<'a>,
     history: History<'a>,
-    /// How many commits were made.
+    /// The number of commits that were made.
     steps: u32,
-    /// How many conflicts there were since the last commit.
+    /// The number of conflicts since the last commit.
     conflicts: u32,
     has_unset_property: bool,
 }
@@ -155,7 +157,7 @@ impl FeatureDrop<'_> {
                 }
             }
             let newest = base.refresh()?;
-            // The table was replaced by another one, so it is unknown what to drop from it.
+            // Another table has replaced this one, so it is not known what should be dropped from it.
             if newest.metadata().id != base.metadata().id {
                 return Err(newest.segment().replaced(newest.storage()));
             }
@@ -163,7 +165,7 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Commits the next step, or the last steps.
+    /// Commits the next step of the drop, which may be the last one.
     fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
         if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
             return Ok(Progress::Undone(self.undone("a property that the drop has unset was set again")));
@@ -177,14 +179,14 @@ impl FeatureDrop<'_> {
             course.note_step();
             return Ok(Progress::Committed);
         }
-        // From here on, no file of `base` uses the feature. If other writers now add files that use it, their commits
-        // are a conflict.
+        // At this point, no file of `base` uses the feature. If other writers add files that use it from now on,
+        // their commits conflict with this one.
         let protects = match self.newest_use(base, &mut course.history)? {
             None => false,
             Some(version) if self.truncate_history => {
                 checkpoints::ensure_after(base, version, 1, self.environment, || course.note_step())?;
                 truncation::truncate(base, version, &self.feature, self.environment)?;
-                // Another writer may have restored an earlier version in between.
+                // Another writer may have restored an earlier version since then.
                 if let Some(version) = course.history.newest_use(base)? {
                     let what = format!("version {version} makes use of it again");
                     return Ok(Progress::Undone(self.undone(&what)));
@@ -204,8 +206,8 @@ impl FeatureDrop<'_> {
         Ok(Progress::Dropped(committed))
     }
 
-    /// Returns whether the conflict is only about rows of other writers. With row tracking, their commits also change a
-    /// metadata domain.
+    /// Returns whether the conflict only concerns rows of other writers. In a table with row tracking, their commits
+    /// also change a metadata domain.
     fn is_of_rows(&self, conflict: &Error) -> bool {
         conflict.reason().is_some_and(|reason| {
             OF_ROWS.contains(&reason)
@@ -213,7 +215,7 @@ impl FeatureDrop<'_> {
         })
     }
 
-    /// Returns the error for a drop whose work concurrent commits have undone.
+    /// Returns the error for a drop whose steps other writers have undone.
     fn undone(&self, what: &str) -> Error {
         Error::new(
             ErrorKind::CommitConflict,
@@ -228,8 +230,8 @@ impl FeatureDrop<'_> {
             return Ok(None);
         }
         match history.newest_use(base) {
-            // A version that cannot be read may use the feature. If the history is kept, checkpoints hide it, so this
-            // is no obstacle.
+            // A version that cannot be read may use the feature. If the history is kept, checkpoints hide that
+            // version, so it does not prevent the drop.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
                 history.give_up_to(base)?;
                 Ok(Some(base.version()))
@@ -238,17 +240,17 @@ impl FeatureDrop<'_> {
         }
     }
 
-    /// Returns whether earlier versions may depend on the feature, so that clients without it cannot read or keep them.
+    /// Returns whether clients without the feature may be unable to read earlier versions, or to preserve them.
     fn leaves_history(&self) -> bool {
         match self.feature {
-            // The feature leaves nothing in any version.
+            // This feature leaves no traces in any version.
             TableFeature::VacuumProtocolCheck => false,
             TableFeature::CheckpointProtection => true,
             _ => self.feature.kind() == Some(FeatureKind::ReaderWriter),
         }
     }
 
-    /// Refuses a drop that cannot succeed, whatever is prepared for it.
+    /// Refuses a drop that cannot succeed, before its first step.
     fn ensure_possible(&self, base: &Snapshot) -> Result<()> {
         let feature = &self.feature;
         let supported = base.protocol().writer_features();
@@ -283,8 +285,8 @@ impl FeatureDrop<'_> {
         traces::ensure_removable(base, feature)
     }
 
-    /// Returns the transaction that drops the feature from a table that does not use it. With `protects`, it also
-    /// protects the earlier checkpoints.
+    /// Returns the transaction that drops the feature from a table that does not use it. If `protects` is true, it
+    /// also protects the earlier checkpoints.
     fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
         let mut draft = Draft::of(base, self.environment)?;
         traces::remove(&mut draft, &self.feature)?;

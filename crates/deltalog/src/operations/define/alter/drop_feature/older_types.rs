@@ -1,4 +1,5 @@
-//! Finds files that were written before a type was widened, and still have the older type. (PROTOCOL, "Type Widening".)
+//! Finds files that were written before a type was widened, and still store values of the older type. (PROTOCOL,
+//! "Type Widening".)
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 
@@ -8,17 +9,17 @@ use crate::protocol::{PathResolver, PrimitiveType};
 use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
 use crate::snapshot::Snapshot;
 
-/// Finds files whose values must be converted to the types of the schema of one version.
+/// Finds files whose values must be converted to the types in the schema of one version.
 pub(super) struct OlderTypes {
     scan: RowScan,
     resolver: PathResolver,
     partitions: PartitionColumns,
-    /// The physical names of the partition columns that were dates before their type was widened.
+    /// The physical names of the partition columns whose type was widened from date.
     former_dates: Vec<String>,
 }
 
 impl OlderTypes {
-    /// Returns a finder of files with older types than the schema of `base`.
+    /// Creates a finder of files whose types are older than the types in the schema of `base`.
     ///
     /// # Errors
     /// `CorruptLog`.
@@ -31,11 +32,11 @@ impl OlderTypes {
         })
     }
 
-    /// Returns for each of `files`, with the `add` actions in `batch`, whether it has an older type. Only
-    /// footers are read.
+    /// Returns for each of `files`, which have the `add` actions in `batch`, whether it has an older type. Only the
+    /// footers of the files are read.
     ///
     /// # Errors
-    /// `CorruptData`, `FileNotFound`, and errors of the store.
+    /// Returns `CorruptData`, `FileNotFound`, and errors of the store.
     pub(super) fn find(&self, batch: &RecordBatch, files: &[DataFile]) -> Result<Vec<bool>> {
         let mut found = self.scan.converting_numbers(files)?;
         for (row, found) in found.iter_mut().enumerate() {
@@ -44,10 +45,10 @@ impl OlderTypes {
         Ok(found)
     }
 
-    /// Returns the path of the first file with an older type among the `add` actions of a commit.
+    /// Returns the path of the first file with an older type among `adds`, the `add` actions of a commit.
     ///
     /// # Errors
-    /// Returns the same errors as [`OlderTypes::find`]; `CorruptLog`.
+    /// Returns the same errors as [`OlderTypes::find`], and `CorruptLog`.
     pub(super) fn first_of_commit(&self, adds: &RecordBatch) -> Result<Option<String>> {
         let batch = with_columns(adds, FileColumns::of_removes().iter().map(FileColumn::field).collect())?;
         let files = data_files(&batch, &self.resolver, &self.partitions)?;
@@ -56,8 +57,8 @@ impl OlderTypes {
     }
 }
 
-/// Returns the physical names of the partition columns that have become timestamps. The text of a date is not valid as
-/// a timestamp, whereas the text of every other type is valid for the wider type, too. (PROTOCOL, "Partition Value
+/// Returns the physical names of the partition columns whose type was widened from date to timestamp. Only for them
+/// does the log's string for the old type not represent a value of the new type. (PROTOCOL, "Partition Value
 /// Serialization".)
 fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
     let schema = base.mapped_schema();
@@ -71,7 +72,7 @@ fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns whether a file has a date as the value of one of the partition columns `names`.
+/// Returns whether a file has a date as its value of one of the partition columns `names`.
 fn has_date(batch: &RecordBatch, row: usize, names: &[String]) -> bool {
     if names.is_empty() {
         return false;

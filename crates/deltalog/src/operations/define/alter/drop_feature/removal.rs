@@ -1,15 +1,15 @@
-//! The steps that precede the drop of a feature. Each is one commit; after the last one, the newest version no longer
-//! uses the feature.
+//! The steps that precede the drop of a feature. Each step is one commit. After the last step, the newest version no
+//! longer uses the feature.
 //!
 //! | feature | steps |
 //! | --- | --- |
 //! | `deletionVectors` | the property is unset; files with vectors are rewritten without the deleted rows |
-//! | `typeWidening` | the property is unset; files with older types are rewritten; the changes are forgotten |
-//! | `columnMapping` | all files are rewritten with the names of the schema, together with the schema |
+//! | `typeWidening` | the property is unset; files with older types are rewritten; recorded type changes are removed |
+//! | `columnMapping` | all files are rewritten with logical column names, and the schema is changed in the same commit |
 //! | `v2Checkpoint` | the property is unset |
 //!
-//! A property is unset before files are examined, so that other writers do not use the feature for new files
-//! afterwards.
+//! A property is unset before files are examined, so that other writers do not use the feature for new files after
+//! that.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -37,22 +37,22 @@ use crate::scan::DataFile;
 use crate::snapshot::Snapshot;
 use crate::write::TableWriteSpec;
 
-/// The steps that precede the drop of a feature.
+/// The steps that precede the drop of a feature, for one table.
 pub(super) struct Removal<'a> {
     feature: &'a TableFeature,
     environment: &'a Environment,
     current: RefCell<CurrentFiles>,
 }
 
-/// The data files whose types are known to match a schema. They are not read again as long as the table has this
-/// schema.
+/// The data files whose types are known to match a schema. They are not examined again as long as the table keeps
+/// this schema.
 struct CurrentFiles {
     schema_string: String,
     files: FileSet,
 }
 
 impl CurrentFiles {
-    /// Returns the files for the schema of `base`, with none known yet.
+    /// Creates an empty set of files for the schema of `base`.
     fn of(base: &Snapshot) -> Self {
         Self {
             schema_string: base.metadata().schema_string.clone(),
@@ -60,7 +60,7 @@ impl CurrentFiles {
         }
     }
 
-    /// Forgets the files if the schema of `base` is another one, whose types may be wider.
+    /// Removes all files from the set if the schema of `base` differs, because its types may be wider.
     fn keep_to(&mut self, base: &Snapshot) {
         if self.schema_string != base.metadata().schema_string {
             *self = Self::of(base);
@@ -69,15 +69,15 @@ impl CurrentFiles {
 }
 
 impl<'a> Removal<'a> {
-    /// Returns the steps for the table of `base`, with none made yet.
+    /// Creates the steps for the table of `base`. No step has been taken yet.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot, environment: &'a Environment) -> Self {
         Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
     }
 
-    /// Unsets the property with which the table uses the feature. Returns whether there was one.
+    /// Unsets the property by which the table uses the feature. Returns whether the property was set.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, and errors of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, and errors of the store.
     pub(super) fn unset_property(&self, base: &Snapshot) -> Result<bool> {
         let Some(property) = traces::property_in_use(self.feature, base.metadata()) else { return Ok(false) };
         let mut draft = Draft::of(base, self.environment)?;
@@ -85,10 +85,10 @@ impl<'a> Removal<'a> {
         commit_draft(draft, operation)
     }
 
-    /// Takes the next step in a table without the property. Returns whether a step was necessary.
+    /// Takes the next step, after the property was unset. Returns whether a step was necessary.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    /// Returns `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
     pub(super) fn step(&self, base: &Snapshot) -> Result<bool> {
         match self.feature {
             TableFeature::DeletionVectors => self.remove_vectors(base),
@@ -98,7 +98,7 @@ impl<'a> Removal<'a> {
         }
     }
 
-    /// Rewrites the files that have deletion vectors, and files that had them before they were restored.
+    /// Rewrites the files that have deletion vectors, and files that had deletion vectors before they were restored.
     fn remove_vectors(&self, base: &Snapshot) -> Result<bool> {
         let removed = removed_with_vectors(base)?;
         let choose = |batch: &RecordBatch, _: &[DataFile]| {
@@ -109,8 +109,8 @@ impl<'a> Removal<'a> {
         self.move_rows(&rewriter, base, true)
     }
 
-    /// Rewrites the files with older types than the schema. If no file has one, removes the recorded type changes from
-    /// the schema.
+    /// Rewrites the files whose types are older than the schema's. If there are no such files, removes the recorded
+    /// type changes from the schema.
     fn remove_older_types(&self, base: &Snapshot) -> Result<bool> {
         if !base.schema().has_type_changes() {
             return Ok(false);
@@ -137,7 +137,7 @@ impl<'a> Removal<'a> {
         }
         let mut draft = Draft::of(base, self.environment)?;
         draft.schema = draft.schema.without_type_changes();
-        // Other writers may add files again that come from an earlier version, as RESTORE does.
+        // Other writers may add files from an earlier version again, as RESTORE does.
         draft.objection = Some(Objection::new("have older types than the schema".to_owned(), move |adds| {
             older.first_of_commit(adds)
         }));
@@ -145,7 +145,7 @@ impl<'a> Removal<'a> {
         commit_draft(draft, operation)
     }
 
-    /// Rewrites all files with the names of the schema, and removes physical names and ids from the schema.
+    /// Rewrites all files with the logical names of the schema, and removes physical names and ids from the schema.
     fn remove_mapping(&self, base: &Snapshot) -> Result<bool> {
         let draft = self.without_mapping(base)?;
         if draft.schema == *base.schema() && draft.metadata == *base.metadata() {
@@ -165,14 +165,14 @@ impl<'a> Removal<'a> {
         Ok(true)
     }
 
-    /// Returns the table of `base` without physical names and ids in its schema.
+    /// Returns a draft of the table of `base` without physical names and ids in its schema.
     fn without_mapping<'b>(&'b self, base: &'b Snapshot) -> Result<Draft<'b>> {
         let mut draft = Draft::of(base, self.environment)?;
         draft.schema = traces::without_mapping(&draft.schema);
         for property in traces::COLUMN_MAPPING {
             draft.metadata.configuration.remove(property);
         }
-        // Files that are added concurrently have the physical names.
+        // Files that are added concurrently use the physical names.
         draft.depends_on_rows = true;
         let clustering = base.clustering_columns()?;
         if !clustering.is_empty() {
@@ -182,7 +182,7 @@ impl<'a> Removal<'a> {
         Ok(draft)
     }
 
-    /// Rewrites files, if there are any, and changes nothing else. Returns whether there were any.
+    /// Rewrites files, if there are any, without changing anything else. Returns whether there were any files.
     fn move_rows(&self, rewriter: &Rewriter<'_>, base: &Snapshot, purges_rows: bool) -> Result<bool> {
         let rewritten = rewriter.rewrite(base)?;
         if rewritten.is_empty() {
@@ -197,14 +197,15 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns the objection to added files that use `feature`, for a table whose own files do not use it; `None` if files
-/// cannot use it. Besides files with deletion vectors, it objects to data files for which `base` has tombstones with
-/// deletion vectors: clients that do not know the feature take these files for removed.
+/// Returns an objection to added files that use `feature`, for a table whose own files do not use it; `None` if files
+/// cannot use the feature. For deletion vectors, it also objects to data files for which `base` has `remove` actions
+/// with deletion vectors, because clients that do not know the feature consider these files removed.
 ///
 /// # Errors
-/// `CorruptLog`, and errors of the store.
+/// Returns `CorruptLog`, and errors of the store.
 pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
-    // Whether files use any other feature follows from the metadata, which this commit also sets.
+    // For all other features, the metadata determines whether files use them, and this commit sets the metadata as
+    // well.
     if *feature != TableFeature::DeletionVectors {
         return Ok(None);
     }
@@ -228,11 +229,12 @@ pub(super) fn unchanged() -> Error {
     Error::invalid_argument("the table no longer uses the feature")
 }
 
-/// Keeps the files with the deletion vectors of earlier versions for as long as removed data files are kept. A client
-/// without the feature would delete them as unknown files, so `transaction` records them as removed data files.
+/// Keeps the files with the deletion vectors of earlier versions as long as removed data files are kept. A client
+/// without the feature would delete these files because it does not know them, so `transaction` records them as
+/// removed data files.
 ///
 /// # Errors
-/// `CorruptLog` for an invalid descriptor; also errors of the store.
+/// Returns `CorruptLog` for an invalid descriptor, and errors of the store.
 pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_ms: i64) -> Result<()> {
     let mut paths = BTreeSet::new();
     for batch in base.replay_removes()? {
@@ -244,7 +246,7 @@ pub(super) fn keep_vectors(transaction: &mut Transaction, base: &Snapshot, now_m
                 Ok(VectorPlace::File { path: LogPath::Relative(path), .. }) => {
                     paths.insert(path::encode(&path));
                 }
-                // Only files in the table's own directory can be deleted by a client.
+                // A client can only delete files in the table's own directory.
                 Ok(VectorPlace::File { .. } | VectorPlace::Inline(_)) => {}
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 Err(error) => return Err(error),

@@ -1,26 +1,26 @@
-//! The traces of a feature in the newest version.
+//! The traces of a feature in the newest version of a table.
 //!
-//! | feature | what must be gone | who removes it |
+//! | feature | what must be removed | who removes it |
 //! | --- | --- | --- |
 //! | `appendOnly`, `changeDataFeed` | the property | the user |
 //! | `checkConstraints` | the constraints | the user |
-//! | `invariants` | invariants, and columns that must not be NULL | the user |
-//! | `allowColumnDefaults`, `generatedColumns`, `identityColumns` | such columns | the user |
+//! | `invariants` | invariants, and NOT NULL columns | the user |
+//! | `allowColumnDefaults`, `generatedColumns`, `identityColumns` | columns of this kind | the user |
 //! | `timestampNtz`, `variantType` | columns of the type | the user |
-//! | `domainMetadata` | the domains of applications | the applications |
-//! | `clustering` | the domain `delta.clustering` | the drop |
-//! | `inCommitTimestamp` | its properties; times come from the files again | the drop |
-//! | `rowTracking` | its properties and its domain, and the ids of all files | the drop |
-//! | `icebergCompatV1`, `icebergCompatV2`, `icebergCompatV3` | the property; ids that files have stay | the user |
-//! | `materializePartitionColumns` | its property; columns that files have stay | the drop |
+//! | `domainMetadata` | the metadata domains of applications | the applications |
+//! | `clustering` | the metadata domain `delta.clustering` | the drop |
+//! | `inCommitTimestamp` | its properties; commits then have the times of their files again | the drop |
+//! | `rowTracking` | its properties and metadata domain, and the row ids of all files | the drop |
+//! | `icebergCompatV1`, `icebergCompatV2`, `icebergCompatV3` | the property, but not the ids in files | the user |
+//! | `materializePartitionColumns` | its property, but not the columns in files | the drop |
 //! | `vacuumProtocolCheck` | nothing | |
 //! | `checkpointProtection` | its property | the drop |
-//! | `deletionVectors` | the property, and vectors of files | the steps before |
-//! | `typeWidening` | the property, files with older types, and changes of types | the steps before |
-//! | `columnMapping` | the mode; physical names and ids, in the schema and in files | the steps before |
-//! | `v2Checkpoint` | the checkpoint policy | the steps before |
+//! | `deletionVectors` | the property, and the deletion vectors of files | the preceding steps |
+//! | `typeWidening` | the property, files with older types, and recorded type changes | the preceding steps |
+//! | `columnMapping` | the mode; physical names and ids, in the schema and in files | the preceding steps |
+//! | `v2Checkpoint` | the checkpoint policy | the preceding steps |
 //!
-//! A property that is set but requests no feature is removed by the drop.
+//! The drop also removes a property of the feature that is set but does not enable it.
 
 use crate::error::{Error, Result};
 use crate::log::replay::{FileColumn, FileColumns};
@@ -45,10 +45,10 @@ const ROW_TRACKING: [&str; 4] =
 /// The properties of column mapping.
 pub(super) const COLUMN_MAPPING: [&str; 2] = ["delta.columnMapping.mode", MAX_COLUMN_ID];
 
-/// Refuses to drop a feature whose traces are not known here, or that has traces only the user can remove.
+/// Refuses to drop a feature whose traces are not known, or that has traces which only the user can remove.
 ///
 /// # Errors
-/// `Unsupported`, `InvalidArgument`; `CorruptLog` for an invalid schema.
+/// Returns `Unsupported` or `InvalidArgument`, and `CorruptLog` for an invalid schema.
 pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Result<()> {
     if !is_known(feature) {
         return Err(Error::unsupported(format!(
@@ -68,7 +68,7 @@ pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Resul
     }
 }
 
-/// Returns the property with which the table uses `feature`, for the features that the drop itself stops using.
+/// Returns the property by which the table uses `feature`, for the features whose property the drop itself unsets.
 pub(super) fn property_in_use(feature: &TableFeature, metadata: &Metadata) -> Option<&'static str> {
     let (is_used, property) = match feature {
         TableFeature::DeletionVectors => (metadata.is_enabled(DELETION_VECTORS), DELETION_VECTORS),
@@ -89,10 +89,10 @@ pub(super) fn without_mapping(schema: &StructType) -> StructType {
     })
 }
 
-/// Removes the traces of `feature` from the newest version, after the steps that precede the drop.
+/// Removes the traces of `feature` from the newest version, after the preceding steps.
 ///
 /// # Errors
-/// `InvalidArgument` if a trace remains. Also errors of the store.
+/// Returns `InvalidArgument` if a trace remains, and errors of the store.
 pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()> {
     let base = draft.base;
     if let Some(Use { what, hint }) = use_in_metadata(feature, base.metadata(), base.schema())? {
@@ -158,17 +158,17 @@ fn is_known(feature: &TableFeature) -> bool {
     )
 }
 
-/// A use of a feature in the metadata.
+/// A use of a feature in the metadata of a table.
 pub(super) struct Use {
     what: &'static str,
-    /// How the user can remove the use; `None` if the drop removes it.
+    /// What the user must do to remove the use; `None` if the drop removes it.
     hint: Option<&'static str>,
 }
 
 /// Returns the uses of `feature` in the metadata.
 ///
 /// # Errors
-/// `CorruptLog` for an invalid schema.
+/// Returns `CorruptLog` for an invalid schema.
 pub(super) fn use_in_metadata(
     feature: &TableFeature,
     metadata: &Metadata,
@@ -256,14 +256,14 @@ fn unset(draft: &mut Draft<'_>, names: &[&str]) {
     }
 }
 
-/// Removes a domain that the protocol reserves, if the table has it.
+/// Removes a metadata domain that the protocol reserves, if the table has it.
 fn remove_domain(draft: &mut Draft<'_>, name: &str) -> Result<()> {
     let domains = draft.base.domain_metadata()?.into_iter().filter(|domain| domain.domain == name);
     draft.domains.extend(domains.map(|domain| DomainMetadata { removed: true, ..domain }));
     Ok(())
 }
 
-/// Adds all files that have row ids again, without the ids.
+/// Adds all files that have row ids again, without the row ids.
 fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
     for batch in draft.base.replay_files(FileColumns::all())? {
         let batch = batch?;
@@ -276,7 +276,7 @@ fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
                 .push(added_again(&batch, &[FileColumn::BaseRowId, FileColumn::DefaultRowCommitVersion])?);
         }
     }
-    // Files that are added concurrently have row ids.
+    // Other writers may concurrently add files with row ids.
     draft.depends_on_rows = true;
     Ok(())
 }

@@ -5,11 +5,13 @@
 //!     └── deleted when c is older than the retention of truncated histories
 //! ```
 //!
-//! - History is deleted only if this removes every use of the feature: a drop that has to wait does not change the
-//!   history. The JVM implementation first deletes what is older than the retention, and then looks for remaining uses.
-//! - The retention is at least an hour, even if the property is less. With less, a writer that was about to create a
-//!   version could find that version free again after the deletion, and its commit would be lost. The JVM
-//!   implementation also allows zero.
+//! - History is deleted only if this removes every use of the feature, so a drop that has to wait does not change the
+//!   history. The JVM implementation first deletes the history that is older than the retention, and then looks for
+//!   - The retention is at least an hour, even if the property sets less. With a shorter retention, a writer that is
+//!     about to create a version could find that a concurrent commit of this version has already been deleted. It
+//!     would create the version again, and the concurrent commit would be lost. The JVM implementation also allows
+//!     zero.
+//!   would be lost. The JVM implementation also allows zero.
 
 use std::time::Duration;
 
@@ -20,12 +22,12 @@ use crate::runtime::environment::Environment;
 use crate::snapshot::Snapshot;
 use crate::upkeep::truncate_log;
 
-/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if such a checkpoint is old
-/// enough.
+/// Deletes the log up to a checkpoint after `last`, the newest version that uses `feature`, if such a checkpoint is
+/// old enough.
 ///
 /// # Errors
-/// `InvalidArgument` if no checkpoint is old enough. Nothing was deleted then, and the error says when it will be
-/// possible. Also as [`truncate_log`].
+/// Returns `InvalidArgument` if no checkpoint is old enough. Nothing has been deleted then, and the error says when
+/// the drop will be possible. Also returns the errors of [`truncate_log`].
 pub(super) fn truncate(
     base: &Snapshot,
     last: u64,
@@ -38,11 +40,11 @@ pub(super) fn truncate(
     }
 }
 
-/// Returns the error for a history that cannot be deleted up to `last` yet. The message says when that will be
+/// Returns the error for a history that cannot be deleted up to `last` yet. The message says when it will be
 /// possible.
 ///
 /// # Errors
-/// `CorruptLog`, `Unsupported` for an invalid retention, and errors of the store.
+/// Returns `CorruptLog`, `Unsupported` for an invalid retention, and errors of the store.
 fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &Environment) -> Result<Error> {
     let retention = base.truncated_history_retention()?;
     let hint = match next_expiry_ms(base, last, retention, environment)? {
@@ -57,7 +59,7 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
                 shown(retention)
             )
         }
-        // The expired checkpoints are damaged, or are protected because of a feature that is not known here.
+        // The expired checkpoints are damaged, or are protected because of a feature that this crate does not know.
         None => format!(
             "no checkpoint may replace the log before: write one, and do the same again {} later",
             shown(retention)
@@ -74,8 +76,8 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
     .with_hint(format!("{hint}{others}")))
 }
 
-/// Returns the time at which the next checkpoint after `last` will have expired, in milliseconds since the epoch.
-/// Checkpoints that have already expired are skipped, because they turned out to be unusable.
+/// Returns the time at which the next checkpoint after `last` will expire, in milliseconds since the epoch. Skips
+/// checkpoints that have already expired, because they turned out to be unusable.
 fn next_expiry_ms(
     base: &Snapshot,
     last: u64,
@@ -92,7 +94,7 @@ fn next_expiry_ms(
         if checkpoint.version <= last || times.commit(checkpoint.version).is_err() {
             continue;
         }
-        // The time of expiry is rounded to whole minutes.
+        // The message shows the time in whole minutes, so it is rounded up.
         let ready_ms = times.of(checkpoint.version)?.saturating_add(retention_ms).saturating_add(60_000);
         if ready_ms > now_ms {
             next = Some(next.map_or(ready_ms, |next| next.min(ready_ms)));
@@ -101,7 +103,7 @@ fn next_expiry_ms(
     Ok(next)
 }
 
-/// Returns a time span of at least an hour in hours and minutes.
+/// Formats a time span of at least an hour in hours and minutes.
 fn shown(span: Duration) -> String {
     let minutes = span.as_secs() / 60;
     let counted = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
